@@ -223,13 +223,25 @@ def crossing_text(line: Series) -> str:
     return _("{text}, so far", text=text) if unfinished(line.run) else text
 
 
-def stamp_lines(run: Run, *, live: bool) -> list[str]:
-    """Return where, how and when a run was measured, in lines short enough for a narrow figure."""
+def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
+    """Return where, how and when a run was measured, in lines short enough for a narrow figure.
+
+    Args:
+        run: the run.
+        live: whether the run was made on this machine in this session.
+        alone: whether the figure draws no other run. All its lines then have the same dash.
+    """
     at, spec = run.stamp, run.spec
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
     setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
+    if alone:
+        origin = _("live: {device}", device=at.device) if live else _("recorded: {device}", device=at.device)
+    elif live:
+        origin = _("solid, live: {device}", device=at.device)
+    else:
+        origin = _("dashed, recorded: {device}", device=at.device)
     return [
-        _("solid, live: {device}", device=at.device) if live else _("dashed, recorded: {device}", device=at.device),
+        origin,
         *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),
         _("{threads} of {cores} cores · torch {torch}", threads=at.threads, cores=at.cores, torch=at.torch),
         _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)

@@ -345,7 +345,10 @@ class UploadSource(Source):
 
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all files."""
-        return Notice("Uploads are assumed to have no RoPE. The form with RoPE rotates their queries and keys.")
+        return Notice(
+            "The uploaded queries and keys are assumed not to have been rotated by RoPE. They are rotated here for the "
+            "form with RoPE."
+        )
 
     @property
     def code(self) -> str:

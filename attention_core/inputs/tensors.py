@@ -67,7 +67,10 @@ class TensorSource(Source):
 
     def _own_notice(self) -> Notice:
         """Return a notice that holds for all tensors."""
-        return Notice("Tensors are assumed to have no RoPE. The form with RoPE rotates their queries and keys.")
+        return Notice(
+            "The loaded query and key tensors are assumed not to have been rotated by RoPE. They are rotated here for "
+            "the form with RoPE."
+        )
 
     @property
     def code(self) -> str:

@@ -64,7 +64,7 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
         "bound": f"{bound}%" if percent else bound + unit(quantity),
     }
     if beyond == 0:
-        text = _("exactly at the threshold of {bound}", **values)
+        text = _("equal to the threshold of {bound}", **values)
     elif beyond > 0:
         text = _("{margin} above the threshold of {bound}", **values)
     else:
@@ -91,8 +91,8 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the title and the year of an article, as Markdown with a link."""
-    return f"[{escape_markdown(source.title)}]({source.url}), {source.year}"
+    """Return the year and the title of an article, as Markdown with a link; a narrow card cuts the end of the title."""
+    return f"{source.year} · [{escape_markdown(source.title)}]({source.url})"
 
 
 def drawn(claim: Claim) -> str:

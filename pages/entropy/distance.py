@@ -136,27 +136,26 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         "times": number(bounds[1] / sizes[1]),
     }
     text = _(
-        "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE falls to {bound} of its value "
-        "for adjacent keys."
-        if bounds[1] < bounds[0]
-        else "For keys more than {half:g} tokens away, the upper bound on |logit| with RoPE is {bound} of its value "
-        "for adjacent keys.",
+        "RoPE limits how large |logit| can be. For a key more than {half:g} tokens from the query, this limit is "
+        "{bound} of the limit for a key next to the query.",
         **values,
     )
     actual = _(
-        "The actual |logit| **grows** to {size} of its value for adjacent keys."
+        "The actual |logit| **grows** to {size} of its value for a key next to the query."
         if sizes[1] > SAME * sizes[0]
-        else "The actual |logit| is {size} of its value for adjacent keys.",
+        else "The actual |logit| is {size} of its value for a key next to the query.",
         **values,
     )
-    return paragraph(text, actual, _("The bound is {times} times the actual |logit|.", **values))
+    return paragraph(
+        text, actual, _("The limit (the bound in the chart) is {times} times the actual |logit|.", **values)
+    )
 
 
 def alone(distance: int, bound: float, cosine: float) -> str:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
     return _(
-        "At a distance of {distance} tokens, the upper bound on |logit| with RoPE is {bound} of its value at "
-        "distance 0. The dot product of a query and an equal key is {cosine} of its value at distance 0.",
+        "RoPE limits how large |logit| can be. At a distance of {distance} tokens, this limit is {bound} of the limit "
+        "at distance 0. The dot product of a query and an equal key is {cosine} of its value at distance 0.",
         distance=distance,
         bound=percent(bound),
         cosine=percent(cosine),
@@ -232,10 +231,10 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
                 _("softmax"): names()[form],
                 f"H ({question.unit})": formatted(float((np.mean if question.mean else np.median)(nats)), ".2f"),
                 _("quartiles over heads"): quartiles(nats),
-                _("weight, adjacent"): weight and percent(weight[0]),
-                _("weight, beyond n / 2"): weight and percent(weight[1]),
-                _("logit, adjacent"): logit and number(logit[0]),
-                _("logit, beyond n / 2"): logit and number(logit[1]),
+                _("weight at distance 1"): weight and percent(weight[0]),
+                _("weight at distances beyond n / 2"): weight and percent(weight[1]),
+                _("logit at distance 1"): logit and number(logit[0]),
+                _("logit at distances beyond n / 2"): logit and number(logit[1]),
             }
         )
     return shown
@@ -256,8 +255,7 @@ def notes(question: Question) -> str:
         "- n is the number of tokens. A head's value at a distance is the mean over all allowed query–key pairs at "
         "this distance, up to three quarters of n.\n"
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
-        "- *Adjacent* means a distance of one token. *Beyond n / 2* is the mean over the measured distances above n / "
-        "2."
+        "- A value at distances beyond n / 2 is the mean over the measured distances above n / 2."
     )
     return f"{text}\n- {origin(question.source)}"
 

@@ -196,8 +196,14 @@ def sentence(softmax: Spread, scaled: Spread | None, *, causal: bool = False) ->
         "({more}).",
         **values,
     )
+    slower = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
+    compared = (
+        _("This share falls, so attention dilutes more slowly than uniform attention.")
+        if slower and many > SAME * few
+        else ""
+    )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    return paragraph(text, log_n(first, last, growth=many / few) if first and last else "")
+    return paragraph(text, compared, log_n(first, last, growth=many / few) if first and last else "")
 
 
 def log_n(few: float, many: float, *, growth: float) -> str:
@@ -211,8 +217,9 @@ def log_n(few: float, many: float, *, growth: float) -> str:
     values = {"few": number(few), "many": number(many)}
     if SAME * many < growth * few:
         return _(
-            "Log n scaling multiplies the logits by a factor that grows with log n. It sharpens the weights as more "
-            "keys compete, so the number changes by a smaller factor, from {few} to {many}.",
+            "Log n scaling multiplies the logits by a factor that grows with log n. It flattens rows with fewer keys "
+            "than the reference length n₀ and sharpens longer rows, so the number changes by a smaller factor, from "
+            "{few} to {many}.",
             **values,
         )
     return _(
@@ -277,7 +284,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=entropy_length,
-    heading=N_("Does attention dilute as text grows?"),
+    heading=N_("Does attention become diluted as the text grows?"),
     meaning=N_(
         "**Effective keys**: the number of equally weighted keys that would have the same entropy. Attention dilutes "
         "if this number grows with the text."

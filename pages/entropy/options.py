@@ -65,7 +65,7 @@ class EntropyOptions(Options, prefix="h_"):
         ("log_n", "temperature", "unscaled"),
         ["log_n"],
         N_("Other softmax scalings"),
-        help=N_("Softmax with other factors on its logits."),
+        help=N_("Softmax with its logits multiplied by a factor other than the usual 1/√d."),
     )
     base = selection(
         {n: str(n) for n in BASES},

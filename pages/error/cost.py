@@ -36,10 +36,12 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
         lines=partial(lines, times=times),
         describe=partial(words.against_cost, times=times),
         notes=lambda question, found: [
+            *words.block_costs(question),
+            *words.worse_than_mean(question, found),
             _(
                 "Grey steps and rings mark the best points at each cost: no other point is both cheaper and more "
-                "accurate (Pareto front). The number at a ring is the setting of its variant, such as the window."
-            )
+                "accurate (Pareto front). The number at a ring is the setting of its variant."
+            ),
         ],
     )
     view.show(given, whole=words.cost_of_softmax(question, times), times=times)
@@ -112,6 +114,9 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         # The point of softmax itself has a name already.
         ringed = [p for p in front if question.written(p.middle) != question.written(0.0)]
         texts = [number(p.value, 3) if p in ringed and isinstance(p.value, (int, float)) else "" for p in own]
+        if knob is not None and (first := next(filter(None, texts), "")):
+            # Only the first number has the setting's name: on a narrow screen, more names would overlap.
+            texts[texts.index(first)] = f"{readable(knob.name)} {first}"
         line = replace(line, texts=texts, label="" if knob is None else f"{name} · {readable(knob.name)}")
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)

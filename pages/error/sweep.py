@@ -93,7 +93,7 @@ class View:
                 "percent": question.is_share,
                 "top": end if highest > end else 1.08 * highest or 1.0,
                 "right": right,
-                "mark": None if whole is None else (words.SHARE * whole, _("half")),
+                "mark": None if whole is None else (words.SHARE * whole, _("½ cost")),
                 "x_ticks": ticks(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }

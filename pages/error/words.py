@@ -207,8 +207,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             sentences.append(
                 _(
-                    "Compared with {reference}, **no setting reaches {half}**, half the error of a plain average of "
-                    "the values.",
+                    "Measured against {reference}, **no setting brings the error down to {half}**, half the error of a "
+                    "plain average of the values.",
                     **values,
                 )
             )
@@ -298,6 +298,32 @@ def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float 
             )
         )
     return sentences
+
+
+def block_costs(question: Question) -> list[str]:
+    """Return why local attention can cost more than its share of the pairs; empty if it is not shown."""
+    if not any(attention.key == "local" for attention in question.attentions):
+        return []
+    return [_("Local computes whole blocks of tokens, so its cost can include pairs outside its window.")]
+
+
+def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+    """Return which variants have settings with a larger error than uniform attention, in at most one sentence."""
+    names = [
+        _(attention.title)
+        for _reference, rivals, zero in by_reference(question, found)
+        for attention, own in question.by_variant(rivals)
+        if any(zero < p.middle for p in own)
+    ]
+    if not names:
+        return []
+    return [
+        _(
+            "These variants have settings with a larger error than a plain average, which uses the values of all "
+            "allowed tokens: {names}.",
+            names=enumeration(names),
+        )
+    ]
 
 
 def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:

@@ -74,7 +74,7 @@ class TimingOptions(Options, prefix="t_"):
     columns = switch(False, N_("All columns"))
     at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Table at n"))
     recorded = link_only_option(
-        lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
+        lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run"), link="t_beside"
     )
 
 

@@ -22,7 +22,7 @@ from attention_core.benchmarking.run_summary import Overtaking, growth, of_varia
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import TimingOptions, subjects
-from pages.timing.words import faster, least_memory, masking
+from pages.timing.words import faster, gain, least_memory, masking
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
@@ -52,7 +52,7 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown(paragraph(faster(first), summary_text(first), least_memory(first)))
+    summary.markdown(paragraph(faster(first), gain(first), summary_text(first), least_memory(first)))
     with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = crossovers(found)
@@ -169,7 +169,7 @@ def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
 
 
 def curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
-    """Return a variant's curve: dashed and hollow if recorded, dotted for a mask, banded if it hides no other band."""
+    """Return a variant's curve: dotted for a mask, hollow if recorded, and also dashed if there is a live run."""
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
     # If two runs are drawn, only the one on this machine ("live") has bands, since bands of two runs would overlap.
@@ -182,7 +182,7 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
         low=low if banded else None,
         high=high if banded else None,
         colour=line.colour,
-        dash=dash[not line.live],
+        dash=dash[bool(solid) and not line.live],
         group=line.name,
         name_at_end=line.live or line.name not in solid,
         label=end_name(line),
@@ -203,9 +203,10 @@ def _chart(
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
+    alone = len({line.live for line in found}) == 1
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
-        add_machine_stamp(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
+        add_machine_stamp(figure, [part for run, on in runs for part in stamp_lines(run, live=on, alone=alone)]),
         key=key,
         name=f"timing-{name}",
         alt=text,

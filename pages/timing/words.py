@@ -8,7 +8,7 @@ from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, _n, escape_markdown, paragraph
 from attention_core.benchmarking.run_summary import TAIL, Ratio, crossing
-from attention_core.formatting import memory
+from attention_core.formatting import memory, number
 from pages.timing.options import FORMS
 
 
@@ -38,6 +38,21 @@ def faster(found: Sequence[Series]) -> str:
         n=count,
         all=len(ends),
     )
+
+
+def gain(found: Sequence[Series]) -> str:
+    """Return how many times as fast as softmax the variants of a run are at its longest length, if all are faster."""
+    lines = [line for line in found if not line.masked and not line.is_reference and line.ratios]
+    last = [line.ratios[-1] for line in lines]
+    if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
+        return ""
+    least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
+    values = {"n": last[0].n, "least": least, "most": most}
+    if len(last) == 1:
+        return _("At {n:,} tokens, it is {most} times as fast as softmax.", **values)
+    if least == most:
+        return _("At {n:,} tokens, they are {most} times as fast as softmax.", **values)
+    return _("At {n:,} tokens, they are {least} to {most} times as fast as softmax.", **values)
 
 
 def least_memory(found: Sequence[Series]) -> str:

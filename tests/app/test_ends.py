@@ -162,6 +162,7 @@ def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
     figure = curves([leaves], x_title="", y_title="", top=1.0, mark=(at, "here"))
     arrows = [each for each in figure["layout"]["annotations"] if "▲" in each["text"]]
     assert [each["x"] for each in arrows] == [7.0, 9.0]
+    assert [each["text"].split()[0] for each in arrows] == ["2", "2"]
     [label] = [each for each in figure["layout"]["annotations"] if each["text"] == "here"]
     assert (label["x"], label["xanchor"]) == (at, side)
 

@@ -171,6 +171,7 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
         f"{name}{', causal' if causal else ''} · bfloat16 · batch 1, 2 heads, head size 4",
         "2026-01-31 12:00:00 UTC",
     ]
+    assert stamp_lines(run, live=live, alone=True)[0] == f"{'live' if live else 'recorded'}: A *GPU*"
 
 
 def test_the_host_is_named_where_it_is_not_the_device():

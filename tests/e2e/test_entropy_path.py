@@ -77,7 +77,10 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
     visit(page, f"{server}/entropy{LINK}&picture=svg")
     drawn = ElementTree.fromstring(taken(page, "entropy.svg"))
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert "Attention Lab · Does attention dilute as text grows? · Locally correlated · median of 2 heads" in said[-2]
+    assert (
+        "Attention Lab · Does attention become diluted as the text grows? · Locally correlated · median of 2 heads"
+        in said[-2]
+    )
     assert said[-1] == page.url
     assert any("uniform: all keys" in each for each in said), "the lines' names are in it"
 

@@ -13,7 +13,7 @@ from typing import Any
 from app.figures.lines import ends
 from app.figures.lines.ends import End
 from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
-from attention_core.formatting import formatted
+from attention_core.formatting import formatted, number
 
 BAND = 0.18
 """Opacity of a band."""
@@ -21,11 +21,13 @@ AROUND = 70
 """Pixels of a figure's height that the horizontal axis takes."""
 NEAR = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
+ARROW = 6
+"""Half the width in pixels of an arrow above the axes, whose middle is where its line leaves the axes."""
 WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
-EDGE = 0.7
+EDGE = 0.85
 """Share of the horizontal axis, from the left, in which a label can begin at its line. Farther right, or to the left
 of an arrow, it ends there."""
 
@@ -132,7 +134,7 @@ def curves(
         figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
-    above = _arrows(lines, top, log_x=log_x) if top is not None and not log_y else []
+    above = _arrows(lines, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
     if mark is not None and any(line.x for line in lines):  # A growing chart may have no point yet.
         at, text = mark
         add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
@@ -158,18 +160,19 @@ def _up_to(line: Curve, right: float, *, log_x: bool) -> Curve:
     return replace(line, x=[x for x, _y in shown], y=[y for _x, y in shown], low=None, high=None)
 
 
-def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool) -> list[dict[str, Any]]:
-    """Return an arrow above the vertical axis at each place where a line leaves it."""
+def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
+    """Return an arrow above the vertical axis at each place where a line leaves it, after the line's largest value."""
     places = []
     for line in lines:
         points = _drawn(line, log_x=log_x, log_y=False)
+        most = max((y for _x, y in points), default=0.0)
+        text = f"{100 * most:.0f}%" if percent else number(most)
         for (x0, y0), (x1, y1) in pairwise(points):
             if (y0 > top) != (y1 > top):
-                places.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), line.colour))
-    return [
-        annotation(f'<span style="color:{style(colour).colour}">▲</span>', x, 1, yref="y domain", yanchor="bottom")
-        for x, colour in places
-    ]
+                sign = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
+                places.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), sign))
+    look = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW}
+    return [annotation(sign, x, 1, **look) for x, sign in places]
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:

@@ -20,8 +20,8 @@ class SigmoidParams(Params):
     shift: str = param(
         "length",
         choices=("length", "fixed"),
-        help="Amount subtracted from every logit. length: the logarithm of the number of keys that the query can "
-        "attend to; fixed: the logarithm of the setting base length.",
+        help="Amount subtracted from every logit. length: log of the number of keys that the query can attend to. "
+        "fixed: log of the value of the setting “base length”.",
     )
     base_length: int = param(
         512,

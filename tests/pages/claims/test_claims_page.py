@@ -160,7 +160,7 @@ def test_the_cards_are_ordered_by_number_and_each_names_its_article():
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == list(range(1, len(EVERY) + 1))
     links = [plain(each.value) for each in at.caption if "](https://" in each.value]
-    assert links == [f"[{plain(claim.source.title)}]({claim.source.url}), {claim.source.year}" for claim in EVERY]
+    assert links == [f"{claim.source.year} · [{plain(claim.source.title)}]({claim.source.url})" for claim in EVERY]
 
 
 def test_each_card_has_its_figure_in_small(expected):

@@ -28,7 +28,7 @@ FOUND = Outcome(
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "power of the length n with which squared ReLU's row sums grow, median over heads"
+GROWTH = "exponent p, where squared ReLU's row sums grow as n to the power p, median over heads"
 CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
@@ -95,7 +95,7 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: exactly at the threshold of 100%"),
+        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: equal to the threshold of 100%"),
         ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 2.5 percentage points below the threshold of 100%"),
         ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 0.50 percentage points below the threshold of 90%"),
         (
@@ -107,7 +107,7 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the threshold of 0.9"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the threshold of 0.9"),
         ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: exactly at the threshold of 0.9"),
+        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: equal to the threshold of 0.9"),
         ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the threshold of 0.9"),
         ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the threshold of 0.6"),
         ("path_deltanet", {}, ""),
@@ -135,7 +135,7 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
 
 
 def test_a_card_names_the_deciding_number_only_if_its_finding_does_not():
-    assert words.margin(FOUND, brief=True) == "exactly at the threshold of 100%"
+    assert words.margin(FOUND, brief=True) == "equal to the threshold of 100%"
     numbers = {
         "wins": 80.0,
         "nystrom": 0.46,
@@ -277,7 +277,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r"[On \[x\]](https://example.org/a_b), 2020"
+    assert words.article(odd.source) == r"2020 · [On \[x\]](https://example.org/a_b)"
     assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
     assert words.claimed_in(odd.source) == r"Source: [On \[x\]](https://example.org/a_b), 2020"
 

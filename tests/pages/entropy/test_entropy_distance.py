@@ -164,7 +164,7 @@ def test_few_tokens_ask_for_more(n):
 def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert not at.exception
-    assert "The bound is" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
+    assert "The limit (the bound" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
     assert "RoPE hardly changes how local attention is." in spoken(at, "caption")
 
 
@@ -172,7 +172,7 @@ def test_where_each_form_comes_from_is_told(monkeypatch):
     assert "recorded" in origin(TextSource("a", "smollm2", 0))
     assert "base 100,000" in origin(TextSource("a", "smollm2", 0))
     assert "trained without RoPE" in origin(TextSource("a", "minilm", 0))
-    assert "Uploads are assumed to have no RoPE" in origin(UploadSource.of("a.npz", b""))
+    assert "The uploaded queries and keys are assumed not to have been rotated" in origin(UploadSource.of("a.npz", b""))
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)

@@ -27,17 +27,25 @@ def line(**values):
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
         "Softmax gives every key some weight, so **attention dilutes as the text grows**. With 16 tokens, a query "
-        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%)."
+        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%). This share falls, so "
+        "attention dilutes more slowly than uniform attention."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%)." in causal
+    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%). This share falls, so" in causal
     scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5))
     assert scaled.endswith(
-        "over 31 (12%). Log n scaling multiplies the logits by a factor that grows with log n. It sharpens the weights "
-        "as more keys compete, so the number changes by a smaller factor, from 6 to 9.5."
+        "than uniform attention. Log n scaling multiplies the logits by a factor that grows with log n. It flattens "
+        "rows with fewer keys than the reference length n₀ and sharpens longer rows, so the number changes by a "
+        "smaller factor, from 6 to 9.5."
     )
     flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
+    assert "This share falls" not in flatter
     assert flatter.endswith("that grows with log n. With it, the number changes from 6 to 9.5.")
+
+
+@pytest.mark.parametrize(("last", "slower"), [(60.0, True), (61.5, False), (64.0, False)])
+def test_a_falling_share_of_the_keys_is_slower_than_uniform_attention(last, slower):
+    assert ("This share falls" in growth.sentence(line(n16=4.0, n256=last), None)) == slower
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
@@ -206,31 +214,27 @@ def test_logits_are_described_in_each_form():
 
 
 @pytest.mark.parametrize(
-    ("far", "words"),
-    [
-        (0.5, "is 25% of its value for adjacent keys. The bound is 8 times the actual |logit|."),
-        (2.08, "is 104% of its value for adjacent keys. The bound is 1.9 times the actual |logit|."),
-        (2.2, "**grows** to 110% of its value for adjacent keys. The bound is 1.8 times the actual |logit|."),
-    ],
+    ("far", "words", "times"),
+    [(0.5, "is 25% of", "8"), (2.08, "is 104% of", "1.9"), (2.2, "**grows** to 110% of", "1.8")],
 )
-def test_a_size_is_compared_with_its_bound(far, words):
+def test_a_size_is_compared_with_its_bound(far, words, times):
     text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "For keys more than 20 tokens away, the upper bound on |logit| with RoPE falls to 40% of its "
-        "value for adjacent "
-        f"keys. The actual |logit| {words}"
+        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 40% of the "
+        f"limit for a key next to the query. The actual |logit| {words} its value for a key next to the query. "
+        f"The limit (the bound in the chart) is {times} times the actual |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
     assert rises.startswith(
-        "For keys more than 20 tokens away, the upper bound on |logit| with RoPE is 125% of its "
-        "value for adjacent keys."
+        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 125% of the "
+        "limit for a key next to the query."
     )
 
 
 def test_rope_alone_is_described_at_the_largest_distance():
     assert distance.alone(30, 0.25, -0.1) == (
-        "At a distance of 30 tokens, the upper bound on |logit| with RoPE is 25% of its value at distance 0. The dot "
-        "product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
+        "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is 25% of the limit at distance "
+        "0. The dot product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
     )
 
 

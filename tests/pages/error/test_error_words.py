@@ -128,15 +128,15 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("values: **Local · window 8**.")
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        f"{BUDGET} Compared with softmax, **no setting reaches 40% matrix error**, half the error of a plain average "
-        "of the values."
+        f"{BUDGET} Measured against softmax, **no setting brings the error down to 40% matrix error**, half the error "
+        "of a plain average of the values."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
         f"{BUDGET} A plain average of the values has no error compared with softmax, so the errors on this input do "
         "not distinguish the variants."
     )
     assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith(
-        f"{BUDGET} Compared with softmax, **no setting"
+        f"{BUDGET} Measured against softmax, **no setting"
     )
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
@@ -267,6 +267,20 @@ def test_lines_beyond_the_axes_are_named():
     ]
 
 
+def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
+    question = asked("local", "linear")
+    found = [mean(0.5), point(0.5), point(0.51, word="local~window~8"), point(0.5, "linear", "linear")]
+    assert words.worse_than_mean(question, found) == [
+        "These variants have settings with a larger error than a plain average, which uses the values of all allowed "
+        "tokens: Local."
+    ]
+    assert words.worse_than_mean(question, [*found[:2], found[-1]]) == []
+    assert words.block_costs(asked("linear")) == []
+    [text] = words.block_costs(question)
+    assert text.startswith("Local computes whole blocks of tokens")
+    assert ac.get("local", window=4).cost(64, 8).multiply_adds > 2 * 8 * 64 * 9, "9 pairs a query, d = 8, two products"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [({"against": "cost"}, True), ({"against": "cost", "price": "ms"}, False), ({"against": "budget"}, False)],
@@ -382,10 +396,10 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
     assert (zero.x, line.x) == ([2], [7, 9])
     assert (zero.name, line.name, line.label) == ("Mean of values", "Local", "Local · window")
-    assert line.texts == ["4", "8"]
+    assert line.texts == ["window 4", "8"]
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["4", "8", "", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "", ""]
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
     front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})

@@ -16,7 +16,7 @@ from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
-from pages.timing.words import faster, least_memory, mask_in_words, masking
+from pages.timing.words import faster, gain, least_memory, mask_in_words, masking
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 RUN = Run(
@@ -241,7 +241,7 @@ def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_d
     ):
         drawn[name] = results.curve(one, [(p.n, *p.quartiles) for p in one.points], among)
     assert {name: each.dash for name, each in drawn.items()} == {
-        **{"live": "solid", "recorded": "dash", "alone": "dash", "mask": "dot", "recorded mask": "dashdot"}
+        **{"live": "solid", "recorded": "dash", "alone": "solid", "mask": "dot", "recorded mask": "dashdot"}
     }
     assert [name for name, each in drawn.items() if each.low is None] == ["recorded", "recorded mask"]
     assert [name for name, each in drawn.items() if not each.name_at_end] == ["recorded"]
@@ -265,6 +265,29 @@ OVERTAKEN = replace(
 def overtaken(**more):
     run = more.pop("run", OVERTAKEN)
     return line("local", run=run, points=of_variant(run, "local"), ratios=ratios(run, "local"), **more)
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ((32.0, 1.0), "At 256 tokens, they are 2 to 64 times as fast as softmax."),
+        ((32.0, 32.0), "At 256 tokens, they are 2 times as fast as softmax."),
+        ((32.0,), "At 256 tokens, it is 2 times as fast as softmax."),
+        ((32.0, 64.0), ""),
+        ((), ""),
+    ],
+)
+def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last, expected):
+    run = replace(
+        OVERTAKEN,
+        spec=replace(OVERTAKEN.spec, variants=("softmax", "local", "linear")[: 1 + len(last)]),
+        points=(
+            *OVERTAKEN.points[:3],
+            *(points(word, 256, ms) for word, ms in zip(("local", "linear"), last, strict=False)),
+        ),
+    )
+    lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
+    assert gain(lines) == expected
 
 
 def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side():

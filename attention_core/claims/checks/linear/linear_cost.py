@@ -54,9 +54,9 @@ CLAIM = Claim(
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(
-        Quantity("work", "power of the length with which linear attention's multiply-adds grow"),
-        Quantity("memory", "power of the length with which linear attention's peak memory grows"),
-        Quantity("full", "power of the length with which full attention's multiply-adds grow"),
+        Quantity("work", "exponent p, where linear attention's multiply-adds grow as length to the power p"),
+        Quantity("memory", "exponent p, where linear attention's peak memory grows as length to the power p"),
+        Quantity("full", "exponent p, where full attention's multiply-adds grow as length to the power p"),
         Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

@@ -109,7 +109,7 @@ CLAIM = Claim(
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "power of the length with which Linformer's matrix error grows", digits=2),
+        Quantity("exponent", "exponent p, where Linformer's matrix error grows as length to the power p", digits=2),
         Quantity("error", "matrix error of Linformer at the longest length, median over heads", share=True),
         Quantity("floor", "matrix error of the best matrix of the same rank, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

@@ -107,7 +107,7 @@ CLAIM = Claim(
         y="error",
         by="inverse",
         x_title="number of landmarks m",
-        y_title="matrix error (1: 100%)",
+        y_title="matrix error (1 = 100%)",
         log="xy",
     ),
     theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "

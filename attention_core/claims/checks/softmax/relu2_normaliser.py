@@ -94,12 +94,12 @@ CLAIM = Claim(
     "growth, the power is {lowest}. The Entropy page instead fits a power law to the median growth over heads. Its "
     "power is {curve}.",
     quantities=(
-        Quantity("exponent", "power of the length n with which squared ReLU's row sums grow, median over heads"),
+        Quantity("exponent", "exponent p, where squared ReLU's row sums grow as n to the power p, median over heads"),
         Quantity(
             "slower", "share of heads where squared ReLU's row sums grow clearly more slowly than the length n", "%"
         ),
-        Quantity("lowest", "power of the length n with which squared ReLU's row sums grow, smallest over heads"),
-        Quantity("curve", "power of the length n with which the median row sum over heads grows"),
+        Quantity("lowest", "exponent p, where squared ReLU's row sums grow as n to the power p, smallest over heads"),
+        Quantity("curve", "exponent p, where the median row sum over heads grows as n to the power p"),
     ),
     figure=Figure(
         x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"

@@ -61,7 +61,7 @@ CLAIM = Claim(
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
-        Quantity("local", "power of the length with which local attention's cost grows"),
+        Quantity("local", "exponent p, where local attention's cost grows as length to the power p"),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
