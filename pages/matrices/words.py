@@ -15,7 +15,7 @@ from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, ro
 from attention_core.registry import variant
 from attention_core.variant import Attention
 
-LINEAR, NYSTROM = "linear", "nystrom"
+LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
 FLATTER = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
@@ -87,9 +87,25 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> 
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
     text = paragraph(
-        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals), flatness(matrices)
+        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals),
+        *(lost(attention, found) for attention, found in matrices.items()),
+        flatness(matrices),
     )
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def lost(attention: Attention, found: Compared) -> str:
+    """Return what a window cuts off, or what landmarks blur; empty for other variants and without such a loss."""
+    numbers, name = found.passport, _(attention.title)
+    if attention.key == LOCAL and _shown(numbers.total_variation) > 0:
+        return _(
+            "**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average.",
+            name=name,
+            wrong=numbers.total_variation,
+        )
+    if attention.key == NYSTROM and attention.params.landmarks < len(found.weights):
+        return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
+    return ""
 
 
 def flatness(matrices: Mapping[Attention, Compared]) -> str:
@@ -99,8 +115,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** is flat because no exponential lifts its highest scores: a row spreads over about {linear:.0f} "
-        "keys, in softmax over {exact:.0f}.",
+        "**{name}** is flat because no exponential lifts its highest scores: each row spreads its weight over about "
+        "{linear:.0f} effective keys; a softmax row, over {exact:.0f}.",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,
@@ -218,7 +234,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
         return _("reference")
     error = _("output error {output:.0%}", output=found.output_error)
     if numbers.negative_mass > NEGATIVE and not difference:
-        error += " · " + _("negative weights {share:.0%}", share=numbers.negative_mass)
+        error += " · " + _("{share:.0%} of weight is negative", share=numbers.negative_mass)
     if difference:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
