@@ -8,11 +8,12 @@ from app.figures.categories import OTHER, steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
-from app.words.i18n import _, _n, enumeration, escape_markdown
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
+from attention_core.variants.sparse.local import LocalParams
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import Found, caption
 from pages.masks.reach import StackReach, left_out, percent
@@ -51,6 +52,8 @@ def show(followed: StackReach) -> None:
     if followed.whole is not None:
         panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
         categories += _layers(followed.last)
+    local = next((a.params for a in found.drawn if isinstance(a.params, LocalParams)), None)
+    window = local.window if local and not local.columns and not found.view.causal else 0
     if panels:
         matrix_board(
             panels,
@@ -67,12 +70,15 @@ def show(followed: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
-            note=_(
-                "A stack connects a pair if information from the key reaches the query, directly or through other "
-                "tokens."
-            )
-            if followed.whole
-            else "",
+            note=paragraph(
+                _("In Local, a window of {w} allows {w} keys on each side of a query.", w=window) if window else "",
+                _(
+                    "A stack connects a pair if information from the key reaches the query, directly or through other "
+                    "tokens."
+                )
+                if followed.whole
+                else "",
+            ),
             pinned=MasksOptions.front.value,
             on_pin=take_token,
             file_name="masks",

@@ -14,6 +14,7 @@ from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
 from attention_core.registry import variant
 from attention_core.variant import Attention
+from attention_core.variants.low_rank.nystrom import NystromParams
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
@@ -79,8 +80,14 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
     )
 
 
-def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> str:
-    """Return how far the variants on screen are from their references (softmax for nearly all)."""
+def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "") -> str:
+    """Return how far the variants on screen are from their references (softmax for nearly all).
+
+    Args:
+        matrices: the numbers of each variant.
+        causal: whether future keys are hidden.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+    """
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
         if attention.word != REFERENCE:
@@ -88,22 +95,25 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> 
             groups.setdefault(reference_name(attention), []).append(rival)
     text = paragraph(
         *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals),
-        *(lost(attention, found) for attention, found in matrices.items()),
+        *(lost(attention, found, hidden) for attention, found in matrices.items()),
         flatness(matrices),
     )
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
-def lost(attention: Attention, found: Compared) -> str:
+def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
     """Return what a window cuts off, or what landmarks blur; empty for other variants and without such a loss."""
     numbers, name = found.passport, _(attention.title)
     if attention.key == LOCAL and _shown(numbers.total_variation) > 0:
-        return _(
-            "**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average.",
-            name=name,
-            wrong=numbers.total_variation,
-        )
-    if attention.key == NYSTROM and attention.params.landmarks < len(found.weights):
+        fields = {"name": name, "wrong": numbers.total_variation, "hidden": hidden}
+        if hidden:
+            return _(
+                "**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average, not counting "
+                "{hidden}.",
+                **fields,
+            )
+        return _("**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average.", **fields)
+    if isinstance(attention.params, NystromParams) and attention.params.landmarks < len(found.weights):
         return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
     return ""
 
@@ -234,7 +244,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
         return _("reference")
     error = _("output error {output:.0%}", output=found.output_error)
     if numbers.negative_mass > NEGATIVE and not difference:
-        error += " · " + _("{share:.0%} of weight is negative", share=numbers.negative_mass)
+        error += " · " + _("{share:.0%} of weight negative", share=numbers.negative_mass)
     if difference:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:

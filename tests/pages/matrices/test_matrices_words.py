@@ -173,7 +173,7 @@ def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
-@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · 28% of weight is negative")])
+@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · 28% of weight negative")])
 def test_a_panels_caption_has_its_share_of_negative_weight(share, tail):
     numbers = measured("nystrom", row_sum_min=1.0, row_sum_max=1.0, negative_mass=share)
     assert caption(*numbers, difference=False) == f"output error 25%{tail}"
@@ -258,6 +258,8 @@ def test_what_a_window_loses_is_the_weight_that_softmax_puts_outside(share, word
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert f": {share:.0%} of a softmax row" in lost(attention, found(attention))
     assert lost(*measured("linear")) == ""
+    apart = lost(*measured("local", total_variation=0.4), "[CLS] and [SEP]")
+    assert apart.endswith(": 40% of a softmax row on average, not counting [CLS] and [SEP].")
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
