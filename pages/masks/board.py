@@ -13,7 +13,6 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from attention_core.variants.sparse.local import LocalParams
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import Found, caption
 from pages.masks.reach import StackReach, left_out, percent
@@ -52,8 +51,8 @@ def show(followed: StackReach) -> None:
     if followed.whole is not None:
         panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
         categories += _layers(followed.last)
-    local = next((a.params for a in found.drawn if isinstance(a.params, LocalParams)), None)
-    window = local.window if local and not local.columns and not found.view.causal else 0
+    lines = [a for a in found.drawn if a.key == "local" and "columns" not in a.params.changed()]
+    window = _budget(lines[0]) if lines and not found.view.causal else 0
     if panels:
         matrix_board(
             panels,
@@ -86,6 +85,11 @@ def show(followed: StackReach) -> None:
     full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     if full:
         st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(enumeration(full))))
+
+
+def _budget(attention: ac.Attention) -> int:
+    budget = attention.variant.budget
+    return 0 if budget is None else int(getattr(attention.params, budget.name))
 
 
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:

@@ -14,7 +14,6 @@ from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
 from attention_core.registry import variant
 from attention_core.variant import Attention
-from attention_core.variants.low_rank.nystrom import NystromParams
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
@@ -108,12 +107,11 @@ def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
         fields = {"name": name, "wrong": numbers.total_variation, "hidden": hidden}
         if hidden:
             return _(
-                "**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average, not counting "
-                "{hidden}.",
-                **fields,
+                "**{name}** loses the weight outside its window ({wrong:.0%} per row, without {hidden}).", **fields
             )
-        return _("**{name}** loses the weight outside its window: {wrong:.0%} of a softmax row on average.", **fields)
-    if isinstance(attention.params, NystromParams) and attention.params.landmarks < len(found.weights):
+        return _("**{name}** loses the weight outside its window ({wrong:.0%} per row).", **fields)
+    budget = attention.variant.budget
+    if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
         return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
     return ""
 

@@ -250,16 +250,14 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
 @pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
 def test_what_a_window_loses_is_the_weight_that_softmax_puts_outside(share, words):
     sentence = lost(*measured("local", total_variation=share))
-    assert sentence == (
-        f"**Local** loses the weight outside its window: {words} of a softmax row on average." if words else ""
-    )
+    assert sentence == (f"**Local** loses the weight outside its window ({words} per row)." if words else "")
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
-    assert f": {share:.0%} of a softmax row" in lost(attention, found(attention))
+    assert f" ({share:.0%} per row)" in lost(attention, found(attention))
     assert lost(*measured("linear")) == ""
     apart = lost(*measured("local", total_variation=0.4), "[CLS] and [SEP]")
-    assert apart.endswith(": 40% of a softmax row on average, not counting [CLS] and [SEP].")
+    assert apart.endswith(" (40% per row, without [CLS] and [SEP]).")
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
