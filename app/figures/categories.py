@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, sample_ramp
+from app.figures.theme import sample_ramp
 
 PRIMITIVES = {
     "window": ("#4477aa", "#5b9bd8"),
@@ -26,11 +26,13 @@ PRIMITIVES = {
 
 OTHER = ("#888888", "#999999")
 """Colours of primitives that are not listed, on light and on dark pages."""
+LAYERS = (((16, 97, 75), (181, 224, 207)), ((143, 227, 196), (36, 88, 74)))
+"""Green of the first and of the last layer, on light and on dark pages; blue is the colour of windows."""
 HEX = "#{:02x}{:02x}{:02x}"
 
 
 def steps(count: int) -> tuple[tuple[str, str], ...]:
     """Return a light-page and a dark-page colour for each layer: the first stands out most, later ones fade."""
-    places = np.linspace(0.95, 0.95 if count == 1 else 0.2, count)
-    light, dark = (np.rint(sample_ramp(ramps.positive, places)).astype(int) for ramps in (LIGHT, DARK))
+    places = np.linspace(0, 1, count)
+    light, dark = (np.rint(sample_ramp(ramp, places)).astype(int) for ramp in LAYERS)
     return tuple((HEX.format(*on_light), HEX.format(*on_dark)) for on_light, on_dark in zip(light, dark, strict=True))

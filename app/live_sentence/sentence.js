@@ -33,6 +33,8 @@ export class Sentence {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     this.table = make("div", { class: "rows" });
+    this.columns = make("div", { class: "counts" });
+    this.headings = make("div", { class: "row headings", "aria-hidden": "true" }, make("div"), make("div"), this.columns);
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
     this.caption = make("p", { class: "caption" });
@@ -73,7 +75,7 @@ export class Sentence {
       start += codes.byteLength;
       return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(printable), this.labels, place === 0);
     });
-    this.table.replaceChildren(...this.rows.map((row) => row.root));
+    this.table.replaceChildren(this.headings, ...this.rows.map((row) => row.root));
     if (this.settings) this.take();
   }
 
@@ -83,6 +85,7 @@ export class Sentence {
     this.way.textContent = `${words.way} \u2192`;
     this.info.setAttribute("aria-label", words.about);
     this.info.title = words.about;
+    this.columns.replaceChildren(...words.columns.map((column) => make("span", {}, column)));
     this.caption.textContent = words.caption;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer

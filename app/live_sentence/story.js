@@ -16,7 +16,7 @@ const SPOKEN = 3; // the number of words mentioned to screen readers
  */
 export function percent(share, precision) {
   const size = Math.abs(share);
-  const fine = precision && size < 0.1 && Number((100 * size).toPrecision(precision));
+  const fine = precision && size > 0 && size < 0.1 && (100 * size).toPrecision(precision);
   const digits = fine || (size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size)));
   return (share <= -0.005 ? "\u2212" : "") + digits + "%";
 }

@@ -168,8 +168,8 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]
     )
     return paragraph(
         _(
-            "Recurrent processes one token at a time, cumsum stores the state after every token, and chunked processes "
-            "blocks of tokens."
+            "The recurrent form processes one token at a time, the cumsum form stores the state after every token, and "
+            "the chunked form processes blocks of tokens."
         ),
         _(
             "Outputs differ by at most {single} of the largest output in float32 and by at most {double} in float64.",

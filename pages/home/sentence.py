@@ -19,6 +19,7 @@ from attention_core.analysis.matrix.budgets import LONG, Budgets, Steps
 from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
+from attention_core.ops.pattern.layouts import BLOCK
 from pages.home.options import HomeOptions
 
 MODEL = "minilm"
@@ -56,7 +57,7 @@ def show() -> None:
             _("cost vs softmax, {n} tokens", n=found.n),
             _("cost vs softmax, {n} tokens", n=f"{LONG:,}"),
         ],
-        caption=caption(),
+        caption=caption(found.n),
         notes=notes(found),
     )
 
@@ -68,15 +69,22 @@ def cut(text: str) -> str:
     )
 
 
-def caption() -> str:
-    """Return what the errors and costs are, and the source of the weights."""
+def caption(n: int) -> str:
+    """Return what the errors and costs of a sentence of n tokens are, and the source of the weights."""
     return paragraph(
-        _("Error: distance of a variant's output from softmax's output, divided by the size of softmax's output."),
+        _(
+            "Error: distance from softmax's output over all {n} tokens, including [CLS] and [SEP], divided by the size "
+            "of softmax's output.",
+            n=n,
+        ),
         _(
             "Cost: multiply-adds, divided by softmax's at the same length. Softmax's cost grows with the square of the "
-            "length, that of the others in proportion to it. They can therefore cost more in a short sentence, but "
-            "far less in a long text."
+            "length, that of the others in proportion to it. They can cost more in a short sentence, but cost far less "
+            "in a long text."
         ),
+        _("Local computes blocks of {block} queries, so it saves nothing in a sentence this short.", block=BLOCK)
+        if n <= BLOCK
+        else "",
         _(
             "Weights of the model MiniLM-L6 (layer {layer}, head {head}).",
             layer=presets.SENTENCE_LAYER,

@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, enumeration
+from app.words.i18n import _, enumeration, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -72,10 +72,16 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
     if pattern.possible == 1 and not one_layer:
         return _("A single token attends only to itself. Use at least two tokens.")
     if not one_layer and (never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None})):
-        return never
+        return paragraph(never, _alone({label(a): p.diameter for a, p in drawn.items() if p.diameter is not None}))
     if len(drawn) == 1:
         return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)
     return _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields)
+
+
+def _alone(diameters: Mapping[str, int]) -> str:
+    """Return how many layers each variant alone needs to connect all pairs, by its name; "" for none."""
+    needed = enumeration(f"**{name}** ({diameter})" for name, diameter in diameters.items())
+    return _("Number of layers that connect all pairs alone: {needed}.", needed=needed) if needed else ""
 
 
 def _never(steps: Mapping[str, int]) -> str:

@@ -181,6 +181,15 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         )
     if widest > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
+        if len(layers) == 2 and len(others) == 1 and complete <= 2:
+            # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
+            return _(
+                "Every distance is a multiple of {step} tokens, which **{strided}** covers, plus a remainder, which "
+                "**{other}** covers.",
+                step=widest,
+                strided=next(name for name, pattern in layers if pattern.step == widest),
+                other=next(iter(others)),
+            )
         return _n(
             "This works because **{names}** also moves information by distances that are not multiples of "
             "{step} tokens.",

@@ -6,7 +6,7 @@ from app.figures.bars import row_multiples
 from app.matrix_board import Strip, row_strips
 from app.state.session import REFERENCE
 from app.ui import chart
-from app.words.i18n import _
+from app.words.i18n import _, escape_markdown
 from app.words.labels import reference_name, tokens
 from attention_core.analysis.matrix.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
@@ -22,7 +22,14 @@ PICKER = "row.pinned"
 def show(found: Found) -> None:
     """Draw the choice of the query, and its row in each variant."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{_('Query')}**", width="content")
+        again = next(
+            (word for word, name in zip(found.words, found.labels, strict=True) if name == f"{word} (2)"), None
+        )
+        counted = again and _(
+            "A number in brackets counts repeated tokens: “{token} (2)” is the second “{token}”.",
+            token=escape_markdown(again),
+        )
+        st.markdown(f"**{_('Query')}**", width="content", help=counted)
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),

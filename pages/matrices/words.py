@@ -15,7 +15,7 @@ from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, ro
 from attention_core.registry import variant
 from attention_core.variant import Attention
 
-LINEAR, NYSTROM = "linear", "nystrom"
+LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
 FLATTER = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
@@ -79,17 +79,41 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
     )
 
 
-def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> str:
-    """Return how far the variants on screen are from their references (softmax for nearly all)."""
+def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "") -> str:
+    """Return how far the variants on screen are from their references (softmax for nearly all).
+
+    Args:
+        matrices: the numbers of each variant.
+        causal: whether future keys are hidden.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+    """
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
     text = paragraph(
-        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals), flatness(matrices)
+        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals),
+        *(lost(attention, found, hidden) for attention, found in matrices.items()),
+        flatness(matrices),
     )
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
+    """Return what a window cuts off, or what landmarks blur; empty for other variants and without such a loss."""
+    numbers, name = found.passport, _(attention.title)
+    if attention.key == LOCAL and _shown(numbers.total_variation) > 0:
+        fields = {"name": name, "wrong": numbers.total_variation, "hidden": hidden}
+        if hidden:
+            return _(
+                "**{name}** loses the weight outside its window ({wrong:.0%} per row, without {hidden}).", **fields
+            )
+        return _("**{name}** loses the weight outside its window ({wrong:.0%} per row).", **fields)
+    budget = attention.variant.budget
+    if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
+        return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
+    return ""
 
 
 def flatness(matrices: Mapping[Attention, Compared]) -> str:
@@ -99,8 +123,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** is flat because no exponential lifts its highest scores: a row spreads over about {linear:.0f} "
-        "keys, in softmax over {exact:.0f}.",
+        "**{name}** is flat because no exponential lifts its highest scores: each row spreads its weight over about "
+        "{linear:.0f} effective keys; a softmax row, over {exact:.0f}.",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,
@@ -218,7 +242,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
         return _("reference")
     error = _("output error {output:.0%}", output=found.output_error)
     if numbers.negative_mass > NEGATIVE and not difference:
-        error += " · " + _("negative weights {share:.0%}", share=numbers.negative_mass)
+        error += " · " + _("{share:.0%} of weight negative", share=numbers.negative_mass)
     if difference:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:

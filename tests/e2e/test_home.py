@@ -42,7 +42,7 @@ def counters(word):
     )
     error = compared(word).output_error
     cost = "cost vs softmax"
-    return f"error vs softmax {error:.0%}", f"{cost}, {n} tokens {own:.0%}", f"{cost}, 8,192 tokens {100 * long:.2g}%"
+    return f"error vs softmax {error:.0%}", f"{cost}, {n} tokens {own:.0%}", f"{cost}, 8,192 tokens {100 * long:#.2g}%"
 
 
 def numbers(page, variant):

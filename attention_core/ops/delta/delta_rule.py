@@ -15,8 +15,8 @@ class DeltaParams(Params):
         "unit",
         choices=("unit", "exact"),
         help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), where d "
-        'is the head size. With "exact", each update solves the continuous form of the delta rule exactly (EFLA), '
-        "which is stable for keys of any length.",
+        'is the head size. The delta rule is one approximate (Euler) step of a differential equation. With "exact", '
+        "each update solves this equation exactly, as in EFLA, and is stable for keys of any length.",
     )
     strength: float = param(
         1.0,

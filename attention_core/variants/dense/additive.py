@@ -80,7 +80,7 @@ VARIANT = Variant(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. The page "
-    "Learn can train it too. Otherwise, it is random. The evaluations of tanh are not counted as multiply-adds, so "
-    "additive attention is slower than its number of multiply-adds suggests.",
+    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. It can "
+    "also be trained on the Learn page; elsewhere, it is random. The evaluations of tanh are not counted as "
+    "multiply-adds, so additive attention is slower than its multiply-add count suggests.",
 )

@@ -74,5 +74,5 @@ VARIANT = Variant(
     note="Query and key vectors are split into two halves, and each half gives its own softmax weights. For each "
     "key, λ times the second half's weight is subtracted from the first half's weight. Weight that both halves give "
     "to a key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained together. "
-    "The page Learn can do this too. Otherwise, λ is a setting.",
+    "Both can also be done on the Learn page; elsewhere, λ is a setting.",
 )

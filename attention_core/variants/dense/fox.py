@@ -62,9 +62,9 @@ VARIANT = Variant(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
     note="Each token has a gate α between 0 and 1, and -log α is its decay: the amount by which it reduces the "
-    "logits between the tokens before it and the tokens from it on. In the paper, gates are learned. The page Learn "
-    "can train them too. Otherwise, they follow a fixed rule. By default, the gate of a token with key k is the "
-    "geometric mean of σ(k)^(1/root) over the components of k, where σ is the sigmoid and root is a setting. A "
+    "logits between the tokens before it and the tokens from it on. In the paper, gates are learned. They can also "
+    "be trained on the Learn page; elsewhere, they follow a fixed rule. By default, the gate of a token with key k is "
+    "the geometric mean of σ(k)^(1/root) over the components of k, where σ is the sigmoid and root is a setting. A "
     "constant gate gives ALiBi, a penalty proportional to distance.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -69,6 +69,6 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="In published models, each head learns its own extra logit. The page Learn can train extra logits too. "
-    "Otherwise, the extra logit is a setting, the same for all heads.",
+    note="In published models, each head learns its own extra logit. Extra logits can also be trained on "
+    "the Learn page; elsewhere, the extra logit is a setting, the same for all heads.",
 )

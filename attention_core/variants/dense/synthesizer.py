@@ -109,6 +109,6 @@ VARIANT = Variant(
     ),
     random=True,
     note='With "dense", a small network computes the logits. With "random", all inputs share one matrix of logits. '
-    "In the paper, the network and the matrix are trained. The page Learn can train them too. Otherwise, they are "
-    "drawn at random.",
+    "In the paper, the network and the matrix are trained. They can also be trained on the Learn page; "
+    "elsewhere, they are drawn at random.",
 )

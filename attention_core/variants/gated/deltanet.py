@@ -59,8 +59,8 @@ VARIANT = fast_weights.variant(
     ),
     note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
     "value that the state returns for its key towards its own value. In published models, β is learned, and queries "
-    "and keys first pass through a short convolution. The page Learn can train both. Where they are not trained, β "
-    'follows the settings, and there is no convolution. With keys "unit", queries and keys have length 1, and β is '
+    "and keys first pass through a short convolution. Both can also be trained on the Learn page; elsewhere, "
+    'β follows the settings, and there is no convolution. With keys "unit", queries and keys have length 1, and β is '
     'the setting strength. With keys "exact", they are divided by d^(1/4) for head size d, and a key k̂ has β = (1 - '
     "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of any length. "
     "Without a causal mask, all tokens change the state first, in order. Then every query reads the final state.",

@@ -55,8 +55,8 @@ VARIANT = fast_weights.variant(
     further=(L2_NORMALISATION, EXACT_FLOW),
     note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
     "value that the state returns for its key towards its own value. In models such as Qwen3-Next, β and the gate α, "
-    "the factor by which a token first multiplies the state, are learned. The page Learn can train them too. "
-    'Otherwise, they follow the settings. With keys "unit", queries and keys have length 1, and β is the setting '
+    "the factor by which a token first multiplies the state, are learned. They can also be trained on the Learn "
+    'page; elsewhere, they follow the settings. With keys "unit", queries and keys have length 1, and β is the setting '
     'strength. With keys "exact", they are divided by d^(1/4) for head size d, and a key k̂ has β = (1 - '
     "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of any length. "
     "Without a causal mask, all tokens change the state first, in order. Then every query reads the final state.",

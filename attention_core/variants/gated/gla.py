@@ -72,8 +72,8 @@ VARIANT = fast_weights.variant(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
     note="A gate α is the factor by which a token multiplies the part of the state (the matrix of past keys and "
-    "values) for one key component. In GLA, a learned projection computes the gates. The page Learn can train this "
-    'projection too. Otherwise, with the gate "keys", the gates of a token are computed from its key k: α = '
+    "values) for one key component. In GLA, a learned projection computes the gates. It can also be trained on the "
+    'Learn page; elsewhere, with the gate "keys", the gates of a token are computed from its key k: α = '
     "σ(k)^(1/root), where σ is the sigmoid and root is a setting. The other gates are equal in all components, which "
     "gives scalar decay. Without a causal mask, every query reads the state after the last token.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),

@@ -59,12 +59,12 @@ VARIANT = fast_weights.variant(
     further=(L2_NORMALISATION, EXACT_FLOW),
     note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
     "value that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the decay "
-    "factors of the state, are learned, and queries and keys first pass through a short convolution. The page Learn "
-    "can train them too. Otherwise, there is no convolution, and the gates follow a fixed rule, by default α = "
-    'σ(k)^(1/root), where σ is the sigmoid and root is a setting. With keys "unit", queries and keys have length 1, '
-    'and β is the setting strength. With keys "exact", they are divided by d^(1/4) for head size d, and a key k̂ has '
-    "β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of any "
-    "length. Without a causal mask, all tokens change the state first, in order. Then every query reads the final "
+    "factors of the state, are learned, and queries and keys first pass through a short convolution. These parts can "
+    "also be trained on the Learn page; elsewhere, there is no convolution, and the gates follow a fixed rule, by "
+    'default α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. With keys "unit", queries and keys have '
+    'length 1, and β is the setting strength. With keys "exact", they are divided by d^(1/4) for head size d, and a '
+    "key k̂ has β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of "
+    "any length. Without a causal mask, all tokens change the state first, in order. Then every query reads the final "
     "state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),

@@ -239,7 +239,7 @@ VARIANT = Variant(
     note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa "
     "computes. In published models, one ridge penalty λ per component, the weight of each token's error and its "
     "decay (gate) are learned. There, the linear system of each query is solved approximately, by a few "
-    "conjugate-gradient steps. Here, λ is one number, and each system is solved exactly. The gate follows a fixed "
-    "rule, unless the page Learn trains it. With decay, the time grows as n d³, for n tokens and head size d. "
-    "Without a causal mask, every query reads the state after the last token.",
+    "conjugate-gradient steps. Here, λ is one number, and each system is solved exactly. The gate can also be "
+    "trained on the Learn page; elsewhere, it follows a fixed rule. With decay, the time grows as n d³, for n tokens "
+    "and head size d. Without a causal mask, every query reads the state after the last token.",
 )

@@ -134,8 +134,8 @@ VARIANT = fast_weights.variant(
     ),
     note="Queries and keys are scaled to length 1. The strength β sets how much of a key's component along w is "
     "removed: nothing at 0, all of it at 1. In PaTH, w and β are learned, w passes through a short convolution, and "
-    "the products of queries and changed keys pass through softmax. Here, there is no softmax. The page Learn can "
-    "train w and β. Otherwise, both follow the settings, and there is no convolution. Without a causal mask, every "
-    "key is changed by all later tokens of the text, so all queries use the same changed keys.",
+    "the products of queries and changed keys pass through softmax. Here, there is no softmax. Both w and β can "
+    "also be trained on the Learn page; elsewhere, they follow the settings, and there is no convolution. Without a "
+    "causal mask, every key is changed by all later tokens of the text, so all queries use the same changed keys.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

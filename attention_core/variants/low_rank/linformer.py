@@ -123,7 +123,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    note="In the paper, the mixing matrices (projections) are trained. The page Learn can train them too. Otherwise, "
-    "they are not trained, so a trained Linformer may have a much smaller error.",
+    note="In the paper, the mixing matrices (projections) are trained. They can also be trained on the Learn page; "
+    "elsewhere, they are not trained, so a trained Linformer may have a much smaller error.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

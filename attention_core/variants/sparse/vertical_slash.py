@@ -143,7 +143,8 @@ VARIANT = Variant(
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
-    cross_reason="its diagonals depend on the distance between query and key in one sequence.",
+    cross_reason="each of its diagonals is one fixed distance between query and key, so both must come from the same "
+    "sequence.",
     approximates="softmax",
     causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
     "end of the text.",

@@ -67,6 +67,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     assert first[2]["words"]["caption"].endswith(
         f" the model MiniLM-L6 (layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD})."
     )
+    assert f"over all {qkv.n} tokens, including [CLS] and [SEP]" in first[2]["words"]["caption"]
     length, errors, _ = first[2]["words"]["notes"]
     assert f"At most {presets.SENTENCE_TOKENS} are possible," in length
     assert f"Equal weights for all tokens would give an error of {off:.0%}." in errors
@@ -88,6 +89,13 @@ def test_error_and_cost_are_of_the_same_tokens(text):
         "cost vs softmax, 8,192 tokens",
     ]
     assert f"has {n} tokens, with the special tokens [CLS] and [SEP]," in settings["words"]["notes"][0]
+
+
+@pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
+def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
+    softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
+    assert (local < softmax) == saves
+    assert ("blocks of 32 queries, so it saves nothing" in sentence.caption(n)) != saves
 
 
 def test_the_first_visit_is_light(first):

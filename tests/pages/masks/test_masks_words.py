@@ -76,8 +76,12 @@ def test_patterns_that_never_connect_all_pairs_are_named():
     ],
 )
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
-    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0), atrous=pattern(9.0, step=step, diameter=None)))
-    assert one == f"Layers of **{name('atrous')}** alone never connect all pairs, because {why}"
+    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
+    assert one == (
+        f"Layers of **{name('atrous')}** alone never connect all pairs, because {why} Number of layers that "
+        f"connect all pairs alone: **{name('local')}** (2), **{name('sink')}** (5)."
+    )
+    assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
 
 def test_one_token_has_no_pattern_and_two_have():
@@ -131,6 +135,11 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8},
             2,
+            "Every distance is a multiple of 8 tokens, which **B** covers, plus a remainder, which **A** covers.",
+        ),
+        (
+            {"A": 1, "B": 8},
+            3,
             "This works because **A** also moves information by distances that are not multiples of 8 tokens.",
         ),
         (

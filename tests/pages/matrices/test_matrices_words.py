@@ -25,6 +25,7 @@ from pages.matrices.words import (
     in_one_sentence,
     joined_tokens,
     leading,
+    lost,
     overall,
     scope_note,
     sign_note,
@@ -172,6 +173,12 @@ def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
+@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · 28% of weight negative")])
+def test_a_panels_caption_has_its_share_of_negative_weight(share, tail):
+    numbers = measured("nystrom", row_sum_min=1.0, row_sum_max=1.0, negative_mass=share)
+    assert caption(*numbers, difference=False) == f"output error 25%{tail}"
+
+
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
     numbers = measured("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
     plain = "Entropy 1.50 nats · output error 75% · matrix error 12% · reference softmax"
@@ -229,8 +236,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
     assert flatness(given) == (
-        "**Linear** is flat because no exponential lifts its highest scores: a row spreads over about 11 keys, in "
-        "softmax over 7."
+        "**Linear** is flat because no exponential lifts its highest scores: each row spreads its weight over "
+        "about 11 effective keys; a softmax row, over 7."
         if flat
         else ""
     )
@@ -238,6 +245,27 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
     assert ("is flat" in overall(given)) == flat
     assert flatness(dict([measured("linear", entropy=9.0)])) == ""
     assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")])) == ""
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
+def test_what_a_window_loses_is_the_weight_that_softmax_puts_outside(share, words):
+    sentence = lost(*measured("local", total_variation=share))
+    assert sentence == (f"**Local** loses the weight outside its window ({words} per row)." if words else "")
+    attention = ac.get("local", window=2)
+    outside = ~attention.mask(16, causal=False).numpy()
+    share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
+    assert f" ({share:.0%} per row)" in lost(attention, found(attention))
+    assert lost(*measured("linear")) == ""
+    apart = lost(*measured("local", total_variation=0.4), "[CLS] and [SEP]")
+    assert apart.endswith(" (40% per row, without [CLS] and [SEP]).")
+
+
+@pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
+def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(landmarks, blurs):
+    attention = ac.get("nystrom", landmarks=landmarks)
+    assert lost(attention, found(attention)) == (
+        "**Nyström** blurs groups of tokens, because each landmark is the mean of a group." if blurs else ""
+    )
 
 
 def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
