@@ -2,7 +2,7 @@
 /** @import { PicturesHeader, PicturesSettings, SentTile, Tile } from "./pictures_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
-import { clamp, listenTo, make, perform, readTheme } from "../matrix_board/drawing/elements.js";
+import { clamp, listenTo, make, perform, readTheme, settingsIcon } from "../matrix_board/drawing/elements.js";
 import { numeral } from "../matrix_board/drawing/color.js";
 import { download } from "../matrix_board/drawing/export.js";
 import { Knobs } from "../matrix_board/views/knobs.js";
@@ -62,15 +62,29 @@ export class PictureBoard {
     const resized = this.header && this.header.side !== header.side;
     this.header = header;
     if (resized) this.aimed = null;
-    while (this.grid.children.length > parts.length) this.grid.lastChild?.remove();
-    while (this.grid.children.length < parts.length) this.grid.append(this.build());
-    this.panels = parts.map((part, i) => this.unpack(part, /** @type {HTMLElement} */ (this.grid.children[i])));
+    const before = new Map(this.panels.map(({ key, figure }) => [key, figure]));
+    this.panels = parts.map((part) => this.unpack(part, before.get(part.header.key) ?? this.build()));
+    this.arrange();
     for (const tile of this.panels) this.fill(tile);
     this.rank();
     this.knobs.land(header.heard);
     this.knobs.goAhead();
     this.layout();
     if (this.settings) this.point();
+  }
+
+  /** Put the images into the order of the message. A slider that is being dragged, or has the focus, keeps it. */
+  arrange() {
+    if (this.knobs.held) {
+      const places = new Map([...this.grid.children].map((figure, i) => [figure, i]));
+      this.panels.sort((a, b) => (places.get(a.figure) ?? Infinity) - (places.get(b.figure) ?? Infinity));
+    }
+    const figures = this.panels.map(({ figure }) => figure);
+    if (figures.length === this.grid.children.length && figures.every((figure, i) => figure === this.grid.children[i])) return;
+    const root = /** @type {Document | ShadowRoot} */ (this.grid.getRootNode());
+    const focused = root.activeElement;
+    this.grid.replaceChildren(...figures);
+    if (focused instanceof HTMLElement && this.grid.contains(focused)) focused.focus({ preventScroll: true });
   }
 
   /**
@@ -105,7 +119,8 @@ export class PictureBoard {
 
   /** Create the elements of one image. */
   build() {
-    const texts = ["title", "number"].map((name) => make("span", { class: name }));
+    const opener = make("button", { type: "button", class: "open" }, settingsIcon());
+    const texts = [make("span", { class: "title" }), opener, make("span", { class: "number" })];
     const pictures = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
     const image = make("div", { class: "image" }, ...pictures, make("span", { class: "rank" }), make("i"));
     const below = [this.knobs.build(), make("div", { class: "note" })];
@@ -137,9 +152,14 @@ export class PictureBoard {
     const { figure, pixels, error } = tile;
     const [image, , errors] = figure.querySelectorAll("canvas");
     errors.hidden = !error;
-    part(figure, ".title").textContent = tile.title;
+    const [title, opener] = [".title", ".open"].map((name) => part(figure, name));
+    title.textContent = tile.title;
+    title.title = tile.about || tile.title;
+    title.toggleAttribute("data-opens", tile.opens !== "");
+    opener.hidden = !tile.opens;
+    opener.title = opener.ariaLabel = tile.opens;
     part(figure, ".number").dataset.tone = tile.tone;
-    part(figure, "figcaption").title = tile.details;
+    part(figure, ".number").title = tile.details;
     paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));
     if (error) paint(errors, side, (i) => [255 - error[i], 255 - error[i], 255 - error[i]].map((v, c) => (c ? v : Math.min(255, v + error[i] / 2))));
     this.knobs.fit(part(figure, ".knob"), tile);
@@ -223,6 +243,9 @@ export class PictureBoard {
 
   /** @param {MouseEvent} event */
   click(event) {
+    const opens = event.target instanceof Element && event.target.closest(".open, .title[data-opens]");
+    const opened = opens && this.panels.find(({ figure }) => figure.contains(opens));
+    if (opened) this.send("open", opened.key);
     const pixel = this.pixelAt(event);
     if (pixel !== null) this.pin(pixel === this.pinned ? null : pixel);
   }

@@ -21,6 +21,8 @@ from attention_core.analysis.denoised_image import Maps
 _PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures.css")
 
 
+_TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
+"""The attributes of a tile that are sent unchanged."""
 _HIGHEST = 1e6
 """The PSNR that is sent in place of infinity, which JSON does not have."""
 
@@ -41,6 +43,8 @@ class Tile:
         knob: the setting on its slider; None for no slider.
         note: a text below the image, in place of a slider.
         psnr: peak signal-to-noise ratio in dB, by which the images are ranked; None for an image without a rank.
+        about: the tooltip of the name; empty for the name itself.
+        opens: the name of the button next to the name that opens the variant's settings; empty for no button.
     """
 
     key: str
@@ -54,6 +58,8 @@ class Tile:
     knob: Knob | None = None
     note: str = ""
     psnr: float | None = None
+    about: str = ""
+    opens: str = ""
 
 
 def picture_board(
@@ -66,6 +72,7 @@ def picture_board(
     file_name: str,
     on_pin: Callable[[int | None], None],
     on_turn: Callable[[str, object, bool], None],
+    on_open: Callable[[str], None],
     redraw: Callable[[str], Tile | None],
 ) -> None:
     """Draw the images side by side with a linked crosshair.
@@ -80,6 +87,7 @@ def picture_board(
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
             whether the slider is still being dragged.
+        on_open: called before the next run with the key of a tile whose settings the visitor wants to open.
         redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
             the tile no longer exists.
     """
@@ -94,6 +102,12 @@ def picture_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
+    with_settings = {tile.key for tile in tiles if tile.opens}
+
+    def open_settings(reported: object) -> None:
+        if isinstance(reported, str) and reported in with_settings:
+            on_open(reported)
+
     parts = {tile.key: _pack(tile, full_error) for tile in tiles}
     header = {
         "kind": "pictures",
@@ -105,9 +119,8 @@ def picture_board(
         "heard": st.session_state.get(heard, 0),
     }
     settings = {"pinned": pinned, "words": _words(), "file_name": file_name}
-    mount(
-        encode(header), key=key, events={"pin": pin, "turn": turn}, settings=settings, parts=parts, receiver=_PICTURES
-    )
+    events = {"pin": pin, "turn": turn, "open": open_settings}
+    mount(encode(header), key=key, events=events, settings=settings, parts=parts, receiver=_PICTURES)
 
     def packed(tile: str) -> bytes:
         drawn = redraw(tile)
@@ -120,7 +133,7 @@ def _pack(tile: Tile, full_error: float) -> bytes:
     """Return the message of one image: the peaks of its maps, their levels, its error map and its pixels."""
     header = {
         "kind": "part",
-        **{name: getattr(tile, name) for name in ("key", "title", "number", "details", "tone", "note")},
+        **{name: getattr(tile, name) for name in _TEXTS},
         "knob": tile.knob and asdict(tile.knob),
         "psnr": None if tile.psnr is None else min(tile.psnr, _HIGHEST),
         "has_error": tile.error is not None,

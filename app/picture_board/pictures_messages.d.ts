@@ -13,6 +13,8 @@ export interface SentTile {
   knob: SentKnob | null;
   note: string; // below the image, in place of a slider
   psnr: number | null; // by which the images are ranked
+  about: string; // the tooltip of the title
+  opens: string; // name of the button that opens the settings; empty for no button
   has_error: boolean;
   has_maps: boolean;
 }

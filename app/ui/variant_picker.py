@@ -61,12 +61,17 @@ def show_menu(label: str) -> None:
     lazy_popover(label, _menu, key="variants.menu", icon=":material/add:", type="tertiary")
 
 
-def show_settings() -> None:
-    """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips."""
+def show_settings(*, all_stay: bool = False) -> None:
+    """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips.
+
+    Args:
+        all_stay: whether all variants take part, also those that cannot be causal while causal is on.
+    """
     chosen = SharedOptions.variants.value
     opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
-    crossed = input_panel.crosses()
-    _draw_settings(opened, {attention.key: _refusal(attention, crossed=crossed) for attention in opened})
+    crossed = not all_stay and input_panel.crosses()
+    refusals = {attention.key: None if all_stay else _refusal(attention, crossed=crossed) for attention in opened}
+    _draw_settings(opened, refusals)
 
 
 def _draw_settings(opened: Sequence[ac.Attention], refusals: Mapping[str, str | None]) -> None:

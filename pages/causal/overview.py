@@ -51,8 +51,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.caption(
         _(
             "Each line is the memory of one or more variants, for {heads} heads of size {d} in one layer (float32). "
-            "A state is a set of matrices that each new token updates. Right of the vertical line, softmax's cache is "
-            "larger than every memory of constant size.",
+            "A state is a set of matrices that each new token updates. Point at a line to see its variants. Right of "
+            "the vertical line, softmax's cache is larger than every memory of constant size.",
             heads=heads,
             d=d,
         )
@@ -95,6 +95,7 @@ def scope(chosen: ChosenInput) -> Scope:
 def sentence(rows: Sequence[MemoryRow], n: int) -> str:
     """Return how many of all ``n`` variants can generate text, and how many of them remember how much."""
     kinds = Counter(map(kind, rows))
+    fixed = [row.state_bytes for row in rows if not row.grown_bytes]
     return paragraph(
         _(
             "**{able} of {n} variants can generate text token by token**, because no output depends on a later token.",
@@ -114,7 +115,13 @@ def sentence(rows: Sequence[MemoryRow], n: int) -> str:
         _n("{n} remembers a few keys and values.", "{n} remember a few keys and values.", n=kinds["some"])
         if kinds["some"]
         else "",
-        _("From **{most:,}** tokens on, all memories of constant size are smaller than softmax's cache.", most=most)
+        _("A memory of constant size cannot keep every token, so it discards or blends earlier ones.") if fixed else "",
+        _(
+            "From **{most:,}** tokens on, softmax's cache is larger than every memory of constant size, the largest of "
+            "which takes {memory}.",
+            most=most,
+            memory=memory(max(fixed)),
+        )
         if (most := outgrown_by_all(rows))
         else "",
     )
@@ -144,6 +151,8 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
                 Curve(
                     _n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
                     if is_last
+                    else _("of these, {names}", names=enumeration(names))
+                    if size[0] > 0
                     else enumeration(names),
                     ENDS,
                     [each / KIB for each in held],

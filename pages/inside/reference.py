@@ -38,8 +38,8 @@ def error_sentence(reference: str, error: float, baseline: float) -> str:
             "The weights differ from those of {reference} by less than {same:.1%}.", reference=reference, same=SAME
         )
     text = _(
-        "The difference is **{error:.0%}** as large as the weights of {reference} (ratio of Frobenius norms). With "
-        "equal weights on all visible keys, it would be {baseline:.0%} as large.",
+        "The relative error compared with {reference} is **{error:.0%}** (ratio of Frobenius norms). With equal "
+        "weights on all visible keys, it would be {baseline:.0%}.",
         reference=reference,
         error=error,
         baseline=baseline,

@@ -47,7 +47,9 @@ class MasksOptions(HashOptions):
         )
     )
     stack_depth = whole(2, 1, lambda: current().stack_layers, N_("Layers"))
-    front_way = choice({"heard": N_("Tokens it reaches"), "hears": N_("Tokens that reach it")}, N_("Direction"))
+    front_way = choice(
+        {"heard": N_("Tokens that this token reaches"), "hears": N_("Tokens that reach this token")}, N_("Direction")
+    )
     hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
 
 

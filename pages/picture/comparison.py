@@ -32,7 +32,7 @@ class Found:
 
     Attributes:
         source: the noisy image.
-        variants: the image that each variant returns.
+        variants: the image that each variant returns, in the order of their PSNR, best first.
         noisy: the noisy image.
         mean: the mean image.
         clean: the image without noise.
@@ -67,12 +67,13 @@ def of() -> Found:
     clean, noisy = source.clean(), source.noisy()
     mean = mean_image(noisy)
     with cached.spinner(_("Computing the variants …")):
-        found = {each: cached.denoised(source, each) for each in _shown(source.size)}
+        images = {each: cached.denoised(source, each) for each in _shown(source.size)}
+    found = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
     return Found(source, found, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())
 
 
 def _shown(columns: int) -> list[ac.Attention]:
-    """Return the chosen variants; if switched on, the square form of a variant that has one follows it."""
+    """Return the chosen variants and, if switched on, the square form of each variant that has one."""
     found: list[ac.Attention] = []
     for attention in SharedOptions.variants.value:
         found.append(attention)
@@ -125,10 +126,22 @@ def show(found: Found) -> None:
         file_name="picture",
         on_pin=_pin,
         on_turn=_turn,
+        on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the images.
         redraw=partial(_redraw, found.source, found.noisy.psnr),
     )
     st.caption(words.units())
+
+
+def reasons(found: Found) -> str:
+    """Return why softmax removes noise and why other images have one colour, and what the board shows."""
+    even = [
+        name(each)
+        for each, image in found.variants.items()
+        if words.is_almost_mean(image) and words.is_even(cached.attention_maps(found.source, each).largest)
+    ]
+    softmax = next(image for each, image in found.variants.items() if each.key == REFERENCE)
+    return words.reasons(softmax, found.noisy.psnr, even)
 
 
 def explain(found: Found) -> None:
@@ -183,6 +196,8 @@ def _tile(source: ImageSource, attention: ac.Attention, noisy: float) -> Tile:
         maps=cached.attention_maps(source, attention),
         knob=None if is_twin else variant_picker.board_knob(attention, source.size**2),
         note=enumeration(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
+        about=_(attention.variant.summary),
+        opens="" if is_twin else _("Settings of {name}", name=_(attention.title)),
     )
 
 

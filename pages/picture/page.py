@@ -6,7 +6,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, _
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, comparison, numbers, options, words
 from pages.picture.comparison import Found
@@ -20,12 +20,13 @@ FORMULA = (
 
 
 def top() -> Found:
-    """Draw the variant picker, the finding and the board, and return the images."""
-    variant_picker.show(all_stay=True)
+    """Draw the finding, the open settings and the board, and return the images."""
     place = st.container(key="picture.headline")
+    variant_picker.show_settings(all_stay=True)
     found = comparison.of()
     titles = {comparison.name(attention): image for attention, image in found.variants.items()}
     place.markdown(words.headline(titles, found.noisy.psnr))
+    place.caption(comparison.reasons(found))
     comparison.show(found)
     comparison.explain(found)
     PictureOptions.below.draw()
@@ -40,7 +41,8 @@ def explain(found: Found) -> None:
 
 
 def header() -> None:
-    """Draw the switch of the square windows."""
+    """Draw the menu of variants and the switch of the square windows."""
+    variant_picker.show_menu(_("Variants"))
     PictureOptions.squares.draw(width="content")
 
 

@@ -25,8 +25,8 @@ def headline(found: Mapping[str, Denoised], noisy: float) -> str:
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
     """
     grey = [name for name, each in found.items() if is_almost_mean(each)]
-    better = [name for name, each in found.items() if name not in grey and each.psnr > noisy]
-    worse = [name for name in found if name not in grey and name not in better]
+    better = [name for name, each in found.items() if each.psnr > noisy]
+    worse = [name for name in found if name not in better]
     best = max(found, key=lambda name: found[name].psnr)
     if better:
         first = _n(
@@ -60,16 +60,46 @@ def is_almost_mean(image: Denoised) -> bool:
     return image.from_mean < NEAR_MEAN
 
 
+def is_even(largest: float) -> bool:
+    """Return whether all weights are almost the same, if the largest is ``largest`` times an equal share."""
+    return largest < EQUAL
+
+
+def reasons(softmax: Denoised, noisy: float, even: Sequence[str]) -> str:
+    """Return why softmax removes noise and why other images have one colour, and what the board shows.
+
+    Args:
+        softmax: the image that softmax returns.
+        noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
+        even: names of the variants that return almost the mean because their weights are almost equal.
+    """
+    return paragraph(
+        _("Softmax averages pixels with similar patches, which removes more noise than detail.")
+        if softmax.psnr > noisy and not is_almost_mean(softmax)
+        else "",
+        _n(
+            "{names} gives all pixels almost the same weight, so each pixel becomes almost their mean.",
+            "{names} give all pixels almost the same weight, so each pixel becomes almost their mean.",
+            n=len(even),
+            names=names_of(even),
+        )
+        if even
+        else "",
+        _("The **PSNR** in dB measures how close an image is to the original: higher is better."),
+        _("Inset: the error of each pixel, darker for larger errors."),
+    )
+
+
 def units() -> str:
-    """Return what the numbers and the error maps on the board are."""
+    """Return how the PSNR, the ranks and the error maps on the board are computed."""
     return paragraph(
         _(
-            "**dB** is the unit of the PSNR, the peak signal-to-noise ratio: −10 log₁₀ of the mean squared difference "
-            "from the original, where black is 0 and white is 1."
+            "The PSNR is the peak signal-to-noise ratio: −10 log₁₀ of the mean squared difference from the original, "
+            "where black is 0 and white is 1."
         ),
         _("With 10 dB more, this difference is a tenth."),
-        _("Rank 1 has the highest PSNR."),
-        _("The small map in the corner of an image shows the error of each pixel. All maps have one scale."),
+        _("The images are sorted by PSNR. Rank 1 has the highest."),
+        _("All insets have one scale."),
     )
 
 
@@ -98,13 +128,10 @@ def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
         softmax: the same for softmax.
         elu: whether the variant is linear attention with the features elu + 1.
     """
-    if largest >= EQUAL:
+    if not is_even(largest):
         return ""
     return paragraph(
-        _(
-            "**{name} gives all pixels almost the same weight, so each pixel becomes almost the mean of the image.**",
-            name=name,
-        ),
+        _("**Why {name} returns almost the mean of the image:** its weights are almost equal.", name=name),
         _(
             "Its weights are products of the features elu + 1 of two patches. These grow far more slowly with the "
             "patches' similarity than the exponential in softmax."
@@ -136,9 +163,10 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
     values = {"high": psnr[1], "low": psnr[0]}
     return paragraph(
         _(
-            "**A square window contains closer pixels than a window along the row.** The {pixels} pixels of {row} "
-            "follow one another, up to {far} columns away or, beyond the edge, in the next row. The {inside} pixels "
-            "of {square} are at most {near} rows and columns away.",
+            "**A square window contains closer pixels than a window along the row.** {row} takes {pixels} "
+            "consecutive pixels in reading order. They are up to {far} columns away, or in the neighbouring row where "
+            "the window runs past the edge. {square} takes {inside} pixels, all at most {near} rows and {near} columns "
+            "away.",
             pixels=pixels[0],
             row=row,
             far=far[0],

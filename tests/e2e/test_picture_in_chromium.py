@@ -73,6 +73,24 @@ def test_a_slider_changes_the_image_its_number_and_its_rank(pictures):
     assert re.search("local~window~(2[5-9]|[3-9])", query(pictures))
 
 
+def test_the_images_are_sorted_again_and_the_moved_slider_keeps_the_focus(page, server):
+    visit(page, f"{server}/{LINK}&variants=topk")
+    titles, slider = page.locator("figure .title"), tile(page, "Local").get_by_role("slider")
+    expect(titles).to_have_text(["Original", "Noisy", "Softmax", "Top-k", "Local", "Linear"])
+    slider.focus()
+    page.keyboard.press("End")
+    expect(titles.nth(4)).to_have_text("Top-k")
+    settle(page)
+    expect(slider).to_be_focused()
+
+
+def test_the_button_on_an_image_opens_the_settings_of_its_variant(pictures):
+    tile(pictures, "Local").get_by_role("button", name="Settings of Local").click()
+    expect(pictures.locator(".st-key-variants-settings").get_by_text("Window", exact=True)).to_be_visible()
+    tile(pictures, "Local").locator(".title").click()
+    expect(pictures.locator(".st-key-variants-settings")).to_have_count(0)
+
+
 def test_an_own_photograph_is_shown_and_a_bad_file_is_refused(elsewhere, server):
     visit(elsewhere, f"{server}/{LINK}&photo=own")
     expect(elsewhere.get_by_text("Upload a PNG or JPEG")).to_be_visible()

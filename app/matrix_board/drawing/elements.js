@@ -25,6 +25,16 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
+/** Return an icon of two sliders. */
+export function settingsIcon() {
+  const [drawn, lines] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
+  drawn.setAttribute("viewBox", "0 0 16 16");
+  drawn.setAttribute("aria-hidden", "true");
+  lines.setAttribute("d", "M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4");
+  drawn.append(lines);
+  return drawn;
+}
+
 /**
  * Return a function that listens to an element's events until the signal aborts.
  * @param {HTMLElement} element

@@ -8,7 +8,7 @@ import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
-import { clamp, make, penFor, printable, readTheme } from "../drawing/elements.js";
+import { clamp, make, penFor, printable, readTheme, settingsIcon } from "../drawing/elements.js";
 import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
 import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
@@ -230,7 +230,7 @@ export class Board {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const opener = make("button", { class: "open", type: "button", "data-act": "open" }, icon());
+      const opener = make("button", { class: "open", type: "button", "data-act": "open" }, settingsIcon());
       const head = make("div", { class: "head" }, make("span", { class: "title", "data-act": "open" }), opener, make("span", { class: "value" }));
       const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build());
       this.grid.append(make("figure", {}, caption, make("div", {}, plot, make("div", { class: "key" }))));
@@ -556,14 +556,4 @@ export class Board {
     clearInterval(this.playing);
     this.root.remove();
   }
-}
-
-/** Return an icon of two sliders. */
-function icon() {
-  const [drawn, lines] = ["svg", "path"].map((name) => document.createElementNS("http://www.w3.org/2000/svg", name));
-  drawn.setAttribute("viewBox", "0 0 16 16");
-  drawn.setAttribute("aria-hidden", "true");
-  lines.setAttribute("d", "M1 5h8m4 0h2M11 3v4M1 11h2m4 0h8M5 9v4");
-  drawn.append(lines);
-  return drawn;
 }

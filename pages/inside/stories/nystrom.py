@@ -12,6 +12,7 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
+from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import product, relative_error_of, uniform
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
@@ -19,7 +20,7 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
-from pages.inside.reference import compare_with_reference
+from pages.inside.reference import compare_with_reference, error_sentence
 from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import alternating, painted
 
@@ -154,11 +155,8 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
 def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
-    text = _(
-        "A differs from softmax by **{error:.0%}** (ratio of Frobenius norms). Equal weights would differ by "
-        "{zero:.0%}. The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
-        error=relative_error_of(seen.weights, seen.reference),
-        zero=relative_error_of(uniform(seen.visible), seen.reference),
+    sizes = _(
+        "The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
         own=left.size + middle.size + right.size,
         full=n * n,
     )
@@ -167,7 +165,8 @@ def _factors(seen: Seen) -> Step:
         if m < n
         else _("Every token is its own landmark, so averaging loses nothing.")
     )
-    text = paragraph(averaged, text)
+    error, equal = (relative_error_of(each, seen.reference) for each in (seen.weights, uniform(seen.visible)))
+    text = paragraph(averaged, error_sentence(reference_name(seen.attention), error, equal), sizes)
     if m < n <= 2 * m:
         text = paragraph(text, _("With this many landmarks, the factors together are no smaller than the full matrix."))
 
@@ -184,15 +183,16 @@ def _factors(seen: Seen) -> Step:
             ),
             pictures.pairs(seen, "= A", seen.weights, _("the product of the three"), mark=RESULT),
             pictures.pairs(seen, _("≈ softmax"), seen.reference, _("the matrix to approximate")),
+            unit=_("entry"),
             scale="panel",
         )
 
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). Both factors contain the landmarks' "
-            "weights on each other, so Z, the inverse of these weights, removes them once. The product of the three is "
-            "the attention matrix A."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). Both steps spread weight among the "
+            "landmarks, so Z, the inverse of the landmarks' weights on each other, undoes one of the two. The product "
+            "of the three is the attention matrix A."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\quad "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "

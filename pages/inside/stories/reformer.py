@@ -64,8 +64,8 @@ def _hash(seen: Seen, number: int) -> Step:
         st.html(painted(seen.qkv.tokens, [largest[b] for b in buckets], notes=notes, tags=buckets.tolist()))
         st.caption(
             _(
-                "A small number marks a token's bucket where the bucket changes. The largest bucket is coloured. "
-                "Tokens per bucket:"
+                "A small number shows a token's bucket wherever it differs from that of the previous token. The "
+                "largest bucket is coloured. Tokens per bucket:"
             )
         )
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
@@ -155,7 +155,7 @@ def _sort(seen: Seen, number: int) -> Step:
         )
         st.caption(
             _(
-                "Tokens sorted by bucket. A small number marks a token's bucket where the bucket changes. "
+                "Tokens sorted by bucket. A small number shows the bucket wherever a new one begins. "
                 "Vertical lines separate chunks."
             )
         )

@@ -275,7 +275,7 @@ def _gate(seen: Seen) -> Step:
         gate = pictures.panel(_("Gate U"), found.gate, seen.labels, list(map(str, range(channels))), mark=1, **words)
         pictures.board(f"{key}.gate", gate, unit=_("gate"), diverging=True, tone="linear")
         own = InsideOptions.channel.draw_with_options(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
-        scaled, sees = found.gate[:, own, None] * found.weights, _("matrix of channel {own}", own=own)
+        scaled, sees = found.gate[:, own, None] * found.weights, _("A scaled by the gate of channel {own}", own=own)
         pictures.board(
             f"{key}.own",
             pictures.pairs(seen, _("A"), found.weights, _("shared by all channels"), mark=0),

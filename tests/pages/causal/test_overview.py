@@ -76,16 +76,18 @@ def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
     assert sentence(found, 5) == (
         "**4 of 5 variants can generate text token by token**, because no output depends on a later token. 2 variants "
-        "remember all keys and values, so their memory grows with the text. 2 remember a state of fixed size. From "
-        "**17** tokens on, all memories of constant size are smaller than softmax's cache."
+        "remember all keys and values, so their memory grows with the text. 2 remember a state of fixed size. A "
+        "memory of constant size cannot keep every token, so it discards or blends earlier ones. From **17** tokens "
+        "on, softmax's cache is larger than every memory of constant size, the largest of which takes 1.0 KiB."
     )
     some = replace(row(512), variant="local", outgrown=9)
-    assert " 1 remembers a state of fixed size. 1 remembers a few keys and values. From" in sentence(
+    assert " 1 remembers a state of fixed size. 1 remembers a few keys and values. A memory of" in sentence(
         [*found[:1], some], 5
     )
     assert sentence(found[1:3], 4) == (
         "**2 of 4 variants can generate text token by token**, because no output depends on a later token. 1 variant "
-        "remembers all keys and values, so its memory grows with the text. 1 remembers a state of fixed size. From "
-        "**9** tokens on, all memories of constant size are smaller than softmax's cache."
+        "remembers all keys and values, so its memory grows with the text. 1 remembers a state of fixed size. A "
+        "memory of constant size cannot keep every token, so it discards or blends earlier ones. From **9** tokens on, "
+        "softmax's cache is larger than every memory of constant size, the largest of which takes 0.5 KiB."
     )
     assert sentence(found[2:], 4).endswith("so their memory grows with the text.")

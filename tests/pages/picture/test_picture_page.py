@@ -62,7 +62,8 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_improve_
     assert "of 10 images" in headline
     assert "Linear" in headline.partition("Almost one colour")[2]
     assert any("adds 2 images to those of the 8 chosen variants" in each.value for each in at.caption)
-    assert any(each.value.startswith("**Linear gives all pixels almost the same weight") for each in at.markdown)
+    assert any("Linear gives all pixels almost the same weight, so" in each.value for each in at.caption)
+    assert any(each.value.startswith("**Why Linear returns almost the mean of the image:**") for each in at.markdown)
     assert any("instead of" in each.value and "square window gives" in each.value for each in at.markdown)
 
 
@@ -76,10 +77,32 @@ def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch)
 def test_a_square_window_is_shown_next_to_one_along_the_row_with_at_most_as_many_pixels():
     at = open_picture(p_squares=True)
     _, parts = sent(at)
-    titles = [header["title"] for header, _ in parts.values()]
-    assert titles[-2:] == ["Local", "Local 3 × 3"]  # 9 pixels, as in the window of 4 pixels on each side
-    assert [header["knob"] is None for header, _ in parts.values()][-2:] == [False, True]
-    assert [header["note"] for header, _ in parts.values()][-2:] == ["", "window 3 × 3"]
+    found = {header["title"]: header for header, _ in parts.values()}
+    assert list(found)[:2] == ["Original", "Noisy"]
+    assert set(list(found)[2:]) == {"Softmax", "Local", "Local 3 × 3"}  # 9 pixels: 4 on each side, or 3 × 3
+    row, square = found["Local"], found["Local 3 × 3"]
+    assert [each["knob"] is None for each in (row, square)] == [False, True]
+    assert [each["note"] for each in (row, square)] == ["", "window 3 × 3"]
+    assert [each["opens"] for each in (row, square)] == ["Settings of Local", ""]
+
+
+@pytest.mark.parametrize(
+    ("strength", "order"),
+    [
+        (0.1, ["softmax", "local", "linear"]),
+        (1.0, ["local", "softmax", "linear"]),  # Softmax then averages almost all pixels.
+    ],
+)
+def test_the_images_are_sorted_by_their_psnr(strength, order):
+    at = open_picture(strength=strength, variants=(ac.get("softmax"), ac.get("linear"), ac.get("local", window=1)))
+    assert list(sent(at)[1])[2:] == order
+
+
+def test_the_open_settings_of_a_variant_that_cannot_be_causal_do_not_say_that_it_is_left_out():
+    at = open_picture(causal=True, variants=(ac.get("softmax"), ac.get("nystrom")))
+    assert not at.info
+    at.button(key="variants.remove.nystrom").click().run()
+    assert list(sent(at)[1])[2:] == ["softmax"]
 
 
 def test_every_variant_with_a_pattern_of_rows_and_columns_is_shown_with_it():
@@ -87,12 +110,12 @@ def test_every_variant_with_a_pattern_of_rows_and_columns_is_shown_with_it():
     at = open_picture(p_squares=True, variants=chosen)
     assert not at.exception
     titles = [header["title"] for header, _ in sent(at)[1].values()][2:]
-    assert titles == [
-        "Softmax",
+    assert sorted(titles) == [
         *("Atrous", "Atrous 3 × 3"),
+        *("Longformer", "Longformer 5 × 5"),
+        "Softmax",
         *("Sparse", "Sparse 3 × 3"),
         "Vertical and slash",
-        *("Longformer", "Longformer 5 × 5"),
     ]
     at = open_picture(p_squares=True, variants=(ac.get("softmax"), ac.get("sparse", pattern="fixed")))
     assert [header["title"] for header, _ in sent(at)[1].values()][2:] == ["Softmax", "Sparse"]

@@ -18,8 +18,8 @@ def test_every_kind_of_variant_is_named_once():
     found = {"Softmax": image(25.21), "Local": image(22.0), "Performer": image(12.0), "Linear": image(10.8, 0.01)}
     assert words.headline(found, 20.0) == (
         "**2 of 4 images are better than the noisy image:** Softmax, Local. Softmax is best: 25.2 dB, compared with "
-        "20.0 dB for the noisy image. Not better than the noisy image: Performer. **Almost one colour, the mean of all "
-        "pixels:** Linear."
+        "20.0 dB for the noisy image. Not better than the noisy image: Performer, Linear. **Almost one colour, the "
+        "mean of all pixels:** Linear."
     )
 
 
@@ -45,15 +45,47 @@ def test_no_variant_improves_an_image_with_little_noise_or_none(noisy, first):
 @pytest.mark.parametrize(("from_mean", "is_grey"), [(0.0499, True), (0.05, False)])
 def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
     text = words.headline({"Linear": image(10.8, from_mean)}, 9.0)
-    assert ("Almost one colour" in text) == is_grey
-    assert ("is better than the noisy image:" in text) == (not is_grey)
+    assert ("**Almost one colour, the mean of all pixels:** Linear." in text) == is_grey
+    assert text.startswith("**1 of 1 image is better than the noisy image:** Linear."), "as its number says"
+
+
+BOARD = (
+    "The **PSNR** in dB measures how close an image is to the original: higher is better. Inset: the error of each "
+    "pixel, darker for larger errors."
+)
+
+
+@pytest.mark.parametrize(
+    ("softmax", "noisy", "even", "why"),
+    [
+        (image(25.2), 20.0, [], "Softmax averages pixels with similar patches, which removes more noise than detail. "),
+        (image(20.0), 20.0, [], ""),
+        (image(25.2), math.inf, [], ""),
+        (image(25.2, 0.01), 20.0, [], ""),
+        (
+            image(25.2),
+            20.0,
+            ["Linear"],
+            "Softmax averages pixels with similar patches, which removes more noise than detail. Linear gives all "
+            "pixels almost the same weight, so each pixel becomes almost their mean. ",
+        ),
+        (
+            image(25.2, 0.01),
+            20.0,
+            ["Softmax", "Linear"],
+            "Softmax, Linear give all pixels almost the same weight, so each pixel becomes almost their mean. ",
+        ),
+    ],
+)
+def test_why_softmax_removes_noise_and_others_return_the_mean(softmax, noisy, even, why):
+    assert words.reasons(softmax, noisy, even) == why + BOARD
 
 
 @pytest.mark.parametrize("elu", [False, True])
 def test_why_almost_equal_weights_return_the_mean(elu):
     assert words.why_mean("Linear", 2.0, 84.25, elu=elu) == ""
     text = words.why_mean("Linear", 1.05, 84.25, elu=elu)
-    assert text.startswith("**Linear gives all pixels almost the same weight, so each pixel becomes almost the mean")
+    assert text.startswith("**Why Linear returns almost the mean of the image:** its weights are almost equal. ")
     assert ("features elu + 1" in text) == elu
     assert text.endswith("the largest weight of Linear is 1.05 equal shares, and that of softmax is 84.25.")
 
@@ -68,8 +100,10 @@ def test_why_almost_equal_weights_return_the_mean(elu):
 )
 def test_why_a_square_window_is_better_or_not(psnr, end):
     text = words.why_square("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
-    assert "The 33 pixels of Local follow one another, up to 16 columns away" in text
-    assert "The 25 pixels of Local 5 × 5 are at most 2 rows and columns away." in text
+    assert (
+        "Local takes 33 consecutive pixels in reading order. They are up to 16 columns away, or in the neighbouring "
+        "row where the window runs past the edge. Local 5 × 5 takes 25 pixels, all at most 2 rows and 2 columns away."
+    ) in text
     assert text.endswith(end)
 
 

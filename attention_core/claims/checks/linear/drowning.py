@@ -157,7 +157,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "even",
-            "share of weight that the newest quarter of the tokens gives to the first 4, with equal weights",
+            "share of weight that the newest quarter of the tokens would give to the first 4 tokens if all weights "
+            "were equal",
             "%",
         ),
         Quantity(

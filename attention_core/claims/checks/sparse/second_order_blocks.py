@@ -92,8 +92,9 @@ CLAIM = Claim(
     "heads where they find more outnumber the heads where they find less.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
-    finding="A mean hides a single key with a large logit, and the covariance shows how far keys deviate from the "
-    "mean. Blocks chosen with it contain more weight in {wins}% of the heads, and less in {loses}%.",
+    finding="A mean hides a single key with a large logit, whereas the covariance shows how far keys deviate from the "
+    "mean. Blocks chosen by mean and covariance contain more weight than blocks chosen by the mean alone in {wins}% of "
+    "the heads, and less in {loses}%.",
     details="In the median head, mean and covariance find {second}% of the weight, and the mean key finds {mean}%. "
     "Quest's upper bound on the logits finds {bound}%. Selecting blocks by their true weight finds {best}%, the most "
     "that is possible.",

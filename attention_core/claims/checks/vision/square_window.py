@@ -68,8 +68,11 @@ CLAIM = Claim(
     details="The difference between the square window and the window along the row lies between {least} dB and "
     "{most} dB.",
     quantities=(
-        Quantity("better", "number of sizes at which the square window gives the higher PSNR"),
-        Quantity("sizes", "number of sizes"),
+        Quantity(
+            "better",
+            "number of window sizes at which the square window gives a higher PSNR than the window along the row",
+        ),
+        Quantity("sizes", "number of window sizes"),
         Quantity("least", "smallest difference in PSNR", "dB"),
         Quantity("most", "largest difference in PSNR", "dB"),
     ),
