@@ -140,8 +140,10 @@ def matrix_board(
             st.session_state[heard] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
+    keys = {panel.key for panel in panels}  # The session keeps the functions below, so they must not refer to panels.
+
     def open_settings(reported: object) -> None:
-        if on_open and reported in {panel.key for panel in panels}:
+        if on_open and reported in keys:
             on_open(str(reported))
 
     def stop(reported: object) -> None:

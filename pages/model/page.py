@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.page import Page
 from app.state.session import SharedOptions
+from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
 from attention_core.inputs import TrainedSource
 from pages.model import copying, places, reading
@@ -81,14 +82,17 @@ def header() -> None:
     view = ModelOptions.view.value
     if view == "trained":
         return
-    with st.popover(setup(), icon=":material/tune:", type="tertiary"):
-        if view == "encoder":
-            ModelOptions.encoder_layers.draw()
-            return
-        ModelOptions.text.draw()
-        if view != "layers":
-            ModelOptions.layers.draw()
-        ModelOptions.live.draw(width="content")
+    lazy_popover(setup(), partial(_set_up, view), key="model.settings", icon=":material/tune:", type="tertiary")
+
+
+def _set_up(view: str) -> None:
+    if view == "encoder":
+        ModelOptions.encoder_layers.draw()
+        return
+    ModelOptions.text.draw()
+    if view != "layers":
+        ModelOptions.layers.draw()
+    ModelOptions.live.draw(width="content")
 
 
 def setup() -> str:

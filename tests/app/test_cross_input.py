@@ -150,7 +150,8 @@ def test_errors_are_measured_with_all_keys(against):
     at = upload("error", against=against)
     assert not at.exception
     assert not at.error
-    assert any("9 keys" in markdown.value for markdown in at.markdown)
+    assert any(" · 5 queries · " in caption.value and "9 keys](#input)" in caption.value for caption in at.caption)
+    assert any(" keys, the error of " in markdown.value for markdown in at.markdown) == (against == "length")
 
 
 @pytest.mark.parametrize("positions", ["rope", "alibi", "none"])
