@@ -77,7 +77,7 @@ def switch():
     tell(layer=query.get("layer", ""))
 
 
-PAGES = {"": knobs, "matrices": knobs, "masks": slow, "inside": broken}
+PAGES = {"": knobs, "matrices": knobs, "masks": slow, "inside": broken, "picture": knobs}
 PAGES |= dict.fromkeys(("entropy", "error", "causal", "claims"), switch) | {"ticking": ticking, "forms": forms}
 st.navigation(
     [st.Page(body, title=path or "home", url_path=path or "home", default=not path) for path, body in PAGES.items()]

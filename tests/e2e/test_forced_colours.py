@@ -1,8 +1,10 @@
 """Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
+import re
+
 import numpy as np
 import pytest
-from browser import colours, counts, open_input, picture, pictures, settle, visit
+from browser import colours, counts, open_input, picture, pictures, press, settle, visit
 from playwright.sync_api import expect
 
 SWITCH = '[data-testid="stCheckbox"] label:has([aria-label="Causal"]) > span + div'
@@ -77,7 +79,9 @@ def test_tokens_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced,
     tokens = forced.locator(".token")
     late = [picture(tokens.nth(i)) for i in range(70, 85)]  # A window of 64 does not change the first tokens.
     assert len({commonest(token) for token in late}) > 3
+    press(forced, re.compile("^Text: "))
     thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')
+    expect(thumbs.first).to_be_visible()
     assert contrast(commonest(picture(thumbs.first)), ground) > 2
 
 

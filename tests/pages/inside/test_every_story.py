@@ -106,11 +106,11 @@ def test_the_last_step_shows_the_errors_of_the_core(key):
         assert "by less than 0.5%." in spoken(at)
         assert "of a row's weight would" not in spoken(at)
         return
-    off, zero = said(at, r"The difference is \*\*([\d.]+)%\*\* as .* equal weights on .* be ([\d.]+)% as large")
+    off, zero = said(at, r"relative error compared with .* is \*\*([\d.]+)%\*\* .* equal weights on .* be ([\d.]+)%\.")
     assert off == pytest.approx(100 * error, abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)
     if -own.clamp(max=0).sum() > 0.0005 * len(own) or (own.sum(-1) - 1).abs().max() > 0.005:
         assert "of a row's weight would" not in spoken(at)
     else:
-        [wrong] = said(at, r"softmax, ([\d.]+)% of a row's weight would have to move to other keys, on average")
+        [wrong] = said(at, r"To match .*, ([\d.]+)% of a row's weight would have to move to other keys, on average")
         assert wrong == pytest.approx(100 * float((own - full).abs().sum(-1).mean() / 2), abs=0.51)

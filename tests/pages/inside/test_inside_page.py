@@ -168,7 +168,9 @@ def test_the_average_of_heads_is_shown_by_its_first():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
     assert "Showing head 0" in told(average)
     assert "Showing head 0" not in told(first)
-    sentence = [[m.value for m in at.main.markdown if "The difference is **" in m.value] for at in (average, first)]
+    sentence = [
+        [m.value for m in at.main.markdown if "The relative error compared with" in m.value] for at in (average, first)
+    ]
     assert sentence[0] == sentence[1] != []
 
 
