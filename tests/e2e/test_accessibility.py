@@ -166,7 +166,7 @@ def test_keys_alone_reach_and_work_every_control(page, server):
     opened(page, server, "masks.reach")
     open_input(page)
     order = list(reached(page))
-    wanted = ["Tokens n", "Causal", "Share", "Variants", "Zoom in", "Play", "Attention matrices"]
+    wanted = ["Tokens n", "Causal", "Variants", "Share", "Zoom in", "Attention matrices", "Play"]
     wanted += ["Download plot as a PNG", "Reach of token", "Pause", "How reach is computed"]
     assert not [name for name in wanted if not any(name in told for told in order)], order
     places = [next(i for i, told in enumerate(order) if name in told) for name in wanted]
