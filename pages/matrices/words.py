@@ -101,7 +101,7 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hid
 
 
 def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
-    """Return what a window cuts off, or what landmarks blur; empty for other variants and without such a loss."""
+    """Return the reason for a window's or for landmarks' error; empty for other variants and if nothing is lost."""
     numbers, name = found.passport, _(attention.title)
     if attention.key == LOCAL and _shown(numbers.total_variation) > 0:
         fields = {"name": name, "wrong": numbers.total_variation, "hidden": hidden}

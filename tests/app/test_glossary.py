@@ -14,7 +14,7 @@ WANTED = {
 
 
 def forms():
-    return [form for _told, known in glossary.translated_entries("en") for form in known]
+    return [form for _definition, known in glossary.translated_entries("en") for form in known]
 
 
 def test_every_word_that_pages_use_of_the_field_is_told():
@@ -25,14 +25,14 @@ def test_a_spelling_has_one_definition():
     lowered = [form.lower() for form in forms()]
     assert len(set(lowered)) == len(lowered)
     assert all(form.strip() == form and form for form in forms())
-    assert len({told for told, _forms in glossary.translated_entries("en")}) == len(glossary.ENTRIES)
+    assert len({definition for definition, _forms in glossary.translated_entries("en")}) == len(glossary.ENTRIES)
 
 
 def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
-    for told, known in glossary.translated_entries("en"):
-        assert told[0].isupper()
-        assert told.endswith(".")
-        assert not told.lower().startswith(tuple(form.lower() for form in known))
+    for definition, known in glossary.translated_entries("en"):
+        assert definition[0].isupper()
+        assert definition.endswith(".")
+        assert not definition.lower().startswith(tuple(form.lower() for form in known))
 
 
 def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
@@ -43,9 +43,9 @@ def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
             )
 
     monkeypatch.setattr(glossary, "catalogue", lambda language: {"de": Spoken()}[language])
-    told = glossary.translated_entries("de")
-    assert told[0][0] == "Einer von mehreren."
-    assert ["Logit", "Logits"] in [known for _told, known in told]
+    entries = glossary.translated_entries("de")
+    assert entries[0][0] == "Einer von mehreren."
+    assert ["Logit", "Logits"] in [known for _definition, known in entries]
 
 
 def test_no_run_sends_a_definition_beside_the_script():
@@ -55,5 +55,5 @@ def test_no_run_sends_a_definition_beside_the_script():
     ]
     assert len(scripts) == 1
     shown = chain.from_iterable((each.value for each in kind) for kind in (at.markdown, at.caption))
-    assert not any(told in words for words in shown for told, _forms in glossary.translated_entries("en"))
+    assert not any(definition in words for words in shown for definition, _forms in glossary.translated_entries("en"))
     assert glossary.ENTRIES[0].definition not in scripts[0].json

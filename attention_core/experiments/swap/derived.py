@@ -102,7 +102,7 @@ def attends_to_all(word: str, n: int) -> bool:
 
 @lru_cache(256)
 def hidden_by(word: str, n: int) -> Hidden | None:
-    """Return what a variant's fixed pattern hides of a text of ``n`` tokens; None if it has no fixed pattern."""
+    """Return the pairs of a text of ``n`` tokens that a variant's fixed pattern hides; None without such a pattern."""
     mask, repeated = (_fixed_mask(word, length) for length in (n, 2 * PERIOD))
     if mask is None or repeated is None:
         return None

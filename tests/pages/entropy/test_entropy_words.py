@@ -171,23 +171,28 @@ def test_a_text_that_ends_early_is_said_to(room, written, words):
     assert hint(room, written=written) == words
 
 
+def question_up_to(longest, *, causal):
+    """Return the page's question about a sequence of 16 tokens."""
+    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
+    return Question(
+        source=source,
+        record=source.load(),
+        head=None,
+        causal=causal,
+        room=longest,
+        longest=longest,
+        seeds=1,
+        options=EntropyOptions(),
+    )
+
+
 def test_quartiles_are_a_range_of_some():
     assert quartiles([0.0, 1.0, 2.0, 3.0, 4.0]) == "1.00 … 3.00"
     assert quartiles([]) is None
 
 
 def test_rows_of_every_length_are_told_where_the_future_is_hidden():
-    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
-    asked = Question(
-        source=source,
-        record=source.load(),
-        head=None,
-        causal=True,
-        room=128,
-        longest=128,
-        seeds=1,
-        options=EntropyOptions(),
-    )
+    asked = question_up_to(128, causal=True)
     assert how_lengths_are_made(asked).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
     assert "few keys" not in how_lengths_are_made(replace(asked, causal=False))
 
@@ -304,15 +309,5 @@ def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, 
         )
         for key, value in keys.items()
     ]
-    source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
-    asked = Question(
-        source=source,
-        record=source.load(),
-        head=None,
-        causal=False,
-        room=256,
-        longest=256,
-        seeds=1,
-        options=EntropyOptions(),
-    )
+    asked = question_up_to(256, causal=False)
     assert growth.evenness(rows, asked) == expected

@@ -7,9 +7,9 @@ import numpy as np
 
 from attention_core import articles
 from attention_core.claims.claim import Claim
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED
-from attention_core.claims.landmark_errors import JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
+from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Numbers, parts
 
 DOUBLE, ITERATED, EXACT = "no inverse", "inverse from six iterations", "exact inverse"
@@ -76,15 +76,7 @@ CLAIM = Claim(
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),
-    figure=Figure(
-        x="landmarks",
-        y="error",
-        by="form",
-        x_title="number of landmarks m",
-        y_title="matrix error",
-        log="xy",
-        percent=True,
-    ),
+    figure=FIGURE,
     noncausal_method="Attention over landmarks",
     needs=16,
 )

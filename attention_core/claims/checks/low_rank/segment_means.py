@@ -7,9 +7,9 @@ import numpy as np
 
 from attention_core import articles
 from attention_core.claims.claim import Claim
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED
-from attention_core.claims.landmark_errors import JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
+from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 
 SEGMENTS, CLUSTERS = "segment means", "k-means"
@@ -75,15 +75,7 @@ CLAIM = Claim(
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),
-    figure=Figure(
-        x="landmarks",
-        y="error",
-        by="form",
-        x_title="number of landmarks m",
-        y_title="matrix error",
-        log="xy",
-        percent=True,
-    ),
+    figure=FIGURE,
     noncausal_method="Nyström",
     needs=16,
 )
