@@ -22,7 +22,7 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
     found: list[LearnRow] = []
     for spec in plan.specs:
         key = digest((spec, plan.every, plan.tests))
-        own, cached_rows = _in_order([each for each in rows if each.spec == spec]), _known.known(key)
+        own, cached_rows = _without_repetitions([each for each in rows if each.spec == spec]), _known.known(key)
         if cached_rows is not None and len(cached_rows.value) >= len(own):
             own = cached_rows.value
         elif own:
@@ -33,12 +33,11 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
     return learning.next_tasks(plan, rows)
 
 
-def _in_order(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
-    """Return a model's rows by rising step, the tests last, without repetitions and with the last checkpoint alone."""
+def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
+    """Return each measurement of a model once, and of its checkpoints the last alone."""
     found = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
-    ordered = [found[key] for key in sorted(found)]
-    last = max((i for i, each in enumerate(ordered) if each.checkpoint is not None), default=-1)
+    last = max((i for i, each in enumerate(found.values()) if each.checkpoint is not None), default=-1)
     return tuple(
         each if i == last or each.checkpoint is None else replace(each, checkpoint=None)
-        for i, each in enumerate(ordered)
+        for i, each in enumerate(found.values())
     )
