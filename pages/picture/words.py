@@ -28,9 +28,12 @@ def headline(found: Mapping[str, Denoised], noisy: float) -> str:
     better = [name for name, each in found.items() if each.psnr > noisy]
     worse = [name for name in found if name not in better]
     best = max(found, key=lambda name: found[name].psnr)
-    if better:
+    if better and len(found) == 1:
+        first = _("**{name} improves the image:** {psnr:.1f} dB.", name=best, psnr=found[best].psnr)
+        second = _("The noisy image has {noisy:.1f} dB.", noisy=noisy)
+    elif better:
         first = _n(
-            "**{n} of {count} image is better than the noisy image:** {names}.",
+            "**{n} of {count} images is better than the noisy image:** {names}.",
             "**{n} of {count} images are better than the noisy image:** {names}.",
             n=len(better),
             count=len(found),

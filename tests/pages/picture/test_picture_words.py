@@ -25,9 +25,13 @@ def test_every_kind_of_variant_is_named_once():
 
 def test_one_variant_alone():
     assert words.headline({"Softmax": image(25.2)}, 20.0) == (
-        "**1 of 1 image is better than the noisy image:** Softmax. Softmax is best: 25.2 dB, compared with 20.0 dB for "
-        "the noisy image."
+        "**Softmax improves the image:** 25.2 dB. The noisy image has 20.0 dB."
     )
+
+
+def test_one_variant_of_two_improves_the_image():
+    text = words.headline({"Softmax": image(25.2), "Performer": image(12.0)}, 20.0)
+    assert text.startswith("**1 of 2 images is better than the noisy image:** Softmax. Softmax is best: 25.2 dB,")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_no_variant_improves_an_image_with_little_noise_or_none(noisy, first):
 def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
     text = words.headline({"Linear": image(10.8, from_mean)}, 9.0)
     assert ("**Almost one colour, the mean of all pixels:** Linear." in text) == is_grey
-    assert text.startswith("**1 of 1 image is better than the noisy image:** Linear."), "as its number says"
+    assert text.startswith("**Linear improves the image:** 10.8 dB."), "as its number says"
 
 
 BOARD = (
