@@ -4,6 +4,8 @@ import math
 from operator import attrgetter
 
 from app.jobs import dispatch
+from app.lessons import card
+from app.lessons.shipped import lesson_picture
 from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import NextTokenRow
@@ -91,3 +93,4 @@ def without_a_model(monkeypatch):
     monkeypatch.setattr(continuation, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)
+    monkeypatch.setattr(card, "lesson_picture", lesson_picture.__wrapped__)  # pictures without records are not kept

@@ -36,6 +36,8 @@ def workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
+        for name in executors.HEAP:  # Dask leaves its own values in the environment of a process that had a cluster
+            patch.delenv(name, raising=False)
         found = WorkerExecutor(2)
         found.start()
     yield found
