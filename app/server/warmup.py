@@ -31,11 +31,12 @@ def warm_up() -> None:
 
 
 def read_presets() -> None:
-    """Compute what a first visit shows for every preset text and every built-in model; the replicas share the results.
+    """Compute what a first visit shows for each preset text and each model of the set-up, for all replicas.
 
-    Visitors in a class start with the same controls: these texts, the model and the causal switch.
+    Visitors in a class start with the same controls: these texts, the model and the causal switch. The records of the
+    optional encoder, too, would not leave room in the cache for the visitors' own texts.
     """
-    for model in ac.inputs.models.BUILT_IN:
+    for model in ac.inputs.models.SET_UP:
         for text, causal in product(presets.texts().values(), (False, True)):
             with contextlib.suppress(ac.LabError):
                 _look_at(ac.inputs.TextSource(text, model.key, presets.LAYER), causal)

@@ -18,7 +18,7 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
         pytest.fail("computed anew")
 
     monkeypatch.setattr(cached.ByteLRUCache, "get", again)
-    for model in ac.inputs.models.BUILT_IN:
+    for model in ac.inputs.models.SET_UP:
         for text in presets.texts().values():
             source = ac.inputs.TextSource(text, model.key, presets.LAYER)
             for causal in (False, True):
@@ -33,9 +33,9 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
 
 
 def test_what_models_read_before_a_class_comes_stays_beside_its_own_texts(monkeypatch):
-    """Check that the records of all preset texts in each model fit in 80 % of the hosted cache."""
+    """Check that the records of all preset texts in each model of the set-up fit in 80 % of the hosted cache."""
     needed = 0.0
-    for model in ac.inputs.models.BUILT_IN:
+    for model in ac.inputs.models.SET_UP:
         short = cached.every_layer(ac.inputs.TextSource("the cat saw the dog", model.key))
         loaded = ac.inputs.models.load(model.key)
         tokens = sum(len(loaded.tokenizer.encode(text).ids) for text in presets.texts().values())

