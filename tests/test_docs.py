@@ -1,4 +1,4 @@
-"""Tests of the documentation site: it builds without a warning, has a page per variant, and its examples run."""
+"""Tests of the documentation site (no warnings, a page per variant, examples that run) and of the Chinese README."""
 
 import re
 import subprocess
@@ -56,3 +56,15 @@ def test_every_public_function_and_class_is_documented(site):
 def test_an_example_runs(page, code, capsys):
     exec(compile(code, page, "exec"), {})
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("parts", [r"^```.*?^```", r"(?<!`)`[^`\n]+`(?!`)", r"^#+ ", r"^\| `[^`]+` "])
+def test_the_chinese_readme_has_the_same_code_sections_and_tables(parts):
+    english, chinese = (
+        re.findall(parts, (ROOT / name).read_text("utf-8").partition("\n# ")[2], re.MULTILINE | re.DOTALL)
+        for name in ("README.md", "README.zh-CN.md")
+    )
+    if parts.startswith("(?<"):  # Words in code may come in another order, and `lang=zh` is mentioned only in Chinese.
+        english, chinese = set(english), set(chinese) - {"`lang=zh`"}
+    assert english == chinese
+    assert english
