@@ -13,7 +13,7 @@ import numpy as np
 
 from app.board_messages.packing import encode
 from app.matrix_board.component import mount, receiver
-from app.words.i18n import _
+from app.words.i18n import C_, _
 from attention_core.inputs.labels import number_repeats
 
 _HERE = Path(__file__).parent
@@ -139,6 +139,8 @@ def _words() -> dict[str, str]:
         "looks": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
         "seen": _("“{target}” {weight}"),
+        "items": _(C_("two items of a list", "{first}, {next}")),
+        "sentences": _(C_("two sentences", "{first} {next}")),
         "way": _("Open in Matrices"),
         "about": _("About these numbers"),
     }

@@ -38,6 +38,8 @@ export interface StoryWords {
   looks: string;
   nowhere: string;
   seen: string;
+  items: string; // two items of a list
+  sentences: string; // two sentences
 }
 
 export interface SentenceWords extends StoryWords {

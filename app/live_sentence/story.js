@@ -33,7 +33,8 @@ export function story(words, labels, word, [first, ...others]) {
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
   const values = { word: labels[word], target: labels[target], weight: percent(weight) };
-  return [fill(words[kind], values), ...others.flatMap((row) => compared(words, labels, word, row, target, weight))].join(" ");
+  const compare = (/** @type {Looks} */ row) => compared(words, labels, word, row, target, weight);
+  return joined(words.sentences, [fill(words[kind], values), ...others.flatMap(compare)]);
 }
 
 /**
@@ -78,16 +79,24 @@ function sentenceOf(weight, reference) {
  * @param {Looks[]} rows
  */
 export function spoken(words, labels, word, rows) {
-  return rows
-    .map(({ name, weights }) => {
-      const list = weights
-        .map((weight, j) => ({ weight, target: labels[j] }))
-        .filter(({ weight }) => Math.abs(weight) >= 0.005)
-        .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
-        .slice(0, SPOKEN)
-        .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }))
-        .join(", ");
-      return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });
-    })
-    .join(" ");
+  const sentences = rows.map(({ name, weights }) => {
+    const seen = weights
+      .map((weight, j) => ({ weight, target: labels[j] }))
+      .filter(({ weight }) => Math.abs(weight) >= 0.005)
+      .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
+      .slice(0, SPOKEN)
+      .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }));
+    const list = joined(words.items, seen);
+    return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });
+  });
+  return joined(words.sentences, sentences);
+}
+
+/**
+ * Return the parts joined by what the visitor's language puts between two of them.
+ * @param {string} pair the form for two parts, such as "{first}, {next}"
+ * @param {string[]} parts
+ */
+function joined(pair, parts) {
+  return parts.length ? parts.reduce((first, next) => fill(pair, { first, next })) : "";
 }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.state.link_fields import Field
-from app.words.i18n import _, clauses, escape_markdown, paragraph, quoted
+from app.words.i18n import _, clauses, enumeration, escape_markdown, paragraph, quoted
 
 NAMED = 12
 """Most rejected values that a notice names; it only counts the others."""
@@ -42,7 +42,7 @@ def _some(items: Sequence[str]) -> str:
 
 
 def _quoted(words: Sequence[str]) -> str:
-    word = ", ".join(words[:NAMED])
+    word = enumeration(words[:NAMED])
     return quoted(escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")))
 
 

@@ -58,7 +58,12 @@ def show(found: Found) -> None:
                 each.head,
                 note=""
                 if order == "layer"
-                else f"L{each.layer} H{each.head} · {format_readable(getattr(each, order), 2)}",
+                else _(
+                    "L{layer} H{head} · {score}",
+                    layer=each.layer,
+                    head=each.head,
+                    score=format_readable(getattr(each, order), 2),
+                ),
                 description="" if crosses else head_in_words(each),
             )
             for each in (ranking if order == "layer" else ranking[:SHOWN])
