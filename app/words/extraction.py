@@ -18,7 +18,7 @@ SHOWN = {
     "note",
     "complexity",
     "reference_name",
-} | {"statement", "experiment", "rule", "finding", "theorem", "label", "x_title", "y_title"}
+} | {"statement", "experiment", "details", "rule", "finding", "theorem", "label", "x_title", "y_title"}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""
