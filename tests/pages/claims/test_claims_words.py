@@ -203,7 +203,7 @@ def test_what_is_noted_follows_the_finding():
 
 
 def test_words_of_claims_are_no_markup():
-    odd = replace(EVERY[0], rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
+    odd = replace(claims.claim("landmark_inverse"), rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
     threshold = odd.thresholds()["most"]
     assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
     assert words.theorem(odd) == r"**A theorem.** x\_y"
