@@ -395,7 +395,7 @@ def block_costs(question: Question) -> list[str]:
 
 
 def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
-    """Return which variants besides Local, which ``narrow_windows`` explains, are worse than uniform attention."""
+    """Return which variants other than Local, which ``narrow_windows`` explains, are worse than uniform attention."""
     names = [
         _(attention.title)
         for _reference, rivals, zero in by_reference(question, found)

@@ -15,7 +15,9 @@ from pages.matrices.words import overall
 def top() -> Found:
     """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
     found = comparison.of(input_panel.chosen())
-    st.container(key="matrices.headline").markdown(overall(found.matrices, causal=found.view.causal))
+    st.container(key="matrices.headline").markdown(
+        overall(found.matrices, causal=found.view.causal, hidden=found.hidden)
+    )
     variant_picker.show_settings()
     comparison.show(found)
     pinned_row.show(found)

@@ -79,12 +79,13 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
     )
 
 
-def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> str:
+def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "") -> str:
     """Return how far the variants on screen are from their references (softmax for nearly all).
 
     Args:
         matrices: the numbers of each variant.
         causal: whether future keys are hidden.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
     """
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
@@ -93,21 +94,24 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False) -> 
             groups.setdefault(reference_name(attention), []).append(rival)
     text = paragraph(
         *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals),
-        *(lost(attention, found) for attention, found in matrices.items()),
+        *(lost(attention, found, hidden) for attention, found in matrices.items()),
         flatness(matrices),
     )
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
-def lost(attention: Attention, found: Compared) -> str:
+def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
     """Return the reason for a window's or for landmarks' error; empty for other variants and if nothing is lost."""
     name = _(attention.title)
     if attention.key == LOCAL and _shown(found.misplaced) > 0:
-        return _(
-            "**{name}** hides {share:.0%} of softmax's weight and scales the rest up to 100%.",
-            name=name,
-            share=found.misplaced,
-        )
+        fields = {"name": name, "share": found.misplaced, "rest": found.passport.total_variation, "hidden": hidden}
+        if hidden:
+            return _(
+                "**{name}** hides {share:.0%} of softmax's weight (without {hidden}, {rest:.0%}) and scales the rest "
+                "up to 100%.",
+                **fields,
+            )
+        return _("**{name}** hides {share:.0%} of softmax's weight and scales the rest up to 100%.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
         return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)

@@ -257,6 +257,11 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert f" hides {share:.0%} of softmax's weight" in lost(attention, found(attention))
     assert lost(*measured("linear")) == ""
+    local, numbers = measured("local", total_variation=0.06)
+    apart = lost(local, dataclasses.replace(numbers, misplaced=0.26), "[CLS] and [SEP]")
+    assert apart == (
+        "**Local** hides 26% of softmax's weight (without [CLS] and [SEP], 6%) and scales the rest up to 100%."
+    )
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
