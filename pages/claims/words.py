@@ -104,7 +104,7 @@ def plain_finding(outcome: Outcome) -> str:
 
 def article(source: Paper) -> str:
     """Return the authors, year and title of an article, as Markdown with a link."""
-    return f"{source.authors}, {source.year} · [{escape_markdown(source.title)}]({source.url})"
+    return f"[{source.authors}, {source.year} · {escape_markdown(source.title)}]({source.url})"
 
 
 def drawn(claim: Claim) -> str:
@@ -132,9 +132,8 @@ def headline(claim: Claim) -> str:
 def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
-        "Source: {authors}, [{title}]({url}), {year}",
-        authors=source.authors,
-        title=escape_markdown(source.heading),
+        "Source: [{title}]({url}), {year}",
+        title=escape_markdown(f"{source.authors}, {source.heading}"),
         url=source.url,
         year=source.year,
     )

@@ -277,9 +277,9 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r"Su, 2020 · [On \[x\]](https://example.org/a_b)"
+    assert words.article(odd.source) == r"[Su, 2020 · On \[x\]](https://example.org/a_b)"
     assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
-    assert words.claimed_in(odd.source) == r"Source: Su, [On \[x\]](https://example.org/a_b), 2020"
+    assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 
 
 def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
