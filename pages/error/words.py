@@ -62,7 +62,7 @@ def amount(question: Question, error: float) -> str:
 
 
 def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
-    """Return the best variant at half of softmax's cost or less, for each reference.
+    """Return the best variant at half of softmax's cost or less, and the reasons on a line below, for each reference.
 
     Args:
         question: what the visitor compares.
@@ -72,7 +72,7 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     if (whole := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = _("multiply-adds") if times is None else _("measured time")
-    sentences = []
+    lines = []
     for reference, own, zero in by_reference(question, found):
         best = best_within(own, SHARE * whole, times)
         text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
@@ -80,8 +80,8 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
             "Cheaper variants skip pairs of tokens or summarise them, so they differ from {reference}.",
             reference=reference_name(ac.get(reference)),
         )
-        sentences += [text, just_above(question, own, best, cost=cost, whole=whole, times=times), why]
-    return request(question) or paragraph(*sentences)
+        lines += [paragraph(text, just_above(question, own, best, cost=cost, whole=whole, times=times)), why]
+    return request(question) or "  \n".join(lines)
 
 
 def just_above(

@@ -87,7 +87,7 @@ def test_a_better_point_just_above_half_of_the_cost_is_named(middle, spent, name
     almost = point(middle, word="local~window~9", multiply_adds=spent)
     text = words.against_cost(asked("local"), [point(0.3, multiply_adds=32768), almost, mean(0.8)])
     assert text.startswith("With at most half of softmax's multiply-adds, ")
-    assert text.endswith(" Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax.")
+    assert text.endswith("\nCheaper variants skip pairs of tokens or summarise them, so they differ from softmax.")
     assert ("With 60% of softmax's multiply-adds, Local · window 9 has 20% matrix error." in text) == named
 
 
