@@ -94,12 +94,14 @@ class Paper:
         year: year of the first version.
         url: web address.
         original: the title in the original language, if ``title`` is a translation; otherwise empty.
+        authors: family name of the author, with "et al." for several authors; empty if it is shown nowhere.
     """
 
     title: str
     year: int
     url: str
     original: str = ""
+    authors: str = ""
 
     @property
     def heading(self) -> str:

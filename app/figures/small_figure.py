@@ -13,13 +13,18 @@ Points = Iterable[tuple[float, float]]
 
 
 def small_figure(
-    series: Mapping[str, Points], *, bars: bool = False, log_x: bool = False, log_y: bool = False
+    series: Mapping[str, Points],
+    *,
+    colours: Mapping[str, int] | None = None,
+    bars: bool = False,
+    log_x: bool = False,
+    log_y: bool = False,
 ) -> str | None:
     """Draw the median of each series at each position and return a data URL; None if nothing can be drawn.
 
     Args:
-        series: positions and values by name, in the order of the colours; points outside a logarithmic axis are left
-            out.
+        series: positions and values by name; points outside a logarithmic axis are left out.
+        colours: indices in the shared series of colours, by the same names; by default, in their order.
         bars: whether to draw bars, side by side at each position, from zero or from the end of a logarithmic axis.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the vertical axis is logarithmic.
@@ -43,8 +48,8 @@ def small_figure(
     parts = [f'<path d="M{EDGE} {HEIGHT - 1}H{WIDTH - EDGE}" stroke="{SERIES[GREY]}"/>']
     step = right / len(places)
     wide, foot = 0.8 * step / len(drawn), up(low if log_y else 0.0)
-    for i, line in enumerate(drawn):
-        colour = SERIES[i % COLOURS]
+    for i, (name, line) in enumerate(zip(series, drawn, strict=True)):
+        colour = SERIES[colours[name] if colours else i % COLOURS]
         if bars:
             for x, y in line:
                 left = EDGE + step * (places.index(x) + 0.1) + wide * i

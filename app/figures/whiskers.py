@@ -16,6 +16,7 @@ def whiskers(
     *,
     x_title: str,
     y_title: str,
+    colours: Mapping[str, int] | None = None,
     log_y: bool = False,
     percent: bool = False,
     height: int = 380,
@@ -29,6 +30,7 @@ def whiskers(
         labels: labels under the axis.
         x_title: title of the horizontal axis.
         y_title: title of the vertical axis, with its unit.
+        colours: indices in the shared series of colours, by the names in the legend; by default, in their order.
         log_y: whether the vertical axis is logarithmic.
         percent: whether the vertical axis and the numbers are percentages of 1.
         height: height in pixels.
@@ -47,7 +49,7 @@ def whiskers(
                 "name": name,
                 "x": list(found.x),
                 "y": list(found.middle),
-                "marker": {"color": SERIES[i % len(SERIES)]},
+                "marker": {"color": SERIES[colours[name] if colours else i % len(SERIES)]},
                 **({"text": texts} if alone else {}),
                 "textposition": "outside",
                 "cliponaxis": False,

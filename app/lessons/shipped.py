@@ -20,7 +20,6 @@ MATRICES = {
     "window_and_sink": "local",
     "local_then_atrous": "atrous",
     "nystrom_performer": "performer",
-    "pooling": "funnel",
 }
 """The variant whose matrix is the picture of a lesson."""
 LENGTHS = (4, 8, 16, 32)
@@ -46,11 +45,17 @@ def shipped() -> dict[str, Lesson]:
 
 @cache
 def lesson_picture(key: str, *, dark: bool) -> str:
-    """Return the picture of an included lesson as a data URL; softmax's matrix for a lesson without its own."""
+    """Return a picture of an included lesson's question as a data URL; softmax's matrix for a lesson without its own.
+
+    The lesson on longer texts asks whether the entropy can stay constant, so its picture has a level line too.
+    """
     if key == "grey":
         return pixels_url(ImageSource().noisy().numpy())
     if key == "log_n":
-        return curves_url([_entropies()], dark=dark)
+        rising = _entropies()
+        return curves_url([rising, [(n, rising[0][1]) for n, _entropy in rising]], dark=dark)
+    if key == "pooling":
+        return matrix_picture("softmax", dark=dark, causal=True)
     if key == "stand_in" and (found := _losses()):
         return words_url(*found, dark=dark)
     if key == "convolution_and_gate" and (lines := _accuracies()):

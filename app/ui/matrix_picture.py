@@ -13,7 +13,7 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
 @cache
-def matrix_picture(key: str, *, dark: bool) -> str:
+def matrix_picture(key: str, *, dark: bool, causal: bool = False) -> str:
     """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
-    found = cached.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
+    found = cached.matrix(View(source=SAMPLE, head=0, causal=causal, special=True), ac.get(key))
     return data_url(found.weights, dark=dark)

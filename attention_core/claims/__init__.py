@@ -22,6 +22,7 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
 __all__ = [
+    "SUBJECTS",
     "Claim",
     "ClaimTask",
     "ExperimentInput",
@@ -41,6 +42,8 @@ __all__ = [
     "trained_claims",
 ]
 
+SUBJECTS = ("softmax", "sparse", "low_rank", "linear", "delta", "model", "vision", "trained")
+"""The folders of the claims' files, in the order of the board."""
 LONGEST = 512
 """Maximum tokens of an input for claims: all claims on twelve heads then take about 20 s on one core."""
 
@@ -106,8 +109,8 @@ class Outcome:
 def discover() -> dict[str, Claim]:
     """Import every claim's file once and return the claims by key: those about inputs, then those about trained models.
 
-    Both are in the order of the board: claims of one article follow each other, the articles with most claims first.
-    The order is otherwise that of the folders and files.
+    Both are in the order of the board: by subject. Within a subject, claims of one article follow each other, the
+    articles with most claims first. The order is otherwise that of the files.
 
     Raises:
         TypeError: if a file does not define ``CLAIM``.
@@ -125,9 +128,15 @@ def _ordered(package: ModuleType) -> list[Claim]:
         claim = getattr(importlib.import_module(info.name), "CLAIM", None)
         if not isinstance(claim, Claim):
             raise TypeError(f"{info.name} must define CLAIM, a Claim")
-        found.append(replace(claim, key=info.name.rpartition(".")[2]))
-    sources = [claim.source for claim in found]
-    return sorted(found, key=lambda claim: (-sources.count(claim.source), sources.index(claim.source)))
+        *_package, subject, key = info.name.split(".")
+        found.append(replace(claim, key=key, subject=subject))
+    sources = [(claim.subject, claim.source) for claim in found]
+
+    def place(claim: Claim) -> tuple[int, int, int]:
+        source = claim.subject, claim.source
+        return SUBJECTS.index(claim.subject), -sources.count(source), sources.index(source)
+
+    return sorted(found, key=place)
 
 
 def all_claims() -> tuple[Claim, ...]:

@@ -33,7 +33,9 @@ REPLACEMENTS = (
 )
 """The replacements for softmax in all layers: some at two budgets, some poor approximations, and one that ignores the
 keys."""
-PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
+PERFORMER = Paper(
+    "Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794", authors="Choromanski et al."
+)
 TOKENS = Quantity("tokens", "tokens of the text that SmolLM2 reads", "tokens")
 
 

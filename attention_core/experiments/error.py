@@ -75,6 +75,8 @@ class ErrorRow:
         missed: share of the reference's heaviest keys that are not among the variant's, mean over rows.
         output: relative Frobenius norm of the difference of the outputs ``A v``.
         turn: one minus the mean cosine between the rows of the outputs.
+        size: Frobenius norm of the output, divided by that of the reference's output.
+        negative_mass: share of the absolute mass that is on negative entries.
         floor: lower bound of ``matrix``; None if it was not computed.
         floor_kind: the property that bounds it, as in ``metrics.floor.Floor``.
         rank: the matrix's rank; None if the matrix is not dense.
@@ -97,6 +99,8 @@ class ErrorRow:
     missed: float
     output: float
     turn: float
+    size: float
+    negative_mass: float
     floor: float | None
     floor_kind: Literal["rank", "keys", ""] | None
     rank: int | None
@@ -112,6 +116,9 @@ class ErrorPoint:
         low: lower quartile of the error over heads and seeds.
         middle: median of the error.
         high: upper quartile of the error.
+        mass: median of the share of mass on the wrong keys.
+        size: median of the outputs' relative sizes.
+        negative_mass: median of the shares of mass on negative entries.
         floor: median of the lower bounds of the matrix error; None if they were not computed.
         floor_kind: the most frequent property that bounds it.
     """
@@ -126,6 +133,9 @@ class ErrorPoint:
     low: float
     middle: float
     high: float
+    mass: float
+    size: float
+    negative_mass: float
     floor: float | None
     floor_kind: Literal["rank", "keys", ""]
 
@@ -300,7 +310,11 @@ def best_within(
 
 
 def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
-    """Compute all ``MEASURES`` of a matrix ``[n, n]`` with its values, against a reference and v, ``[n, d_v]`` both."""
+    """Compare a matrix ``[n, n]`` and its values with a reference and v, ``[n, d_v]`` both.
+
+    Returns:
+        All ``MEASURES``, ``size`` and ``negative_mass``, as attributes of ``ErrorRow``.
+    """
     out, exact = own.double() @ values.double(), reference.double() @ v.double()
     found = (
         metrics.relative_error(own, reference),
@@ -309,8 +323,10 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
         1 - metrics.top_k_overlap(own, reference, HEAVIEST).mean(),
         metrics.relative_error(out, exact),
         1 - metrics.cosine(out, exact),
+        out.norm() / exact.norm(),
+        metrics.negative_mass(own),
     )
-    return {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
+    return {name: float(value) for name, value in zip((*MEASURES, "size", "negative_mass"), found, strict=True)}
 
 
 def uniform(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
@@ -366,9 +382,16 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
         low=low,
         middle=middle,
         high=high,
+        mass=_median(group, "mass"),
+        size=_median(group, "size"),
+        negative_mass=_median(group, "negative_mass"),
         floor=_of_sample(floors)[1] if len(floors) == len(group) else None,
         floor_kind=max(kinds, key=kinds.count, default=""),
     )
+
+
+def _median(group: Sequence[ErrorRow], name: str) -> float:
+    return _of_sample([getattr(row, name) for row in group])[1]
 
 
 def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:

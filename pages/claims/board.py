@@ -6,12 +6,13 @@ Cards are drawn as results arrive.
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.small_figure import small_figure
-from app.figures.theme import COLOURS, SERIES
+from app.figures.theme import SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
@@ -19,12 +20,12 @@ from app.words.i18n import _, clauses, escape_markdown
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
-from pages.claims import longer_input, options, words
+from pages.claims import colours, longer_input, options, words
 from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
 CARD = 250
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
-SUMMARY = 48
+SUMMARY = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
 
 
@@ -49,12 +50,17 @@ class Board:
     def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card."""
         place = None
-        with st.grid("auto", min_column_width=360, row_height="content", key="claims-board"):
-            for claim in shown:
-                if claim.key == self.opened:
-                    place = st.container(border=True, key=f"claims-panel-{claim.key}")
-                else:
-                    self._card(claim)
+        for subject, group in groupby(shown, lambda claim: claim.subject):
+            if subject in words.SUBJECTS:
+                st.markdown(f"## {_(words.SUBJECTS[subject])}")
+            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{subject}"):
+                for claim in group:
+                    if claim.key == self.opened:
+                        place = st.container(border=True, key=f"claims-panel-{claim.key}")
+                    else:
+                        self._card(claim)
+        if not shown:
+            st.caption(_("No claim matches this filter."))
         if place is not None:
             [task] = (task for task in tasks if task.key == self.opened)
             with place:
@@ -70,9 +76,9 @@ class Board:
                 on_click=open_claim,
                 args=(claim.key,),
             )
-            self.cards[claim.key] = st.empty()
             with st.container(key=f"claims-source-{claim.key}"):
                 st.caption(words.article(claim.source))
+            self.cards[claim.key] = st.empty()
         self._draw(claim)
 
     def _draw(self, claim: Claim) -> None:
@@ -111,23 +117,24 @@ class Board:
                     self._draw(outcome.claim)
 
     def summarize(self, key: str) -> None:
-        """Draw a bar of all verdicts whose parts open the claims.
+        """Draw all verdicts by subject, as buttons that open the claims.
 
         Args:
-            key: the key of the bar, which differs from drawing to drawing.
+            key: beginning of the buttons' keys, which differs from drawing to drawing.
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.found}
-        labels = {each.key: words.short_verdict(each, verdicts.get(each.key)) for each in claims.all_claims()}
-        st.pills(
-            _("Verdicts by claim"),
-            labels,
-            default=self.opened or None,
-            format_func=labels.__getitem__,
-            key=key,
-            on_change=lambda: open_claim(st.session_state[key] or ""),
-            label_visibility="collapsed",
-            width="stretch",
-        )
+        with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
+            for subject, group in groupby(claims.all_claims(), lambda claim: claim.subject):
+                labels = {each.key: words.short_verdict(each, verdicts.get(each.key)) for each in group}
+                own = f"{key}.{subject}"
+                st.session_state[own] = self.opened if self.opened in labels else None
+                st.pills(
+                    _(words.SUBJECTS[subject]),
+                    labels,
+                    format_func=labels.__getitem__,
+                    key=own,
+                    on_change=lambda own=own: open_claim(st.session_state[own] or ""),
+                )
 
 
 def show(chosen: ChosenInput) -> None:
@@ -155,10 +162,10 @@ def show(chosen: ChosenInput) -> None:
                     "on request."
                 ),
             )
-    only, place = VERDICTS.get(ClaimsOptions.verdict.value), st.container()
+    wanted, place = ClaimsOptions.verdict.value, st.container()
     board = Board(chosen, opened, waiting)
     board.tell(outcome for [outcome] in known.values())
-    if only is None:
+    if wanted == "all":
         with place:
             board.lay_out(claims.all_claims(), every)
 
@@ -170,9 +177,11 @@ def show(chosen: ChosenInput) -> None:
         runs.run_immediately(
             "claims", tasks, draw, key="claims.all", refuse=board.refuse, describe=words.overall, height=SUMMARY
         )
-    if only is not None:
+    if wanted != "all":
+        verdicts = {outcome.key: outcome.verdict for outcome in board.found}
+        only = VERDICTS.get(wanted)  # None for claims that are not checked yet.
         with place:
-            board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
+            board.lay_out([c for c in claims.all_claims() if verdicts.get(c.key) is only or c.key == opened], every)
     if board.found:
         _close(board.found, chosen, every[0].longest)
 
@@ -197,8 +206,8 @@ def card(outcome: Outcome) -> str:
     if address := picture(outcome, drawn):
         text = html.escape(words.drawn(outcome.claim))
         legend = "".join(
-            f'<span><i style="background:{SERIES[place % COLOURS]}"></i>{html.escape(_(name))}</span>'
-            for place, name in enumerate(drawn)
+            f'<span><i style="background:{SERIES[place]}"></i>{html.escape(_(name))}</span>'
+            for name, place in colours.places(drawn).items()
         )
         parts.append(
             f'<span class="claim"><img class="claim" alt="{text}" src="{address}">'
@@ -224,7 +233,9 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
 def picture(outcome: Outcome, drawn: Mapping[str, Sequence[tuple[float, float]]]) -> str | None:
     """Return the small figure of a claim's series as a data URL; None if there is nothing to draw."""
     figure = outcome.claim.figure
-    return small_figure(drawn, bars=figure.kind == "bars", log_x=figure.log_x, log_y=figure.log_y)
+    return small_figure(
+        drawn, colours=colours.places(drawn), bars=figure.kind == "bars", log_x=figure.log_x, log_y=figure.log_y
+    )
 
 
 def _close(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
@@ -255,7 +266,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 words.plain_finding(outcome),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
-                f"{claim.source.heading}, {claim.source.year}, {claim.source.url}",
+                f"{claim.source.heading}, {claim.source.authors}, {claim.source.year}, {claim.source.url}",
             ]
         )
     return export.to_csv(header, rows)

@@ -15,7 +15,7 @@ from app.ui import chart, export, navigation
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, _, escape_markdown, sentence
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
-from pages.claims import longer_input, words
+from pages.claims import colours, longer_input, words
 from pages.claims.options import open_claim
 
 
@@ -112,6 +112,7 @@ def _outcome(task: ClaimTask) -> Outcome | None:
 def _figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
+    places = {_(name): place for name, place in colours.places(rows[figure.by].unique()).items()}
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     drawn = measurements(
@@ -119,6 +120,7 @@ def _figure(outcome: Outcome) -> None:
         figure.x,
         figure.y,
         figure.by,
+        colours=places,
         x_title=x_title,
         y_title=y_title,
         bars=bars,

@@ -7,7 +7,7 @@ from app.state.controls import Options, choice, link_only_option, pills
 from app.words.i18n import N_, _
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Verdict
-from pages.claims.words import CHIPS
+from pages.claims.words import CHIPS, UNCHECKED
 
 SHORT = {
     Verdict.HOLDS: N_("holds"),
@@ -22,6 +22,7 @@ VERDICTS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.F
 
 def _verdicts() -> dict[str, str]:
     named = {word: (*CHIPS[each], _(SHORT[each])) for word, each in VERDICTS.items()}
+    named["unchecked"] = (*UNCHECKED, _("not checked"))
     return {"all": _("All")} | {word: f":{colour}[{icon}] {name}" for word, (icon, colour, name) in named.items()}
 
 

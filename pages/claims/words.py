@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
@@ -19,6 +19,18 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
 """Icon and colour of each verdict."""
+UNCHECKED: tuple[str, Colour] = (":material/remove:", "gray")
+"""Icon and colour of claims that are not checked yet."""
+SUBJECTS = {
+    "softmax": N_("Softmax"),
+    "sparse": N_("Sparse attention"),
+    "low_rank": N_("Low-rank attention"),
+    "linear": N_("Linear attention"),
+    "delta": N_("Delta rule"),
+    "model": N_("Language models"),
+    "vision": N_("Images"),
+}
+"""Names of the subjects of claims about an input."""
 
 
 def badge(verdict: Verdict) -> str:
@@ -76,7 +88,7 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's number with the icon of its verdict, as Markdown; None for a claim that was not checked."""
-    icon, colour = CHIPS[verdict] if verdict else (":material/remove:", "gray")
+    icon, colour = CHIPS[verdict] if verdict else UNCHECKED
     return f":{colour}-badge[{icon} {claim.number}]"
 
 
@@ -91,8 +103,8 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the year and the title of an article, as Markdown with a link; a narrow card cuts the end of the title."""
-    return f"{source.year} · [{escape_markdown(source.title)}]({source.url})"
+    """Return the authors, year and title of an article, as Markdown with a link."""
+    return f"[{source.authors}, {source.year} · {escape_markdown(source.title)}]({source.url})"
 
 
 def drawn(claim: Claim) -> str:
@@ -120,7 +132,10 @@ def headline(claim: Claim) -> str:
 def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
-        "Source: [{title}]({url}), {year}", title=escape_markdown(source.heading), url=source.url, year=source.year
+        "Source: [{title}]({url}), {year}",
+        title=escape_markdown(f"{source.authors}, {source.heading}"),
+        url=source.url,
+        year=source.year,
     )
 
 

@@ -107,7 +107,8 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
         return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
-    return paragraph(sentence(softmax, scaled, causal=question.causal), evenness(rows, question))
+    base = getattr(ac.from_word(words["softmax_log_n"]).params, "base_length") if scaled else 0  # noqa: B009
+    return paragraph(sentence(softmax, scaled, base, causal=question.causal), evenness(rows, question))
 
 
 def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
@@ -167,12 +168,13 @@ def slope(found: Spread, per_nat: float) -> PowerFit | None:
     return fit_entropy(found.x, [h / per_nat for h in found.middle])
 
 
-def sentence(softmax: Spread, scaled: Spread | None, *, causal: bool = False) -> str:
+def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> str:
     """Return how the number of softmax's effective keys changes with length, and its number with log n scaling.
 
     Args:
         softmax: softmax's effective keys by length.
         scaled: softmax's effective keys with log n scaling; None if that curve is not drawn.
+        base: reference length of log n scaling, if that curve is drawn.
         causal: whether a causal mask is used.
     """
     if not softmax.x:
@@ -203,23 +205,23 @@ def sentence(softmax: Spread, scaled: Spread | None, *, causal: bool = False) ->
         else ""
     )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    return paragraph(text, compared, log_n(first, last, growth=many / few) if first and last else "")
+    return paragraph(text, compared, log_n(first, last, base, growth=many / few) if first and last else "")
 
 
-def log_n(few: float, many: float, *, growth: float) -> str:
+def log_n(few: float, many: float, base: int, *, growth: float) -> str:
     """Return the effect of log n scaling on the number of effective keys.
 
     Args:
         few: effective keys with log n scaling at the shortest length.
         many: effective keys with log n scaling at the longest length.
+        base: its reference length, at which the factor is one.
         growth: factor by which the number grows without it.
     """
-    values = {"few": number(few), "many": number(many)}
+    values = {"few": number(few), "many": number(many), "base": base}
     if SAME * many < growth * few:
         return _(
-            "Log n scaling multiplies the logits by a factor that grows with log n. It flattens rows with fewer keys "
-            "than the reference length n₀ and sharpens longer rows, so the number changes by a smaller factor, from "
-            "{few} to {many}.",
+            "Log n scaling multiplies the logits by a factor that grows with log n. It flattens rows with fewer than "
+            "{base} keys and sharpens longer rows, so the number changes by a smaller factor, from {few} to {many}.",
             **values,
         )
     return _(

@@ -30,9 +30,9 @@ from pages.error.options import Question
 
 HEADROOM = 1.6
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-BEYOND = 1.6
+BEYOND = 1.9
 """Right end of the axis of costs as a multiple of softmax's cost, with room for softmax's name."""
-HEIGHT = 376
+HEIGHT = 352
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 TOKENS = N_("tokens n")
 """Title of the axis of lengths."""

@@ -133,7 +133,7 @@ def row(steps: Steps) -> Row:
 def _less() -> dict[str, str]:
     """Return why variants give a word less weight than softmax, by key; the browser fills in the words in braces."""
     return {
-        "linear": _("{row} gives “{target}” {weight}, because no exponential lifts high scores above the others."),
+        "linear": _("{row} gives “{target}” {weight}, because no exponential enlarges the differences between words."),
         "nystrom": _("{row} gives “{target}” {weight}, because its landmarks are averages of neighbouring tokens."),
     }
 

@@ -102,14 +102,16 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hid
 
 def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
     """Return the reason for a window's or for landmarks' error; empty for other variants and if nothing is lost."""
-    numbers, name = found.passport, _(attention.title)
-    if attention.key == LOCAL and _shown(numbers.total_variation) > 0:
-        fields = {"name": name, "wrong": numbers.total_variation, "hidden": hidden}
+    name = _(attention.title)
+    if attention.key == LOCAL and _shown(found.misplaced) > 0:
+        fields = {"name": name, "share": found.misplaced, "rest": found.passport.total_variation, "hidden": hidden}
         if hidden:
             return _(
-                "**{name}** loses the weight outside its window ({wrong:.0%} per row, without {hidden}).", **fields
+                "**{name}** hides {share:.0%} of softmax's weight (without {hidden}, {rest:.0%}) and scales the rest "
+                "up to 100%.",
+                **fields,
             )
-        return _("**{name}** loses the weight outside its window ({wrong:.0%} per row).", **fields)
+        return _("**{name}** hides {share:.0%} of softmax's weight and scales the rest up to 100%.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
         return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
@@ -123,8 +125,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** is flat because no exponential lifts its highest scores: each row spreads its weight over about "
-        "{linear:.0f} effective keys; a softmax row, over {exact:.0f}.",
+        "**{name}** is flat because no exponential enlarges the differences between keys: each row spreads its weight "
+        "over about {linear:.0f} effective keys; a softmax row, over {exact:.0f}.",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,

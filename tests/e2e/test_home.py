@@ -65,7 +65,7 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
         "“it” attends mostly to “animal” (77%). Local (window 4) cannot reach “animal”, 7 tokens away. Linear gives "
-        "“animal” 10%, because no exponential lifts high scores above the others."
+        "“animal” 10%, because no exponential enlarges the differences between words."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")

@@ -1,5 +1,7 @@
 """Charts of measured rows, as lines or bars. Repeated measurements become their median with two quartiles."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -17,6 +19,7 @@ def measurements(
     *,
     x_title: str,
     y_title: str,
+    colours: Mapping[str, int] | None = None,
     bars: bool = False,
     log_x: bool = False,
     log_y: bool = False,
@@ -31,6 +34,7 @@ def measurements(
         by: column whose values name the lines, or the bars at one position.
         x_title: title of the horizontal axis, with its unit.
         y_title: title of the vertical axis, with its unit.
+        colours: indices in the shared series of colours, by the values of ``by``; by default, in their order.
         bars: whether to draw bars.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
@@ -45,8 +49,8 @@ def measurements(
     places = rows[x].map(labels.index) if bars else rows[x]
     series = {name: spread(zip(places[own.index], own[y], strict=True)) for name, own in rows.groupby(by, sort=False)}
     if bars:
-        return whiskers(series, labels, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
-    lines = [found.curve(name, i) for i, (name, found) in enumerate(series.items())]
+        return whiskers(series, labels, colours=colours, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
+    lines = [found.curve(name, colours[name] if colours else i) for i, (name, found) in enumerate(series.items())]
     ticks = sorted({at for line in lines for at in line.x}) if log_x else ()
     return curves(
         lines,

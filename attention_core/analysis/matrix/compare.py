@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.metrics.approximation import relative_error
+from attention_core.metrics.approximation import relative_error, wrong_mass
 from attention_core.metrics.passport import Passport, Ranks, passport
 from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention
@@ -23,6 +23,7 @@ class Compared(CompactRepr):
         passport: metrics of the matrix, compared with the reference.
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
+        misplaced: share of a row's mass on other keys than in the reference, over all tokens and the selected heads.
     """
 
     weights: np.ndarray
@@ -30,6 +31,7 @@ class Compared(CompactRepr):
     passport: Passport
     output_error: float
     uniform_error: float
+    misplaced: float
 
 
 def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
@@ -73,6 +75,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         passport=passport(seen, beside, causal=causal),
         output_error=over_heads(own @ attention.values(qkv.v)[every], exact),
         uniform_error=over_heads(uniform @ v, exact),
+        misplaced=float(wrong_mass(own, reference).mean()),
     )
 
 

@@ -54,6 +54,7 @@ CLAIM = Claim(
         "Simple linear attention language models balance the recall-throughput tradeoff",
         2024,
         "https://arxiv.org/abs/2402.18668",
+        authors="Arora et al.",
     ),
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "

@@ -32,7 +32,12 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
     "n factor loses least; sigmoid and squared ReLU divided by n lose most.",
-    source=Paper("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024, "https://arxiv.org/abs/2410.01104"),
+    source=Paper(
+        "Softmax Is Not Enough (for Sharp Size Generalisation)",
+        2024,
+        "https://arxiv.org/abs/2410.01104",
+        authors="Veličković et al.",
+    ),
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
     "Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 steps with "

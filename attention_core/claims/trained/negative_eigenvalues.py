@@ -32,7 +32,10 @@ CLAIM = Claim(
     statement="DeltaNet learns parity (whether a count is odd) with a write strength of up to 2, but not with up to "
     "1. Softmax does not learn it, and the solution fails on longer sequences.",
     source=Paper(
-        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues", 2024, "https://arxiv.org/abs/2411.12537"
+        "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        2024,
+        "https://arxiv.org/abs/2411.12537",
+        authors="Grazzi et al.",
     ),
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", WRITES[0])),
     experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "

@@ -30,6 +30,7 @@ CLAIM = Claim(
         "Simple linear attention language models balance the recall-throughput tradeoff",
         2024,
         "https://arxiv.org/abs/2402.18668",
+        authors="Arora et al.",
     ),
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

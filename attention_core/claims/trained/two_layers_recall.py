@@ -29,7 +29,9 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
     "one, because one layer must first copy each key to its value.",
-    source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
+    source=Paper(
+        "In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895", authors="Olsson et al."
+    ),
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "

@@ -38,6 +38,7 @@ def test_matrix_difference_and_errors(qkv, causal, head):
     torch.testing.assert_close(torch.from_numpy(found.difference)[~future], (own.mean(0) - full.mean(0))[~future])
     v = qkv.v[pick]
     assert found.output_error == pytest.approx(float((own @ v - full @ v).norm() / (full @ v).norm()), rel=1e-4)
+    assert found.misplaced == pytest.approx(float((full * hidden).sum(-1).mean()), abs=1e-6)
     seen = (j <= i) if causal else torch.ones(20, 20, dtype=torch.bool)
     uniform = torch.stack([v[:, seen[t]].mean(1) for t in range(20)], 1)
     assert found.uniform_error == pytest.approx(float((uniform - full @ v).norm() / (full @ v).norm()), rel=1e-4)

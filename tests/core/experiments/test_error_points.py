@@ -27,6 +27,8 @@ def row(error, *, word="local", head=0, n=8, cost=10, value=4, floor=None, floor
         causal=False,
         multiply_adds=cost,
         **dict.fromkeys(MEASURES, math.nan) | {"matrix": error},
+        size=1.0,
+        negative_mass=0.0,
         floor=floor,
         floor_kind=floor_kind,
         rank=None,

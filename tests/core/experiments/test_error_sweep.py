@@ -48,6 +48,18 @@ def test_on_a_real_head_no_variant_at_any_budget_lies_below_its_floor(causal):
     assert kinds == ({"keys"} if causal else {"rank", "keys"})
 
 
+def test_size_negative_mass_and_hidden_weight_follow_their_definitions():
+    [*_, local] = sweep(SMALL, 20, ["local~window~2"], head=1)
+    [nystrom] = (row for row in sweep(SMALL, 20, ["nystrom"], head=1) if row.value == 8)
+    qkv = SMALL.load()
+    exact, v = ac.get("softmax").weights(qkv.q, qkv.k)[1].numpy(), qkv.v[1].numpy()
+    own = ac.get("nystrom", landmarks=8).weights(qkv.q, qkv.k)[1].numpy()
+    assert nystrom.negative_mass == pytest.approx(-own[own < 0].sum() / np.abs(own).sum(), abs=SLACK)
+    assert nystrom.size == pytest.approx(np.linalg.norm(own @ v) / np.linalg.norm(exact @ v), rel=1e-5)
+    far = np.abs(np.subtract.outer(np.arange(20), np.arange(20))) > local.value
+    assert local.mass == pytest.approx(exact[far].sum() / 20, abs=SLACK)
+
+
 @settings(max_examples=120, deadline=None)
 @given(
     key=st.sampled_from(ALL),

@@ -13,16 +13,18 @@ from urllib.parse import parse_qs
 import pytest
 from driver import chosen, links, open_page, visit
 
+from app.figures.theme import COLOURS, GREY
 from app.jobs import cached, dispatch
 from app.state import presets
 from app.state.session import AUTOMATIC
+from app.ui import palette
 from app.ui.input_forms import UPLOAD
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict
 from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
-from pages.claims import board, words
+from pages.claims import board, colours, words
 from pages.claims.options import VERDICTS
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -55,10 +57,13 @@ def chips(at):
     return [Verdict(each) for each in told]
 
 
-def strip(at):
-    """Return the pills of all verdicts."""
-    [found] = [each for each in at.button_group if (each.key or "").endswith(".strip")]
-    return found
+def strips(at):
+    """Return the pills of all verdicts, by subject."""
+    groups = {
+        each.key.rpartition(".")[2]: each for each in at.button_group if (each.key or "").startswith("claims.all.")
+    }
+    assert list(groups) == list(words.SUBJECTS)
+    return groups
 
 
 def cards(at):
@@ -130,7 +135,7 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
     assert "not checked yet" not in shown
     assert "This claim is about the attention of trained models. Choose a text" in shown
     icons = [words.short_verdict(claim, expected[claim.key].verdict) for claim in EVERY if not claim.timed]
-    assert set(icons) <= {option.content for option in strip(at).proto.options}
+    assert set(icons) <= {option.content for group in strips(at).values() for option in group.proto.options}
     assert ("is a result on this input, not an error" in shown) == (count[Verdict.FAILS] > 0)
 
 
@@ -160,7 +165,43 @@ def test_the_cards_are_ordered_by_number_and_each_names_its_article():
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == list(range(1, len(EVERY) + 1))
     links = [plain(each.value) for each in at.caption if "](https://" in each.value]
-    assert links == [f"{claim.source.year} · [{plain(claim.source.title)}]({claim.source.url})" for claim in EVERY]
+    assert all(claim.source.authors for claim in claims.discover().values())
+    assert links == [
+        f"[{claim.source.authors}, {claim.source.year} · {plain(claim.source.title)}]({claim.source.url})"
+        for claim in EVERY
+    ]
+    subjects = [claim.subject for claim in EVERY]
+    assert [each.value for each in at.markdown if each.value.startswith("## ")] == [
+        f"## {words.SUBJECTS[subject]}" for subject in dict.fromkeys(subjects)
+    ]
+    assert subjects == sorted(subjects, key=claims.SUBJECTS.index)
+
+
+def test_a_filter_shows_the_claims_that_are_not_checked_yet():
+    source = SyntheticSource(SyntheticSpec(n=44, d=8, heads=2))
+    [timed] = [task for task in claims.tasks(source) if task.timed]
+    dispatch.forget("claims", timed)
+    at = open_claims(n=44, verdict="unchecked")
+    assert not at.exception
+    assert cards(at) == {timed.key}
+    at.button(key="claims.check").click().run()
+    assert cards(at) == set()
+    assert "No claim matches this filter." in said(at)
+
+
+def test_a_method_has_its_colour_on_every_card():
+    first = colours.places(["no inverse", "inverse from six iterations", "exact inverse", "uniform attention"])
+    second = colours.places(["exact inverse", "six iterations"])
+    assert first["exact inverse"] == second["exact inverse"]
+    assert first["inverse from six iterations"] == second["six iterations"] == palette.place("nystrom")
+    assert first["uniform attention"] == GREY
+    assert colours.places(["Full", "Local", "linear attention"]) == {
+        "Full": palette.place("softmax"),
+        "Local": palette.place("local"),
+        "linear attention": palette.place("linear"),
+    }
+    many = [f"series {i}" for i in range(COLOURS)]
+    assert sorted(colours.places(many).values()) == list(range(COLOURS))
 
 
 def test_each_card_has_its_figure_in_small(expected):
@@ -262,13 +303,18 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
 
 def test_the_strip_opens_a_claim_and_marks_it():
     at = open_claims()
-    assert strip(at).value is None
-    assert len(strip(at).proto.options) == len(EVERY)
-    strip(at).set_value("two_layers").run()
+    assert all(group.value is None for group in strips(at).values())
+    for subject, group in strips(at).items():
+        assert group.label == words.SUBJECTS[subject]
+        assert len(group.proto.options) == sum(claim.subject == subject for claim in EVERY)
+    strips(at)["sparse"].set_value("two_layers").run()
     assert not at.exception
     assert at.session_state["claim"] == "two_layers"
-    assert strip(at).value == "two_layers"
-    strip(at).set_value(None).run()
+    assert strips(at)["sparse"].value == "two_layers"
+    strips(at)["delta"].set_value("path_deltanet").run()
+    assert at.session_state["claim"] == "path_deltanet"
+    assert [group.value for group in strips(at).values() if group.value] == ["path_deltanet"]
+    strips(at)["delta"].set_value(None).run()
     assert at.session_state["claim"] == ""
     assert cards(at) == {claim.key for claim in EVERY}
 

@@ -203,7 +203,7 @@ def test_what_is_noted_follows_the_finding():
 
 
 def test_words_of_claims_are_no_markup():
-    odd = replace(EVERY[0], rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
+    odd = replace(claims.claim("landmark_inverse"), rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
     threshold = odd.thresholds()["most"]
     assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
     assert words.theorem(odd) == r"**A theorem.** x\_y"
@@ -275,11 +275,11 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 
 
 def test_what_is_claimed_and_where():
-    odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b"))
+    odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r"2020 · [On \[x\]](https://example.org/a_b)"
+    assert words.article(odd.source) == r"[Su, 2020 · On \[x\]](https://example.org/a_b)"
     assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
-    assert words.claimed_in(odd.source) == r"Source: [On \[x\]](https://example.org/a_b), 2020"
+    assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 
 
 def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
@@ -301,7 +301,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
         "claim holds if the local layer and the atrous layer together connect 100% of all pairs of tokens. It holds "
         "partly if they connect at least 90%.",
-        f"{known.source.heading}, 2019, {known.source.url}",
+        f"{known.source.heading}, Su, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == [
         "not testable on this input",

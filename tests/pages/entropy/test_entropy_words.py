@@ -32,11 +32,11 @@ def test_a_growing_number_of_effective_keys_is_dilution():
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
     assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%). This share falls, so" in causal
-    scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5))
+    scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64)
     assert scaled.endswith(
         "than uniform attention. Log n scaling multiplies the logits by a factor that grows with log n. It flattens "
-        "rows with fewer keys than the reference length n₀ and sharpens longer rows, so the number changes by a "
-        "smaller factor, from 6 to 9.5."
+        "rows with fewer than 64 keys and sharpens longer rows, so the number changes by a smaller factor, from 6 to "
+        "9.5."
     )
     flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
     assert "This share falls" not in flatter

@@ -31,7 +31,7 @@ def asked(*keys, heads=1, causal=False, **options):
 
 def point(middle, variant="local", word="local~window~4", reference="softmax", **more):
     usual = {"setting": "window", "value": 4, "n": 64, "multiply_adds": 9, "floor": None, "floor_kind": ""}
-    usual |= {"low": middle, "high": middle}
+    usual |= {"low": middle, "high": middle, "mass": 0.5, "size": 1.0, "negative_mass": 0.0}
     return ErrorPoint(variant=variant, word=word, reference=reference, middle=middle, **usual | more)
 
 
@@ -86,9 +86,9 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
 def test_a_better_point_just_above_half_of_the_cost_is_named(middle, spent, named):
     almost = point(middle, word="local~window~9", multiply_adds=spent)
     text = words.against_cost(asked("local"), [point(0.3, multiply_adds=32768), almost, mean(0.8)])
-    assert text.startswith("Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax. With")
-    said = "Local · window 9 needs slightly more, 60% of softmax's multiply-adds, and has 20% matrix error."
-    assert (said in text) == ("slightly more" in text) == named
+    assert text.startswith("With at most half of softmax's multiply-adds, ")
+    assert text.endswith("\nCheaper variants skip pairs of tokens or summarise them, so they differ from softmax.")
+    assert ("With 60% of softmax's multiply-adds, Local · window 9 has 20% matrix error." in text) == named
 
 
 @pytest.mark.parametrize(
@@ -269,12 +269,12 @@ def test_lines_beyond_the_axes_are_named():
 
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     question = asked("local", "linear")
-    found = [mean(0.5), point(0.5), point(0.51, word="local~window~8"), point(0.5, "linear", "linear")]
+    found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
     assert words.worse_than_mean(question, found) == [
         "These variants have settings with a larger error than a plain average, which uses the values of all allowed "
-        "tokens: Local."
+        "tokens: Linear."
     ]
-    assert words.worse_than_mean(question, [*found[:2], found[-1]]) == []
+    assert words.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
     assert words.block_costs(asked("linear")) == []
     [text] = words.block_costs(question)
     assert text.startswith("Local computes whole blocks of tokens")
@@ -460,10 +460,51 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
     assert sweep.ticks([sweep.curve(question, question.attentions[0], [point(1)] * len(xs), xs, name="A")]) == stops
 
 
+@pytest.mark.parametrize(
+    ("measure", "size", "result"),
+    [
+        ("output", 1.1, ", so its output becomes up to 1.9 times as large as softmax's."),
+        ("output", 1.09, "."),
+        ("mass", 1.1, "."),
+    ],
+)
+def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(measure, size, result):
+    narrow = point(0.9, word="local~window~1", value=1, mass=0.869, size=1.81)
+    wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
+    found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
+    question = asked("local", measure=measure)
+    assert words.reasons(question, found, 0.8) == (
+        "**Local** with windows 1, 2 is worse than this average. It hides at least 55% of softmax's weight and scales "
+        f"the rest up to 100%{result}"
+    )
+    for describe in (words.against_cost, words.against_budget):
+        assert words.reasons(question, found, 0.8) in describe(question, [*found, mean(0.8)])
+    assert words.reasons(question, [narrow], 0.8).startswith(
+        "**Local** with window 1 is worse than this average. It hides at least 86% of"
+    )
+    assert words.reasons(question, [found[0]], 0.8) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "negative", "explained"), [(0.76, 0.25, True), (0.76, 0.11, False), (0.674, 0.25, False)]
+)
+def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, explained):
+    few, some, many = (
+        point(e, "nystrom", f"nystrom~landmarks~{m}", value=m, negative_mass=share)
+        for e, m, share in ((0.67, 8, 0.07), (error, 16, negative), (0.59, 32, 0.5))
+    )
+    text = words.reasons(asked("nystrom"), [many, some, few], 0.8)
+    assert text == explained * (
+        "**Nyström** gets worse from 8 to 16 landmarks, because its inverse matrix creates negative weights: 25% of "
+        "all weight instead of 7%."
+    )
+
+
 def row(floor):
     return ErrorRow(
         **{"variant": "local", "setting": "window", "value": 4, "word": "local~window~4", "reference": "softmax"},
         **{"head": 0, "seed": None, "n": 8, "causal": False, "multiply_adds": 10, **dict.fromkeys(MEASURES, 0.5)},
+        **{"size": 1.0, "negative_mass": 0.0},
         **{"floor": floor, "floor_kind": None if floor is None else "keys", "rank": None, "keys": floor},
     )
 

@@ -236,8 +236,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
     assert flatness(given) == (
-        "**Linear** is flat because no exponential lifts its highest scores: each row spreads its weight over "
-        "about 11 effective keys; a softmax row, over 7."
+        "**Linear** is flat because no exponential enlarges the differences between keys: each row spreads "
+        "its weight over about 11 effective keys; a softmax row, over 7."
         if flat
         else ""
     )
@@ -248,16 +248,20 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
-def test_what_a_window_loses_is_the_weight_that_softmax_puts_outside(share, words):
-    sentence = lost(*measured("local", total_variation=share))
-    assert sentence == (f"**Local** loses the weight outside its window ({words} per row)." if words else "")
+def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
+    attention, numbers = measured("local", total_variation=0.9)
+    sentence = lost(attention, dataclasses.replace(numbers, misplaced=share))
+    assert sentence == bool(words) * f"**Local** hides {words} of softmax's weight and scales the rest up to 100%."
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
-    assert f" ({share:.0%} per row)" in lost(attention, found(attention))
+    assert f" hides {share:.0%} of softmax's weight" in lost(attention, found(attention))
     assert lost(*measured("linear")) == ""
-    apart = lost(*measured("local", total_variation=0.4), "[CLS] and [SEP]")
-    assert apart.endswith(" (40% per row, without [CLS] and [SEP]).")
+    local, numbers = measured("local", total_variation=0.06)
+    apart = lost(local, dataclasses.replace(numbers, misplaced=0.26), "[CLS] and [SEP]")
+    assert apart == (
+        "**Local** hides 26% of softmax's weight (without [CLS] and [SEP], 6%) and scales the rest up to 100%."
+    )
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])

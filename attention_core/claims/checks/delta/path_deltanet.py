@@ -66,6 +66,7 @@ CLAIM = Claim(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
         "https://arxiv.org/abs/2505.16381",
+        authors="Yang et al.",
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
     experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's "

@@ -102,6 +102,7 @@ CLAIM = Claim(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
         "https://arxiv.org/abs/2006.16236",
+        authors="Katharopoulos et al.",
     ),
     place=Place("causal", {"c_view": "gradient"}),
     experiment="Causal linear attention keeps a state, the running sum of keys times values. The gradients on this "

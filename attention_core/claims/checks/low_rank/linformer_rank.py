@@ -75,7 +75,12 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer, which averages all keys into a fixed number of means, needs no more means for a long text "
     "than for a short one.",
-    source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
+    source=Paper(
+        "Linformer: Self-Attention with Linear Complexity",
+        2020,
+        "https://arxiv.org/abs/2006.04768",
+        authors="Wang et al.",
+    ),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
     "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. "

@@ -65,6 +65,7 @@ CLAIM = Claim(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,
         "https://arxiv.org/abs/2102.03902",
+        authors="Xiong et al.",
     ),
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by 64 landmarks, each of which is the mean of at least two "

@@ -81,7 +81,12 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 CLAIM = Claim(
     statement="A language model with a sliding window fails unless every query can also attend to the first four "
     "tokens (sinks), and more sinks add nothing.",
-    source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+    source=Paper(
+        "Efficient Streaming Language Models with Attention Sinks",
+        2023,
+        "https://arxiv.org/abs/2309.17453",
+        authors="Xiao et al.",
+    ),
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
     "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. These "

@@ -69,7 +69,12 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 CLAIM = Claim(
     statement="Replacing softmax in only one middle layer shows little about a replacement, because even one that "
     "ignores the keys does no harm there.",
-    source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
+    source=Paper(
+        "What Matters in Transformers? Not All Attention is Needed",
+        2024,
+        "https://arxiv.org/abs/2406.15786",
+        authors="He et al.",
+    ),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
     "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. The "

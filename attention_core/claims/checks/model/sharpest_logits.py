@@ -35,6 +35,7 @@ CLAIM = Claim(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,
         "https://arxiv.org/abs/2402.04347",
+        authors="Zhang et al.",
     ),
     place=Place("model", {"m_view": "predicts"}),
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "

@@ -31,7 +31,12 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory of full attention's scores.",
-    source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
+    source=Paper(
+        "Generating Long Sequences with Sparse Transformers",
+        2019,
+        "https://arxiv.org/abs/1904.10509",
+        authors="Child et al.",
+    ),
     place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
     experiment="Full attention is run on this input at increasing lengths, once with an explicit score matrix and "
     "once with a fused kernel, which never stores this matrix. The number of elements in the largest tensor is "

@@ -101,7 +101,9 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Trained attention is concentrated on keys close to the query, so a local window loses little.",
-    source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+    source=Paper(
+        "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
+    ),
     place=Place("matrices", variants=("softmax", "local")),
     experiment="For growing distances w, the share of every head's attention on keys at most w tokens from the query "
     "is measured. At w = n/16 (at least one token), for n tokens, the output of local attention is compared with the "

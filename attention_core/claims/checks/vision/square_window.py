@@ -52,7 +52,7 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 CLAIM = Claim(
     statement="On an image, local attention with a square window removes noise better than with a window of as many "
     "pixels along the row.",
-    source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751"),
+    source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image, in which every pixel attends to pixels with similar patches. Its "
     "window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or in a square around the pixel. If the input "

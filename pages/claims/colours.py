@@ -1,0 +1,45 @@
+"""The colours in the figures of claims: a method has the colour of its variant on all cards, as on the other pages."""
+
+from collections.abc import Iterable
+
+import attention_core as ac
+from app.figures.theme import COLOURS, GREY
+from app.ui import palette
+
+OTHER_NAMES = {
+    "full": "softmax",
+    "full attention": "softmax",
+    "whole matrix": "softmax",
+    "output of softmax": "softmax",
+    "softmax × log n": "softmax_log_n",
+    "squared relu ÷ n": "relu2",
+    "linear attention": "linear",
+    "no inverse": "landmark",
+    "six iterations": "nystrom",
+    "inverse from six iterations": "nystrom",
+    "segment means": "nystrom",
+    "deltanet, write strengths up to 2": "deltanet",
+}
+"""Keys of the variants that figures call by another name than their title, by that name in lower case."""
+EQUAL_WEIGHTS = ("uniform attention", "mean of all values", "mean of the values")
+"""Names of the baseline, which is grey on all pages."""
+FIRST = 4
+"""First colour of series that are not variants; the colours before it are those of the variants that pages open with.
+"""
+
+
+def places(names: Iterable[str]) -> dict[str, int]:
+    """Return the colour of each series: that of its variant, or else one that no series of the figure has.
+
+    Args:
+        names: untranslated names of a figure's series.
+    """
+    names = list(names)
+    titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
+    found = {name: GREY for name in names if name in EQUAL_WEIGHTS}
+    for name in names:
+        if (key := titles.get(name.casefold())) and (place := palette.place(key) % COLOURS) not in found.values():
+            found[name] = place
+    free = [place for i in range(COLOURS) if (place := (FIRST + i) % COLOURS) not in found.values()]
+    others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in found)}
+    return {name: (found | others)[name] for name in names}
