@@ -28,7 +28,7 @@ INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
 ALL = "all"
-"""What follows the prefix if a shape belongs to several names."""
+"""Text after the prefix of a shape that belongs to several names."""
 
 
 @dataclass(frozen=True)
