@@ -231,4 +231,4 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
     assert "text" not in plain
     [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
-    assert guided["textposition"] == "top right"
+    assert guided["textposition"] == ["top right", "bottom left"]
