@@ -232,3 +232,5 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert "text" not in plain
     [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
     assert guided["textposition"] == ["top right", "bottom left"]
+    [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
+    assert single["textposition"] == "top left"

@@ -54,8 +54,8 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
         symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
-        texts: text below and to the left of each point, or, at the first point of a line without markers, above and to
-            the right; empty for points without one.
+        texts: text below and to the left of each point; above and to the left of a single point, and above and to the
+            right of the first point of a line without markers. Empty for points without one.
     """
 
     name: str
@@ -227,7 +227,9 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
 
 
 def _beside(line: Curve) -> str | list[str]:
-    """Return where the texts of a line are: to the left of the points, except at the start of a line."""
+    """Return where the texts of a line are: below its points, but above a single point and the start of a line."""
+    if len(line.x) == 1:
+        return "top left"
     return "bottom left" if line.marks else ["top right", *["bottom left"] * (len(line.texts) - 1)]
 
 
