@@ -57,6 +57,8 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = crossovers(found)
         _chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
+        if crossed:
+            st.caption(_("A large circle marks the length from which a variant is faster than softmax."))
         settings = [text for run, on in runs for text in other_settings(run, live=on)]
         if texts := list(filter(None, (masking(first), *settings))):
             st.markdown("  \n".join(texts))

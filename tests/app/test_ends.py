@@ -234,3 +234,6 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert guided["textposition"] == ["top right", "bottom left"]
     [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
     assert single["textposition"] == "top left"
+    drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
+    narrow = with_legend_below(curves(drawn, x_title="", y_title=""))
+    assert [trace["mode"] for trace in narrow["data"]] == ["markers", "lines+markers+text"]

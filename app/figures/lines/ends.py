@@ -189,7 +189,7 @@ def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
 
 
 def with_legend_below(figure: Figure) -> Figure:
-    """Return the figure for narrow screens, with a legend below it instead of names at the ends of lines."""
+    """Return the figure for narrow screens: with a legend below it instead of names at lines, and no text at points."""
     layout = figure["layout"]
     kept = {
         part: [each for each in layout.get(part, ()) if not str(each.get("name", "")).startswith(PREFIX)]
@@ -211,4 +211,8 @@ def with_legend_below(figure: Figure) -> Figure:
         "margin": margin,
         "height": layout["height"] + more,
     }
-    return {**figure, "layout": below}
+    # The text next to a single point may not fit between the point and the edge.
+    data = [
+        trace | {"mode": "markers"} if len(trace["x"]) == 1 and "text" in trace else trace for trace in figure["data"]
+    ]
+    return {**figure, "data": data, "layout": below}
