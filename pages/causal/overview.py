@@ -29,11 +29,15 @@ from attention_core.formatting import memory
 from pages.causal.shared import show_lines, size_in_words, with_settings
 
 KIB = 2**10
-HEIGHT = 400
+HEIGHT = 430
 ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
+NAMED = 2
+"""Number of variants named at neighbouring lines of the chart, those with the largest memory first."""
+NEAR = 1.5
+"""Largest ratio of two neighbouring memories of constant size at which one name in the chart is for both lines."""
 COLOURS = {"all": 0, "some": 1, "state": 2}
 """Colours of the kinds in the chart."""
 
@@ -51,8 +55,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.caption(
         _(
             "Each line is the memory of one or more variants, for {heads} heads of size {d} in one layer (float32). "
-            "A state is a set of matrices that each new token updates. Point at a line to see its variants. Right of "
-            "the vertical line, softmax's cache is larger than every memory of constant size.",
+            "A state is a set of matrices that each new token updates. Point at a line to see its variants.",
             heads=heads,
             d=d,
         )
@@ -140,8 +143,26 @@ def kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
+def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
+    """Return names of variants with a memory of constant size, by the smallest size in bytes of neighbouring ones."""
+    found: list[list[MemoryRow]] = []
+    for row in sorted((row for row in rows if not row.grown_bytes), key=_bytes):
+        if found and row.state_bytes <= NEAR * found[-1][-1].state_bytes:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    named = {}
+    for own in found:
+        first = enumeration(_(ac.from_word(row.variant).title) for row in own[: -NAMED - 1 : -1])
+        more = len(own) - NAMED
+        named[own[0].state_bytes] = (
+            _n("{names} and {n} other", "{names} and {n} others", n=more, names=first) if more > 0 else first
+        )
+    return named
+
+
 def _chart(rows: Sequence[MemoryRow]) -> None:
-    lines = []
+    lines, at_lines = [], names_at_lines(rows)
     for name, title in KINDS.items():
         own = sorted((row for row in rows if kind(row) == name), key=_bytes)
         for size, same in groupby(own, key=_bytes):
@@ -161,6 +182,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
                     group=name,
                     name_at_end=is_last or size[0] > 0,
                     notes=["<br>".join([memory(each), *names]) for each in held],
+                    texts=[*[""] * (len(ENDS) - 1), "" if size[0] else at_lines.pop(size[1], "")],
                 )
             )
     show_lines(

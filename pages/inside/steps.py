@@ -67,10 +67,21 @@ def show(chosen: ChosenInput) -> None:
             labels=number_repeats(chosen.qkv.names),
         )
         steps = discover()[attention.key](seen)
-        index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))
+        row = st.container(
+            horizontal=True,
+            vertical_alignment="center",
+            horizontal_alignment="distribute",
+            gap="xsmall",
+            key="inside.steps",
+        )
+        with row:
+            index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
         findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
-    _draw(step, findings, f"inside.{attention.key}.{index + 1}")
+    with row:
+        _draw_formula(step)
+    st.markdown(f"{step.mechanism}\n\n{findings}")
+    step.draw(f"inside.{attention.key}.{index + 1}")
     take_away.show(seen, chosen)
 
 
@@ -127,12 +138,10 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
     return numbers.index(shown)
 
 
-def _draw(step: Step | Later, findings: str, key: str) -> None:
-    """Draw a step: its mechanism, its findings, its figures, and its formula with the sizes of the arrays on hover."""
+def _draw_formula(step: Step | Later) -> None:
+    """Draw the formula of a step, whose symbols have the colours of the panels, with the sizes of arrays on hover."""
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
-    st.markdown(f"{step.mechanism}\n\n{findings}")
-    step.draw(key)
-    with st.container(key="inside.formula"):
+    with st.container(width="content", key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
         # makes the box high enough.
         st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))

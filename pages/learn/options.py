@@ -84,9 +84,17 @@ def default_words(task: str) -> tuple[str, ...]:
 
 
 def show() -> None:
-    """Draw the controls of the task and of the models."""
-    LearnOptions.task.draw(width=240, label_visibility="collapsed")
+    """Draw the controls of the task and of the models, and those of the axes in the view that has a choice of axes."""
+    with st.container(width="content", key="controls.task"):
+        LearnOptions.task.draw(width=210, label_visibility="collapsed")
     lazy_popover(_("Model and training"), _set_up, key="learn.set_up", icon=":material/tune:", type="tertiary")
+    if LearnOptions.view.value == "race":
+        lazy_popover(_("Axes"), _axes, key="learn.axes", icon=":material/show_chart:", type="tertiary")
+
+
+def _axes() -> None:
+    LearnOptions.measure.draw()
+    LearnOptions.by.draw()
 
 
 def _set_up() -> None:

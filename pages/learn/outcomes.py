@@ -55,14 +55,19 @@ class Outcome:
 
         A seed whose accuracy is below ``LEARNED`` at its last step has not learned the task.
         """
-        first = [
+        first = self.learned_by_seed
+        reached = sorted(each for each in first if each is not None)
+        return reached[(len(first) - 1) // 2] if 2 * len(reached) > len(first) - 1 and reached else None
+
+    @property
+    def learned_by_seed(self) -> list[tuple[int, float] | None]:
+        """For each seed in order, steps and CPU seconds until it had learned the task; None if it has not."""
+        return [
             next((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= LEARNED)
             if own[-1].row.accuracy >= LEARNED
             else None
             for own in self._by_seed
         ]
-        reached = sorted(each for each in first if each is not None)
-        return reached[(len(first) - 1) // 2] if 2 * len(reached) > len(first) - 1 and reached else None
 
     @property
     def diverged(self) -> bool:

@@ -30,21 +30,16 @@ def top() -> LearningTask:
 
 
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
-    """Draw the result, one view of the rows of the live run or of the recorded runs, and the controls below it."""
+    """Draw the result, the controls, and one view of the rows of the live run or of the recorded runs."""
     result = st.container(key="learn.summary").empty()
     st.markdown(f"**{_(task.title)}.** {_(task.summary)}")
-    picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
-    view = LearnOptions.view.value
-    with controls:
-        row = st.container(horizontal=True, vertical_alignment="bottom")
-        with row:
-            options.show()
-            if view == "race":
-                LearnOptions.measure.draw(label_visibility="collapsed")
-                LearnOptions.by.draw(label_visibility="collapsed")
-        variant_picker.show(all_stay=True)
-        for text in _limits():
-            st.caption(text)
+    row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
+    with row:
+        view = LearnOptions.view.draw(label_visibility="collapsed")
+    variant_picker.show(all_stay=True)
+    for text in _limits():
+        st.caption(text)
+    picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
     def show(found: runs.Run[LearnRow] | None, key: str) -> None:
@@ -63,7 +58,6 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
                 _show_origin(rows, plan, live=bool(live))
 
     with picture:
-        LearnOptions.view.draw(label_visibility="collapsed")
         runs.run_on_button(
             "learning",
             plan,
@@ -98,9 +92,14 @@ def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
     return share, _("{share:.0%} trained · {left}", share=share, left=runs.time_left(found.seconds, share))
 
 
-def _describe_race(rows: Sequence[LearnRow], task: LearningTask) -> str:
-    found, spec = outcomes(rows), rows[0].spec
-    return paragraph(words.headline(found, task.chance(spec.length, spec.items)), words.diverged(found))
+def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
+    found = outcomes(rows)
+    return paragraph(words.headline(found), words.diverged(found))
+
+
+def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
+    spec = rows[0].spec
+    return paragraph(_describe_race(rows, task), words.threshold(task.chance(spec.length, spec.items)))
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
@@ -175,6 +174,7 @@ PAGE = Page(
     rank=5,
     question=N_("What can each variant learn?"),
     options=LearnOptions,
+    header=options.show,
     measures=MEASURES,
     opening=options.opening,
     uses_input=False,
@@ -184,7 +184,7 @@ PAGE = Page(
     view=LearnOptions.view,
     views={
         "race": partial(_view, race.show_race, _describe_race),
-        "attention": partial(_view, attention.show, _describe_race),
+        "attention": partial(_view, attention.show, _describe_attention),
         "longer": partial(_view, partial(race.show_tests, by="length"), partial(_describe_tests, by="length")),
         "capacity": partial(_view, partial(race.show_tests, by="items"), partial(_describe_tests, by="items")),
         "parts": partial(_view, missing.show, _describe_parts),

@@ -1,6 +1,7 @@
 """The views of the Learn page that are line charts: accuracy during training, longer sequences, more to remember."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -8,7 +9,7 @@ from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import style
 from app.ui import chart
-from app.words.i18n import N_, _
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
@@ -16,7 +17,7 @@ from pages.learn import words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
-HEIGHT = 350
+HEIGHT = 320
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -37,10 +38,15 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     lines = [_line(each, measure, by) for each in found]
     if measure == "accuracy":
         last = max((x for line in lines for x in line.x), default=0.0) or 1.0
-        lines.append(guide(_("guessing"), (0.0, last), (chance, chance)))
-        lines.append(guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
+        lines.append(_guide(_("guessing"), (0.0, last), (chance, chance)))
+        lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    _explain(rows, found)
+    _explain(rows, found, words.threshold(chance))
+
+
+def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
+    """Return a reference line with its name at its start, away from the names of the variants."""
+    return replace(guide(name, x, y), name_at_end=False, texts=[name])
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:
@@ -77,17 +83,17 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     ]
     x = sorted({place for line in lines for place in line.x})
     if by == "length":
-        lines.append(guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x]))
+        lines.append(_guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x]))
     else:
-        lines.append(guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
+        lines.append(_guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
     _explain(rows, found)
 
 
-def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome]) -> None:
-    """Draw what the lines show."""
+def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], text: str = "") -> None:
+    """Draw what the lines show, after another text."""
     dashes = any(style(each.colour).dash != "solid" for each in found)
-    st.caption(words.medians(len({each.row.seed for each in rows}), bands=True, dashes=dashes))
+    st.caption(paragraph(text, words.medians(len({each.row.seed for each in rows}), bands=True, dashes=dashes)))
 
 
 def _draw(

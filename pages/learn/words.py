@@ -1,5 +1,6 @@
 """The sentences of the Learn page, each made from measured numbers."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import attention_core as ac
@@ -16,6 +17,8 @@ from pages.learn.outcomes import LEARNED, Outcome, PartOutcome
 
 CLOSE = 0.05
 """Largest difference of two accuracies that counts as none."""
+WITH_FEATURES = 150
+"""Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
 PART_NAMES = {
     "convolution": N_("the short convolution"),
     "gate": N_("the gate"),
@@ -50,46 +53,48 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
     )
 
 
-def headline(found: Sequence[Outcome], chance: float) -> str:
-    """Return how many variants learned the task, after how many steps, and how far the others came.
+def headline(found: Sequence[Outcome]) -> str:
+    """Return how many variants learned the task, after how many steps, and how far the others came, on two lines.
 
-    The share of answers that a variant's mask hides is next to the variant's own result.
+    The share of answers that a variant's mask hides is next to the variant's own result. Further sentences say whether
+    the order is certain, which variants remember more, and why a variant learns slowly.
 
     Args:
         found: the variants; at least one.
-        chance: accuracy of guessing.
     """
-    return paragraph(
-        *(_alone(found[0]) if len(found) == 1 else _together(found)),
-        _(
-            "A variant has learned the task if at least {most} of its answers are correct. Guessing gives {share} "
-            "correct answers.",
-            most=percent(LEARNED),
-            share=percent(chance),
-        ),
+    return "  \n".join(filter(None, [_alone(found[0])] if len(found) == 1 else _together(found)))
+
+
+def threshold(chance: float) -> str:
+    """Return from which accuracy on a variant has learned the task, and the accuracy of guessing."""
+    return _(
+        "A variant has learned the task if at least {most} of its answers are correct. Guessing gives {share} "
+        "correct answers.",
+        most=percent(LEARNED),
+        share=percent(chance),
     )
 
 
-def _alone(outcome: Outcome) -> list[str]:
-    """Return whether the only variant learned the task, and how often its mask hides the answer, as sentences."""
+def _alone(outcome: Outcome) -> str:
+    """Return whether the only variant learned the task, and how often its mask hides the answer."""
     values = {
         "name": f"**{escape_markdown(outcome.name)}**",
         "steps": outcome.rows[0].spec.steps,
         "share": percent(outcome.accuracy),
     }
     if outcome.step == 0:
-        return [_("Not trained yet: {names}.", names=values["name"])]
+        return _("Not trained yet: {names}.", names=values["name"])
     if (reached := outcome.learned) is not None:
         text = _("{name} learns the task after {reached} of {steps} steps.", reached=reached[0], **values)
     elif outcome.is_trained:
         text = _("{name} does not learn the task within {steps} steps: {share} of its answers are correct.", **values)
     else:
         text = _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
-    return [text, hidden([outcome])]
+    return paragraph(text, hidden([outcome]), explanation(outcome))
 
 
-def _together(found: Sequence[Outcome]) -> list[str]:
-    """Return how many of several variants learned the task, and each variant's result, as sentences."""
+def _together(found: Sequence[Outcome]) -> tuple[str, str]:
+    """Return how many of several variants learned the task, with their results, and the results of the others."""
     learned, others, untrained = [], [], []
     for outcome in found:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
@@ -99,16 +104,84 @@ def _together(found: Sequence[Outcome]) -> list[str]:
             learned.append((reached[0], _result(outcome, _("after {steps} steps", steps=reached[0]))))
         else:
             others.append((-outcome.accuracy, _result(outcome, share)))
-    return [
-        _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
-        _(
-            N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
-            names=enumeration(text for _share, text in sorted(others)),
+    return (
+        paragraph(
+            _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
+            fastest(found),
+            remembering(found),
+        ),
+        paragraph(
+            _(
+                N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
+                names=enumeration(text for _share, text in sorted(others)),
+            )
+            if others
+            else "",
+            *map(explanation, found),
+            _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
+        ),
+    )
+
+
+def fastest(found: Sequence[Outcome]) -> str:
+    """Return with how many seeds each variant learned first; empty if all seeds agree or some training is not over."""
+    learned = [outcome for outcome in found if outcome.learned]
+    if not all(outcome.is_trained for outcome in found) or len({len(each.learned_by_seed) for each in learned}) != 1:
+        return ""
+    first = []
+    for steps in zip(*(outcome.learned_by_seed for outcome in learned), strict=True):
+        least = min((own[0] for own in steps if own), default=0)
+        first.append({outcome.name for outcome, own in zip(learned, steps, strict=True) if own and own[0] == least})
+    if len(learned) == 1 or all(names == first[0] for names in first):
+        return ""
+    counts = Counter(name for outcome in learned for names in first for name in names & {outcome.name})
+    return _(
+        "The fastest variant depends on the seed, which sets the initial weights and the data: {names}.",
+        names=enumeration(
+            _("{name} ({count} of {n} seeds)", name=f"**{escape_markdown(name)}**", count=count, n=len(first))
+            for name, count in counts.most_common()
+        ),
+    )
+
+
+def remembering(found: Sequence[Outcome]) -> str:
+    """Return which of the variants that learned the task still solve it with the largest tested number of items."""
+    ends = {outcome.name: end for outcome in found if outcome.learned and (end := at_end(outcome, "items"))}
+    own = found[0].rows[0].spec.items
+    if not ends or len({items for items, _share in ends.values()}) > 1:
+        return ""
+    items = next(items for items, _share in ends.values())
+    names = [f"**{escape_markdown(name)}**" for name, (_items, share) in ends.items() if share >= LEARNED]
+    values = {"n": items, "own": own, "most": percent(LEARNED), "names": enumeration(names)}
+    if items <= own:
+        return ""
+    if not names:
+        text = N_("With {n} items to remember instead of {own}, not one of them gives at least {most} correct answers.")
+    elif len(names) < len(ends):
+        text = N_(
+            "With {n} items to remember instead of {own}, at least {most} of the answers are correct only with {names}."
         )
-        if others
-        else "",
-        _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
-    ]
+    else:
+        text = N_(
+            "With {n} items to remember instead of {own}, at least {most} of the answers are correct with {names}."
+        )
+    return _(text, **values)
+
+
+def explanation(outcome: Outcome) -> str:
+    """Return what keeps gated linear attention from learning recall quickly; empty for any other result.
+
+    A test trains the model with this change. It learns the task within ``WITH_FEATURES`` steps.
+    """
+    spec = outcome.rows[0].spec
+    if spec.model != ModelSpec(task="recall", word="gla") or not outcome.is_trained or outcome.learned is not None:
+        return ""
+    return _(
+        "**{name}** lacks a feature map. With that of Linear (elu + 1), which makes all attention weights positive, it "
+        "learns the task within {steps} steps.",
+        name=escape_markdown(outcome.name),
+        steps=WITH_FEATURES,
+    )
 
 
 def _result(outcome: Outcome, result: str) -> str:

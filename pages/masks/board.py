@@ -8,7 +8,7 @@ from app.figures.categories import OTHER, steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
@@ -51,8 +51,6 @@ def show(followed: StackReach) -> None:
     if followed.whole is not None:
         panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
         categories += _layers(followed.last)
-    lines = [a for a in found.drawn if a.key == "local" and "columns" not in a.params.changed()]
-    window = _budget(lines[0]) if lines and not found.view.causal else 0
     if panels:
         matrix_board(
             panels,
@@ -69,15 +67,6 @@ def show(followed: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
-            note=paragraph(
-                _("In Local, a window of {w} allows {w} keys on each side of a query.", w=window) if window else "",
-                _(
-                    "A stack connects a pair if information from the key reaches the query, directly or through other "
-                    "tokens."
-                )
-                if followed.whole
-                else "",
-            ),
             pinned=MasksOptions.front.value,
             on_pin=take_token,
             file_name="masks",
@@ -87,17 +76,15 @@ def show(followed: StackReach) -> None:
         st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(enumeration(full))))
 
 
-def _budget(attention: ac.Attention) -> int:
-    budget = attention.variant.budget
-    return 0 if budget is None else int(getattr(attention.params, budget.name))
-
-
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(found.labels))
+    size = caption(pattern, every_head=found.view.head is None)
+    if attention.key == "local" and knob is not None and "columns" not in attention.params.changed():
+        size = _("{size}, distance up to {n}", size=size, n=knob.value)
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        caption(pattern, every_head=found.view.head is None),
+        size,
         hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
         knob=knob,
         about=_(attention.variant.summary),

@@ -23,7 +23,7 @@ def top() -> StackReach:
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
     one_layer = followed.found.key_labels is not None
     shown = patterns.seen(followed.found.drawn, one_layer=one_layer)
-    st.container(key="masks.headline").markdown(paragraph(shown, reach.summary(followed)))
+    st.container(key="masks.headline").markdown(paragraph(reach.summary(followed), shown))
     variant_picker.show_settings()
     if not one_layer and (stack.is_open() or followed.whole is None):
         stack.compose()

@@ -81,7 +81,7 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
 def _alone(diameters: Mapping[str, int]) -> str:
     """Return how many layers each variant alone needs to connect all pairs, by its name; "" for none."""
     needed = enumeration(_("**{name}** ({n})", name=name, n=diameter) for name, diameter in diameters.items())
-    return _("Number of layers that connect all pairs alone: {needed}.", needed=needed) if needed else ""
+    return _("Layers the others need alone: {needed}.", needed=needed) if needed else ""
 
 
 def _never(steps: Mapping[str, int]) -> str:

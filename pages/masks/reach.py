@@ -75,7 +75,7 @@ def compute_reach(found: Found) -> StackReach:
 
 
 def summary(followed: StackReach) -> str:
-    """Return what a stack of layers does, and how many pairs the stack connects; empty for an empty stack."""
+    """Return how many pairs a stack of layers connects, why, and what this means; empty for an empty stack."""
     if followed.whole is None:
         return ""
     titles = [_(a.title) for a in followed.stack]
@@ -84,6 +84,7 @@ def summary(followed: StackReach) -> str:
         reason(
             list(zip(titles, followed.patterns, strict=True)), followed.whole.complete, n=len(followed.found.labels)
         ),
+        _("A stack connects a pair if information from the key reaches the query, directly or through other tokens."),
     )
 
 

@@ -87,7 +87,7 @@ def opening() -> dict[str, Any]:
 def show() -> TimingSpec:
     """Draw the controls, and return the specification of the run."""
     TimingOptions.device.restrict_to(devices())
-    TimingOptions.mode.draw()
+    TimingOptions.mode.draw(label_visibility="collapsed")
     if len(devices()) > 1:
         TimingOptions.device.draw()
     lazy_popover(_("Setup"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")

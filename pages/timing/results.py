@@ -22,7 +22,7 @@ from attention_core.benchmarking.run_summary import Overtaking, growth, of_varia
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import TimingOptions, subjects
-from pages.timing.words import faster, gain, least_memory, masking
+from pages.timing.words import faster, gain, least_memory, masking, slow_start
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
@@ -52,7 +52,7 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown(paragraph(faster(first), gain(first), summary_text(first), least_memory(first)))
+    summary.markdown(paragraph(faster(first), gain(first), summary_text(first), slow_start(first), least_memory(first)))
     with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = crossovers(found)
@@ -119,7 +119,9 @@ def series(run: Run, *, live: bool) -> list[Series]:
 
 
 def crossovers(found: Sequence[Series]) -> list[Curve]:
-    """Return a large marker where each variant overtakes softmax; its tooltip has both times."""
+    """Return a large marker where each variant overtakes softmax, and a text at the last; tooltips have both times."""
+    places = [(line, at) for line in found if not line.masked and (at := overtaking(line.run, line.word))]
+    last = max((at.tokens for _line, at in places), default=0.0)
     return [
         Curve(
             _("{name}: crossover", name=line.name),
@@ -132,9 +134,9 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
             size=15,
             name_at_end=False,
             notes=[crossover_in_words(line.name, at)],
+            texts=[_("faster from here")] if at.tokens == last else (),
         )
-        for line in found
-        if not line.masked and (at := overtaking(line.run, line.word))
+        for line, at in places
     ]
 
 

@@ -6,10 +6,14 @@ import streamlit as st
 
 from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.run_summary import TAIL, Ratio, crossing
-from attention_core.formatting import memory, number
+from attention_core.formatting import memory, number, percent
 from pages.timing.options import FORMS
+
+MUCH = 0.5
+"""Smallest share of multiply-adds that are the same at every length which explains a slow start."""
 
 
 def faster(found: Sequence[Series]) -> str:
@@ -53,6 +57,34 @@ def gain(found: Sequence[Series]) -> str:
     if least == most:
         return _("At {n:,} tokens, they are {most} times as fast as softmax.", **values)
     return _("At {n:,} tokens, they are {least} to {most} times as fast as softmax.", **values)
+
+
+def slow_start(found: Sequence[Series]) -> str:
+    """Return why a variant of a run is the slowest at its shortest length, if fixed work explains it; otherwise "".
+
+    The work at two lengths gives the least number of multiply-adds that are the same at every length.
+    """
+    lines = [line for line in found if not line.masked and line.points]
+    if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
+        return ""
+    slowest = max(lines, key=lambda line: line.points[0].quartiles[1])
+    most = max(lines, key=lambda line: line.points[0].multiply_adds)
+    first, *later = slowest.points
+    double = next((point for point in later if point.n == 2 * first.n), None)
+    if slowest.is_reference or slowest is not most or double is None or not first.multiply_adds:
+        return ""
+    share = (2 * first.multiply_adds - double.multiply_adds) / first.multiply_adds
+    if share < MUCH:
+        return ""
+    text = N_(
+        "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds are the same at every length."
+    )
+    if getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
+        text = N_(
+            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds, including those of its "
+            "matrix inverse, are the same at every length."
+        )
+    return _(text, n=first.n, name=f"**{escape_markdown(slowest.name)}**", share=percent(share))
 
 
 def least_memory(found: Sequence[Series]) -> str:

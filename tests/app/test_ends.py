@@ -88,6 +88,20 @@ def test_a_line_that_ends_far_from_its_name_is_not_connected_with_it(end, joints
     assert len(figure["layout"]["shapes"]) == joints
 
 
+@pytest.mark.parametrize(("last", "joints"), [(1.002, ["→ all"] * 2), (1.1, ["→ 0", "→ 1", "→ 2"])])
+def test_three_lines_that_end_at_the_same_place_share_one_connecting_line_and_a_bracket(last, joints):
+    ends = [1.0, 1.001, last]
+    figure = curves([Curve(f"line {i}", [1, 10], [0.0, y]) for i, y in enumerate(ends)], x_title="", y_title="")
+    shapes, heights = figure["layout"]["shapes"], [each["y"] for each in names(figure).values()]
+    assert [shape["name"] for shape in shapes] == joints
+    if len(shapes) == 2:
+        joint, bracket = shapes
+        assert bracket["x0"] == bracket["x1"] == joint["x1"] == figure["layout"]["xaxis"]["range"][1]
+        assert (bracket["y0"], bracket["y1"]) == (min(heights), max(heights))
+        assert bracket["y0"] <= joint["y1"] <= bracket["y1"]
+        assert (joint["x0"], joint["y0"]) == (10, 1.0)
+
+
 def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_has_that():
     figure = curves(
         [Curve("Local · window 3", [1], [1.0], label="Local"), Curve("floor", [1], [0.5], name_at_end=False)],
@@ -174,14 +188,14 @@ def test_an_axis_that_ends_before_the_last_points_still_holds_them(log):
         Curve("out", [1, 100], [0.0, 2.0]),
         Curve("back", [100, 1], [2.0, 0.0]),
         Curve("beyond", [20], [1.0]),
-        Curve("within", [1, 10], [0.0, 1.0]),
+        Curve("within", [1, 10], [0.0, 0.5]),
     ]
     figure = curves(drawn, x_title="", y_title="", log_x=log, right=10.0)
     assert [list(trace["x"]) for trace in figure["data"]] == [line.x for line in drawn]
     assert figure["layout"]["xaxis"]["range"][1] == (1.0 if log else 10.0)
     height = 1.0 if log else 2 * 9 / 99
     shapes = {shape["name"]: shape for shape in figure["layout"]["shapes"]}
-    assert [shapes[f"→ {i}"]["y0"] for i in (0, 1, 3)] == pytest.approx([height, height, 1.0])
+    assert [shapes[f"→ {i}"]["y0"] for i in (0, 1, 3)] == pytest.approx([height, height, 0.5])
     assert set(names(figure)) == {"out", "back", "within"}
 
 
@@ -216,3 +230,10 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     )["data"]
     assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
     assert "text" not in plain
+    [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
+    assert guided["textposition"] == ["top right", "bottom left"]
+    [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
+    assert single["textposition"] == "top left"
+    drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
+    narrow = with_legend_below(curves(drawn, x_title="", y_title=""))
+    assert [trace["mode"] for trace in narrow["data"]] == ["markers", "lines+markers+text"]

@@ -54,7 +54,8 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
         symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
-        texts: text below and to the left of each point; empty for points without one.
+        texts: text below and to the left of each point; above and to the left of a single point, and above and to the
+            right of the first point of a line without markers. Empty for points without one.
     """
 
     name: str
@@ -206,7 +207,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "legendgroup": group,
         "showlegend": line.name_at_end,
         "mode": "lines" + "+markers" * line.marks + "+text" * any(line.texts),
-        **({"text": list(line.texts), "textposition": "bottom left"} if any(line.texts) else {}),
+        **({"text": list(line.texts), "textposition": _beside(line)} if any(line.texts) else {}),
         "opacity": 0.45 if line.halo else 1.0,
         "line": {
             "color": look.colour,
@@ -223,6 +224,13 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         **({"meta": {"ways": list(line.links)}} if line.links else {}),
         **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{hover}<extra>{line.name}</extra>"}),
     }
+
+
+def _beside(line: Curve) -> str | list[str]:
+    """Return where the texts of a line are: below its points, but above a single point and the start of a line."""
+    if len(line.x) == 1:
+        return "top left"
+    return "bottom left" if line.marks else ["top right", *["bottom left"] * (len(line.texts) - 1)]
 
 
 def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.figures.theme import Figure, annotation, style
+from app.figures.theme import GREY, Figure, annotation, style
 
 LINE, LETTER = 17, 7.4
 """Height of a line of text and width of an average letter, in pixels."""
@@ -18,11 +18,17 @@ LEGEND = 24
 """Pixels of a line of the legend, which replaces the names on narrow screens."""
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
+SAME = 4
+"""Largest distance in pixels at which lines end at the same place."""
+BUNDLE = 3
+"""Number of lines from which on those that end at the same place share one connecting line."""
 NO_BREAK = "\xa0"
 INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 """Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
+ALL = "all"
+"""Text after the prefix of a shape that belongs to several names."""
 
 
 @dataclass(frozen=True)
@@ -115,27 +121,55 @@ def labels(
     )
     if places is None:
         return None
-    names, joints = [], []
-    for end, place in zip(ends, places, strict=True):
-        names.append(_name(end, place, above=end.y > high))
-        x0, y0, x1, y1 = end.x, end.y, right, place
-        if x1 - x0 > NEAR * (right - left) or y0 > high:
+    names = [_name(end, place, above=end.y > high) for end, place in zip(ends, places, strict=True)]
+    joints = []
+    for bundle in _bundles(ends, SAME * pixel):
+        end, first, last = ends[bundle[0]], places[bundle[0]], places[bundle[-1]]
+        if right - end.x > NEAR * (right - left) or end.y > high:
             continue
-        joints.append(
-            {
-                "name": f"{PREFIX}{end.trace}",
-                "type": "line",
-                "layer": "below",
-                "x0": 10**x0 if log_x else x0,
-                "x1": 10**x1 if log_x else x1,
-                "y0": 10**y0 if log_y else y0,
-                "y1": 10**y1 if log_y else y1,
-                # The line from a name to its curve is dotted, because a solid line would look like data.
-                "line": {"color": style(end.colour).colour, "width": 1, "dash": "dot"},
-                "opacity": 0.6,
-            }
-        )
+        colour, name = end.colour, str(end.trace)
+        parts = [(end.x, end.y, right, min(max(end.y, first), last))]
+        if len(bundle) > 1:
+            # A line from one point to each name would look tangled, so a bracket joins the names.
+            parts.append((right, first, right, last))
+            colour, name = GREY, ALL
+        joints += [_joint(*part, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for part in parts]
     return {"annotations": names, "shapes": joints}
+
+
+def _bundles(ends: Sequence[End], near: float) -> list[list[int]]:
+    """Return the indices of the ends, together for at least ``BUNDLE`` lines that end at the same place, from below.
+
+    Args:
+        ends: ends of the lines.
+        near: largest vertical distance between two neighbours that end at the same place.
+    """
+    bundles: list[list[int]] = []
+    for i in sorted(range(len(ends)), key=lambda i: (ends[i].x, ends[i].y)):
+        before = ends[bundles[-1][-1]] if bundles else None
+        if before is not None and before.x == ends[i].x and ends[i].y - before.y <= near:
+            bundles[-1].append(i)
+        else:
+            bundles.append([i])
+    parts = [part for own in bundles for part in ([own] if len(own) >= BUNDLE else [[i] for i in own])]
+    return sorted(parts, key=min)
+
+
+def _joint(
+    x0: float, y0: float, x1: float, y1: float, *, name: str, colour: int, log_x: bool, log_y: bool
+) -> dict[str, Any]:
+    """Return a dotted line between a curve and its name, because a solid line would look like data."""
+    return {
+        "name": name,
+        "type": "line",
+        "layer": "below",
+        "x0": 10**x0 if log_x else x0,
+        "x1": 10**x1 if log_x else x1,
+        "y0": 10**y0 if log_y else y0,
+        "y1": 10**y1 if log_y else y1,
+        "line": {"color": style(colour).colour, "width": 1, "dash": "dot"},
+        "opacity": 0.6,
+    }
 
 
 def label_at_point(end: End, *, left: bool) -> dict[str, Any]:
@@ -155,7 +189,7 @@ def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
 
 
 def with_legend_below(figure: Figure) -> Figure:
-    """Return the figure for narrow screens, with a legend below it instead of names at the ends of lines."""
+    """Return the figure for narrow screens: with a legend below it instead of names at lines, and no text at points."""
     layout = figure["layout"]
     kept = {
         part: [each for each in layout.get(part, ()) if not str(each.get("name", "")).startswith(PREFIX)]
@@ -177,4 +211,8 @@ def with_legend_below(figure: Figure) -> Figure:
         "margin": margin,
         "height": layout["height"] + more,
     }
-    return {**figure, "layout": below}
+    # The text next to a single point may not fit between the point and the edge.
+    data = [
+        trace | {"mode": "markers"} if len(trace["x"]) == 1 and "text" in trace else trace for trace in figure["data"]
+    ]
+    return {**figure, "data": data, "layout": below}

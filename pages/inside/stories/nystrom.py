@@ -194,10 +194,11 @@ def _factors(seen: Seen) -> Step:
             "landmarks, so Z, the inverse of the landmarks' weights on each other, undoes one of the two. The product "
             "of the three is the attention matrix A."
         ),
-        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\quad "
-        rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\quad "
-        rf"{symbol(MIDDLE, 'Z')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\quad "
-        rf"{symbol(RIGHT, 'R')} = S\!\left(\tfrac{{\tilde Q K^\top}}{{\sqrt d}}\right)",
+        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\; "
+        rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\; "
+        rf"{symbol(MIDDLE, 'Z')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\; "
+        rf"{symbol(RIGHT, 'R')} = S\!\left(\tfrac{{\tilde Q K^\top}}{{\sqrt d}}\right),\; "
+        r"S = \operatorname{softmax}",
         shapes={"L": left.shape, "Z": middle.shape, "R": right.shape},
         findings=text,
         draw=draw,

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from driver import chosen, points, spoken, table
+from driver import charts, chosen, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
-from pages.causal.overview import KINDS, cheaper, in_words, kind, sentence
+from pages.causal.overview import KINDS, cheaper, in_words, kind, names_at_lines, sentence
 
 
 def row(state=0, grown=0):
@@ -43,6 +43,23 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert found[kinds["all keys and values"]][1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [line for name, line in found.items() if "Linear" in name.split(", ")]
     assert set(linear.values()) == {2 * 8 * 9 * 4 / 2**10}
+
+
+def test_every_line_of_constant_size_has_a_name_below_it_or_below_a_neighbour(open_view):
+    sizes = {"longformer": 100, "deltanet": 200, "linear": 300, "gla": 450, "performer": 700, "cosine": 1000}
+    rows = [
+        MemoryRow(variant=word, state_bytes=b, grown_bytes=0, token_bytes=8, outgrown=9) for word, b in sizes.items()
+    ]
+    assert names_at_lines([*rows, row(0, 512)]) == {
+        100: "Longformer",
+        200: "Gated linear, Linear and 1 other",
+        700: "Cosine, Performer",
+    }
+    [figure] = charts(open_view("overview"))
+    shown = [text for trace in figure["data"] for text in trace.get("text", ()) if text]
+    flat = {float(trace["y"][0]) for trace in figure["data"] if trace["y"][0] == trace["y"][-1]}
+    named = {float(trace["y"][0]) for trace in figure["data"] if any(trace.get("text", ()))}
+    assert 1 < len(shown) == len(named) <= len(flat)
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,18 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Guessing gives 25% correct answers." in text for text in texts(at))
+    assert any("Guessing gives 25% correct answers." in each.value for each in at.caption)
     assert any(each.value.startswith("Recorded on") for each in at.caption)
+
+
+def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
+    [text] = [text for text in texts(visit("learn", {})) if text.startswith("4 of 6 variants learn the task")]
+    assert "**Linear** (2 of 3 seeds), **Softmax** (1 of 3 seeds). With 24 items to remember instead of 4, " in text
+    assert "at least 95% of the answers are correct only with **Softmax**." in text
+    assert "its mask hides 43% of the answers" in text
+    assert "**Gated linear** lacks a feature map." in text
+    at = open_learn(l_view="attention")
+    assert any("Guessing gives 25% correct answers." in text for text in texts(at))
 
 
 def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():
@@ -83,7 +93,7 @@ def test_settings_that_are_not_recorded_ask_for_a_press():
     assert not charts(at)
 
 
-def test_the_result_comes_before_the_picture_and_the_controls():
+def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     at = visit("learn", {})
     kinds = [(each.type, getattr(each, "value", None) or getattr(each, "label", "")) for each in at.main]
     sentence = next(
@@ -93,8 +103,10 @@ def test_the_result_comes_before_the_picture_and_the_controls():
     )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
-    task = next(i for i, (kind, _text) in enumerate(kinds) if kind == "selectbox")
-    assert sentence < picture < min(button, task)
+    chip = next(i for i, (_kind, text) in enumerate(kinds) if text == "Local · window 16")
+    assert sentence < min(button, chip)
+    assert max(button, chip) < picture
+    assert not any(kind in ("button", "button_group", "selectbox") for kind, _text in kinds[picture:])
 
 
 def test_the_chart_of_accuracy_shows_what_counts_as_learned():

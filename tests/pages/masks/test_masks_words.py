@@ -78,8 +78,8 @@ def test_patterns_that_never_connect_all_pairs_are_named():
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
-        f"Layers of **{name('atrous')}** alone never connect all pairs, because {why} Number of layers that "
-        f"connect all pairs alone: **{name('local')}** (2), **{name('sink')}** (5)."
+        f"Layers of **{name('atrous')}** alone never connect all pairs, because {why} Layers the others "
+        f"need alone: **{name('local')}** (2), **{name('sink')}** (5)."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 

@@ -16,7 +16,7 @@ from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
-from pages.timing.words import faster, gain, least_memory, mask_in_words, masking
+from pages.timing.words import faster, gain, least_memory, mask_in_words, masking, slow_start
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 RUN = Run(
@@ -96,6 +96,51 @@ def test_the_variants_that_are_faster_at_the_longest_length_are_counted(last, mo
     assert faster(lines[:1]) == ""
     if last == (1.0, 1.0):
         assert faster(lines[:2]).endswith("so **the variant shown is faster at long lengths**.")
+
+
+def counted(word, *work, ms=1.0, sizes=(64, 128)):
+    points = [
+        Point(variant=word, n=n, ms=(ms,), multiply_adds=each, promised=None, peak_bytes=1)
+        for n, each in zip(sizes, work, strict=True)
+    ]
+    return line(word, points=points)
+
+
+@pytest.mark.parametrize(
+    ("slow", "work", "expected"),
+    [
+        ("nystrom", (100, 150), "50% of its multiply-adds, including those of its matrix inverse, are the same at "),
+        ("nystrom~inverse~exact", (100, 120), "80% of its multiply-adds are the same at every length."),
+        ("nystrom", (100, 151), ""),
+        ("nystrom", (40, 50), ""),
+        ("softmax", (100, 120), ""),
+    ],
+)
+def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, work, expected):
+    """Check the smallest share that explains it, an exact inverse, less fixed work, less work than others, softmax."""
+    other = counted("linear", 50, 100, ms=0.5)
+    one = counted(slow, *work, ms=2.0)
+    text = slow_start([other, one])
+    begins = f"At 64 tokens, **{one.name}** is the slowest, because "
+    assert text.removeprefix(begins).startswith(expected) if expected else text == ""
+    assert text.startswith(begins) == bool(expected)
+
+
+def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
+    other, one = counted("linear", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
+    assert slow_start([other, one])
+    assert not slow_start([one])
+    assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(64, 256))])
+    assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(128, 256))])
+    assert not slow_start([other, counted("nystrom", 100, 110, ms=0.1)])
+
+
+def test_the_work_of_nystrom_that_is_the_same_at_every_length_is_that_of_its_landmarks():
+    """Check the products of landmarks with landmarks, which include the inverse, against the cost at two lengths."""
+    attention = ac.get("nystrom")
+    work = [attention.cost(n, 64).multiply_adds for n in (64, 128)]
+    m, p = attention.params.landmarks, attention.params
+    assert 2 * work[0] - work[1] == 2 * m * m * 64 + 4 * p.iterations * m**3
 
 
 @pytest.mark.parametrize(
@@ -296,6 +341,9 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
+    assert mark.texts == ["faster from here"]
+    sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
+    assert [bool(each.texts) for each in results.crossovers([overtaken(run=sooner), overtaken()])] == [False, True]
     assert mark.notes == [
         "Local · window 16 becomes faster than softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
