@@ -19,11 +19,15 @@ from app.words.labels import reference_name
 from attention_core.analysis.denoised_image import maps_with_mean
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.formatting import percent
+from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
 from pages.picture import words
 from pages.picture.subject import Subject, name, shown
 
 FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
+
+UNCHANGED: dict[str, Any] = {"causal": False, "positions": OWN}
+"""Shared values with which another page shows the same attention."""
 
 
 def subject(source: TrainedSource, head: int | None) -> Subject:
@@ -99,10 +103,10 @@ def _explain(source: TrainedSource) -> None:
 def _link_to_matrices(view: str) -> None:
     """Draw a link to the numbers or files of the same matrices."""
     st.markdown(words.on_matrices())
-    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, causal=False)
+    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, **UNCHANGED)
 
 
 def _link_to_error() -> None:
     """Draw why a digit has no PSNR, and a link to the output error over each budget."""
     st.markdown(words.no_psnr())
-    navigation.link("error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, causal=False)
+    navigation.link("error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **UNCHANGED)
