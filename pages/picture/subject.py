@@ -1,4 +1,4 @@
-"""What the page shows the variants on, a photograph or a digit, and the board with one tile for each variant."""
+"""The subject of the page, a photograph or a digit, and the board with one tile for each variant."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
