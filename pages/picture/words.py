@@ -262,7 +262,7 @@ def output_error() -> str:
             "The **output error** is the difference between the outputs of a variant and of softmax at all pixels, "
             "relative to the size of softmax's output: lower is better."
         ),
-        _("Orange: the attention that each pixel receives from all pixels."),
+        _("Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention."),
     )
 
 
