@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from app.measures import CurveMeasures, Measures
 from app.state.controls import Options
+from app.state.session import SharedOptions
 from app.ui.scope import Scope
 from app.words.i18n import N_
 
@@ -38,7 +39,9 @@ class Page(Generic[Q]):
         header: draws the page's own controls next to the question; None if the page has none.
         has_causal_switch: whether the header has the causal switch; a page about causal forms does not need it.
         uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
-        only_input: the only kind of input that the page uses; empty if it uses every kind.
+        only_input: returns the kind of input that the page shows for some shared options; empty if it shows every kind.
+            A page with such a function reads the input with its own positions.
+        input_panel: draws the page's own choice of the input; None for the choice that other pages have.
         open_heads: callback that opens the large view of all heads; None except on the page that has this view.
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
@@ -63,13 +66,18 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     has_causal_switch: bool = True
     uses_input: bool = True
-    only_input: str = ""
+    only_input: Callable[[SharedOptions], str] = lambda visit: ""
+    input_panel: Callable[[], None] | None = None
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
     hides_special: bool = False
     scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)
     curves: CurveMeasures = field(default_factory=dict)
+
+    def input_kind(self, visit: SharedOptions) -> str:
+        """Return the kind of input that the page shows."""
+        return self.only_input(visit) or visit.input
 
     def draw(self) -> None:
         """Draw the page below its header."""

@@ -44,7 +44,10 @@ def _run() -> None:
         url.register_fields(page.options.fields())
         if page.uses_input:
             with st.sidebar:
-                input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads, only=page.only_input)
+                if page.input_panel:
+                    page.input_panel()
+                else:
+                    input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         draw = partial(_draw, key, page)
         # A run of the whole page can be stopped while it computes the input, and a run of a fragment cannot.
         if page.runs_as_fragment and (not page.uses_input or input_panel.is_ready()):
@@ -92,7 +95,8 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
-        chosen = input_panel.read_input(SharedOptions.now(), page.only_input)
+        visit = SharedOptions.now()
+        chosen = input_panel.read_input(visit, page.only_input(visit))
     except LabError:
         return None, ""  # The page, drawn later, reads the input again and shows this error.
     if chosen is None:
@@ -110,7 +114,7 @@ def _take_up(page: Page[object]) -> None:
 
 def _around(page: Page[object]) -> tuple[object, ...]:
     """Return the values that the sidebar and the style depend on; links in most sidebars carry the variants."""
-    left_out = {SharedOptions.variants.name} if page.open_heads or page.only_input else set()
+    left_out = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
     return (
         *(url.value(name) for name in Options.shared() if name not in left_out),
         st.session_state.get(UPLOAD),
@@ -149,7 +153,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 
 def _share(key: str) -> None:
     """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
-    kind = discover()[key].only_input or SharedOptions.input.value
+    kind = discover()[key].input_kind(SharedOptions.now())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif kind == "text" and not write_text(SharedOptions.text.value):

@@ -36,7 +36,7 @@ def screen(page: str) -> str:
     Raises:
         LessonError: if no link can contain the screen.
     """
-    if has_upload(discover()[page].only_input or SharedOptions.input.value):
+    if has_upload(discover()[page].input_kind(SharedOptions.now())):
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )

@@ -67,7 +67,7 @@ class Screen:
         Raises:
             LabError: if the input cannot be read, or is a file that was not uploaded.
         """
-        found = input_panel.read_input(self.visit, discover()[self.page].only_input)
+        found = input_panel.read_input(self.visit, discover()[self.page].only_input(self.visit))
         if found is None:
             raise InputError(N_("There is no file yet. Upload one in the sidebar."))
         return found

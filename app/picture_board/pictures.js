@@ -15,6 +15,8 @@ const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
 const AROUND = 290; // pixels of the window that the rest of the page takes above the images
 const CAPTION = 52; // pixels of a tile's height that its name and its slider take
+const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
+const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
 const [SMALLEST_SIDE, LARGEST_SIDE] = [104, 420]; // the bounds of an image's side in CSS pixels
 
@@ -137,8 +139,8 @@ export class PictureBoard {
     const cells = (side / cell) ** 2;
     let end = 0;
     const take = (/** @type {number} */ bytes) => payload.slice(end, (end += bytes));
-    const peaks = sent.has_maps ? new Float32Array(take(4 * cells)) : null;
-    const levels = sent.has_maps ? new Int8Array(take(cells * cells)) : null;
+    const peaks = sent.maps ? new Float32Array(take(4 * sent.maps)) : null;
+    const levels = sent.maps ? new Int8Array(take(sent.maps * cells)) : null;
     const error = sent.has_error ? new Uint8Array(take(side * side)) : null;
     return { ...sent, peaks, levels, error, pixels: new Uint8Array(take(side * side * channels)), figure };
   }
@@ -174,22 +176,25 @@ export class PictureBoard {
     const columns = room < TWO_COLUMNS ? 2 : count <= 6 ? count : Math.ceil(count / 2);
     const wide = (room - TILE_GAP * (columns - 1)) / columns;
     const high = (innerHeight - AROUND) / Math.ceil(count / columns) - CAPTION;
+    const sideWith = (/** @type {number} */ most) => clamp(Math.min(wide, room < TWO_COLUMNS ? wide : most), SMALLEST_SIDE, LARGEST_SIDE);
+    const narrow = sideWith(high) < NARROW_IMAGE;
+    this.grid.toggleAttribute("data-narrow", narrow);
     this.grid.style.setProperty("--columns", String(columns));
-    this.grid.style.setProperty("--side", `${Math.floor(clamp(Math.min(wide, room < TWO_COLUMNS ? wide : high), SMALLEST_SIDE, LARGEST_SIDE))}px`);
+    this.grid.style.setProperty("--side", `${Math.floor(sideWith(narrow ? high - NUMBER_LINE : high))}px`);
   }
 
-  /** Number the images by their PSNR, best first; equal ones have the same rank. */
+  /** Number the images by their score, best first; equal ones have the same rank. */
   rank() {
-    const all = this.panels.flatMap(({ psnr }) => psnr ?? []);
-    for (const { figure, psnr } of this.panels) {
-      const rank = psnr === null ? "" : String(1 + all.filter((other) => other > psnr).length);
+    const all = this.panels.flatMap(({ score }) => score ?? []);
+    for (const { figure, score } of this.panels) {
+      const rank = score === null ? "" : String(1 + all.filter((other) => other > score).length);
       const place = part(figure, ".rank");
       place.textContent = rank;
       place.title = rank && this.settings ? fill(this.settings.words.rank, { rank, count: String(all.length) }) : "";
     }
   }
 
-  /** Show the attention of the pixel under the pointer, or of the one that is kept. */
+  /** Show the attention of the pixel under the pointer or of the one that is kept, otherwise the mean where it is sent. */
   point() {
     const { words } = this.settings;
     const { side, cell } = this.header ?? { side: 1, cell: 1 };
@@ -197,7 +202,7 @@ export class PictureBoard {
     const known = shown !== null && shown < side * side;
     const [row, column] = known ? [Math.floor(shown / side), shown % side].map((at) => at - (at % cell)) : [0, 0];
     const cells = side / cell;
-    const at = (row / cell) * cells + column / cell;
+    const at = known ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
     this.root.toggleAttribute("data-pointing", known);
     const touch = matchMedia("(hover: none)").matches;
     this.readout.textContent = known
@@ -208,14 +213,13 @@ export class PictureBoard {
     for (const { figure, peaks, levels, number } of this.panels) {
       const mark = part(figure, ".image i");
       mark.hidden = !known;
-      figure.toggleAttribute("data-map", known && levels !== null);
+      figure.toggleAttribute("data-map", peaks !== null && at < peaks.length);
       part(figure, ".number").textContent = number;
-      if (!known) continue;
       mark.style.left = `${(100 * column) / side}%`;
       mark.style.top = `${(100 * row) / side}%`;
       mark.style.width = mark.style.height = `${100 / side}%`;
-      if (!levels || !peaks) continue;
-      part(figure, ".number").textContent = fill(words.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
+      if (!levels || !peaks || at >= peaks.length) continue;
+      if (known) part(figure, ".number").textContent = fill(words.largest, { most: `${numeral(100 * peaks[at], 2)}%` });
       const own = levels.subarray(at * cells * cells, (at + 1) * cells * cells);
       paint(figure.querySelectorAll("canvas")[1], cells, (i) => [...(own[i] < 0 ? COOL : WARM), 255 * Math.sqrt(Math.abs(own[i]) / LEVELS)]);
     }

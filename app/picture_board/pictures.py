@@ -24,7 +24,7 @@ _PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures
 _TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
 """The attributes of a tile that are sent unchanged."""
 _HIGHEST = 1e6
-"""The PSNR that is sent in place of infinity, which JSON does not have."""
+"""The score that is sent in place of infinity, which JSON does not have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,30 +34,30 @@ class Tile:
     Attributes:
         key: its key, unique on the board.
         title: its name.
+        image: the pixels, ``[s, s, c]`` from 0 to 1; other values are clipped.
         number: the number next to its name.
         details: its numbers in words, for the tooltip.
         tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
-        image: the pixels, ``[s, s, c]`` from 0 to 1; other values are clipped.
         error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
-        maps: its attention maps; None for none.
+        maps: its attention maps; None for none. Those with a mean show it until the pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
         note: a text below the image, in place of a slider.
-        psnr: peak signal-to-noise ratio in dB, by which the images are ranked; None for an image without a rank.
+        score: the number by which the images are ranked, highest first; None for an image without a rank.
         about: the tooltip of the name; empty for the name itself.
         opens: the name of the button next to the name that opens the variant's settings; empty for no button.
     """
 
     key: str
     title: str
-    number: str
-    details: str
-    tone: str
     image: np.ndarray
+    number: str = ""
+    details: str = ""
+    tone: str = ""
     error: np.ndarray | None = None
     maps: Maps | None = None
     knob: Knob | None = None
     note: str = ""
-    psnr: float | None = None
+    score: float | None = None
     about: str = ""
     opens: str = ""
 
@@ -69,6 +69,7 @@ def picture_board(
     cell: int,
     pinned: int | None,
     full_error: float,
+    rank: str,
     file_name: str,
     on_pin: Callable[[int | None], None],
     on_turn: Callable[[str, object, bool], None],
@@ -83,6 +84,7 @@ def picture_board(
         cell: side in pixels of a cell of the attention maps.
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
+        rank: sentence about the rank of an image; the browser fills in ``{rank}`` and ``{count}``.
         file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
@@ -118,7 +120,7 @@ def picture_board(
         "cell": cell,
         "heard": st.session_state.get(heard, 0),
     }
-    settings = {"pinned": pinned, "words": _words(), "file_name": file_name}
+    settings = {"pinned": pinned, "words": {**_words(), "rank": rank}, "file_name": file_name}
     events = {"pin": pin, "turn": turn, "open": open_settings}
     mount(encode(header), key=key, events=events, settings=settings, parts=parts, receiver=_PICTURES)
 
@@ -135,9 +137,9 @@ def _pack(tile: Tile, full_error: float) -> bytes:
         "kind": "part",
         **{name: getattr(tile, name) for name in _TEXTS},
         "knob": tile.knob and asdict(tile.knob),
-        "psnr": None if tile.psnr is None else min(tile.psnr, _HIGHEST),
+        "score": None if tile.score is None else min(tile.score, _HIGHEST),
         "has_error": tile.error is not None,
-        "has_maps": tile.maps is not None,
+        "maps": 0 if tile.maps is None else len(tile.maps.peaks),
     }
     payload = b""
     if tile.maps is not None:
@@ -161,7 +163,6 @@ def _words() -> dict[str, str]:
             "Each picture has its own scale."
         ),
         "largest": _("max {most}"),
-        "rank": _("Rank {rank} of {count} by PSNR"),
         "download": _("Save these images as PNG"),
         "help": _(
             "Images. Use the arrow keys to move to another pixel. Enter keeps the pixel, and Escape releases it."

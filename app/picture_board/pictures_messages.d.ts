@@ -12,11 +12,11 @@ export interface SentTile {
   tone: "better" | "worse" | "";
   knob: SentKnob | null;
   note: string; // below the image, in place of a slider
-  psnr: number | null; // by which the images are ranked
+  score: number | null; // by which the images are ranked, highest first
   about: string; // the tooltip of the title
   opens: string; // name of the button that opens the settings; empty for no button
   has_error: boolean;
-  has_maps: boolean;
+  maps: number; // one for each cell, and their mean where there is one more; 0 for none
 }
 
 export interface PicturesHeader {

@@ -49,7 +49,7 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
     page, text = discover()[st.session_state[PAGE]], SharedOptions.text.value
-    kind = page.only_input or SharedOptions.input.value
+    kind = page.input_kind(SharedOptions.now())
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
         scope = scope.every_head()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs import TextSource
 from attention_core.inputs.models import e5, smollm2
-from attention_core.inputs.positions import ALIBI
+from attention_core.inputs.positions import ALIBI, OWN
 from attention_core.inputs.source import Source, UploadSource
 from attention_core.inputs.text import UNKNOWN
 
@@ -45,7 +45,7 @@ class ChosenInput:
     head: int | None
 
 
-def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, only: str = "") -> None:
+def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> None:
     """Draw the panel.
 
     Args:
@@ -53,12 +53,8 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
             always use all tokens.
         open_heads: callback that opens the large view of all heads on this page; None to link to the page with that
             view.
-        only: the only kind of input that the page uses; empty if the visitor chooses the kind.
     """
     known = forms()
-    if only:
-        known[only].draw()
-        return
     form = known[SharedOptions.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
     SharedOptions.positions.draw(on_change=_take_positions)
@@ -74,7 +70,6 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None, o
         qkv = cached.record(source := form.source(SharedOptions.now()) or source)
     except ac.LabError:
         return  # The page shows this error, because the sidebar has no room for a sentence.
-    SharedOptions.head.restrict_to(range(AVERAGE, qkv.heads))
     drops = hides_special and not SharedOptions.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)
     shown = len(shown_tokens(qkv)) if drops else qkv.n
@@ -147,7 +142,7 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     return tuple(t for t, special in zip(qkv.names, qkv.special, strict=True) if not special) or qkv.names
 
 
-def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: str = "") -> ChosenInput:
+def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: str = "", only: str = "") -> ChosenInput:
     """Return the chosen input, or show a message on the page and end it.
 
     Args:
@@ -155,13 +150,14 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: st
             how much attention goes to later tokens, which the model never sees.
         uses_unmasked: whether the page also uses the unmasked form, independent of the switch.
         one_sequence: why the page cannot use keys of another sequence, translated; empty if it can.
+        only: as in ``read_input``.
 
     Raises:
         NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
     """
-    form = forms()[SharedOptions.input.value]
+    form = forms()[only or SharedOptions.input.value]
     try:
-        found = read_input(SharedOptions.now())
+        found = read_input(SharedOptions.now(), only)
         if found is None:
             if form.make:
                 form.make()
@@ -251,7 +247,7 @@ def read_input(visit: SharedOptions, only: str = "") -> ChosenInput | None:
 
     Args:
         visit: the visit's options.
-        only: the kind of input, if it is not the chosen one.
+        only: the kind of input that the page shows, with its own positions; empty for the chosen kind and positions.
 
     Raises:
         LabError: if the input cannot be read.
@@ -259,6 +255,8 @@ def read_input(visit: SharedOptions, only: str = "") -> ChosenInput | None:
     source = forms()[only or visit.input].source(visit)
     if source is None:
         return None
+    if only:
+        source = replace(source, positions=OWN)
     qkv = cached.record(source)
     return ChosenInput(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
 
@@ -284,6 +282,22 @@ def future_share_message(share: float, head: int | None) -> str:
 
 def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
     """Draw the pickers for layer and head, as lists and as pictures."""
+    draw_layer_and_head(source, qkv)
+    here = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
+    causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
+    # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
+    pictures = cached.head_miniatures(source.at_layer(0), causal, special)
+    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
+    label = _("All heads")
+    if open_heads:
+        st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
+    else:
+        navigation.link("matrices", label, icon=EXPLORER, fields={"more": ["heads"]})
+
+
+def draw_layer_and_head(source: Source, qkv: ac.inputs.QKV) -> None:
+    """Draw the lists of layers and heads."""
+    SharedOptions.head.restrict_to(range(AVERAGE, qkv.heads))
     layers = source.layer_count
     if layers > 1:
         SharedOptions.layer.set(min(SharedOptions.layer.value, layers - 1))
@@ -296,16 +310,6 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
         SharedOptions.head.draw(
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
-    here = (SharedOptions.layer.value if layers > 1 else 0, SharedOptions.head.value)
-    causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
-    # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
-    pictures = cached.head_miniatures(source.at_layer(0), causal, special)
-    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
-    label = _("All heads")
-    if open_heads:
-        st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
-    else:
-        navigation.link("matrices", label, icon=EXPLORER, fields={"more": ["heads"]})
 
 
 def take_head(choice: tuple[int, int]) -> None:

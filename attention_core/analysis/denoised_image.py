@@ -1,4 +1,4 @@
-"""Denoising: what attention over the patches of a noisy image returns, and to which pixels each pixel attends."""
+"""Images whose pixels are tokens: denoising by attention over patches, and to which pixels each pixel attends."""
 
 import time
 
@@ -91,9 +91,9 @@ class Maps(CompactRepr):
     """The attention of one pixel of each cell to all cells.
 
     Attributes:
-        levels: ``[cells, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
-            ``LEVELS``.
-        peaks: the largest magnitude of a weight of each row, ``[cells]`` float32.
+        levels: ``[rows, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
+            ``LEVELS``. ``maps_with_mean`` adds a row.
+        peaks: the largest magnitude of a weight of each row, ``[rows]`` float32.
         largest: the largest weight on a single pixel, divided by one in n, the weight of each pixel if all have equal
             weights; the median over the rows.
     """
@@ -117,7 +117,20 @@ def attention_maps(qkv: QKV, attention: Attention) -> Maps:
     first = torch.arange(side**2).reshape(side, side)[::cell, ::cell].flatten()
     rows = attention.weights(qkv.q, qkv.k)[0][first]
     sums = rows.reshape(-1, cells, cell, cells, cell).sum((2, 4)).flatten(1)
+    return _maps(sums, side**2 * rows.amax(-1).median().item())
+
+
+def maps_with_mean(weights: np.ndarray) -> Maps:
+    """Return the attention of each pixel, and as a last row the mean of all rows: the attention that a pixel receives.
+
+    Args:
+        weights: an attention matrix over pixels, ``[n, n]``; NaN for pairs that are not allowed.
+    """
+    rows = torch.tensor(weights).nan_to_num(0.0)
+    return _maps(torch.cat([rows, rows.mean(0, keepdim=True)]), len(rows) * rows.amax(-1).median().item())
+
+
+def _maps(sums: Tensor, largest: float) -> Maps:
     peaks = sums.abs().amax(-1)
     levels = (LEVELS * sums / peaks.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]).round()
-    largest = side**2 * rows.amax(-1).median().item()
     return Maps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy(), largest=largest)

@@ -1,4 +1,4 @@
-"""Links that open a model of the Learn page as the input of the page Matrices."""
+"""Links that open a model of the Learn page as the input of another page."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,31 +12,42 @@ from app.ui.sources import trained_form
 from app.words.i18n import _
 from attention_core.experiments.learning import LearnRow
 from attention_core.inputs import TrainedSource
+from attention_core.learning.tasks import digits
 from attention_core.learning.tasks import task as task_of
-from pages.learn.outcomes import outcomes
+from attention_core.learning.train import TrainSpec
+from pages.learn.outcomes import Outcome, outcomes
 
 
 def show(rows: Sequence[LearnRow]) -> None:
-    """Cache the weights of the trained models, and draw a link to the page Matrices for each variant."""
+    """Cache the weights of the trained models, and draw links to Matrices, and to Picture for models of digits."""
     found = [(outcome, last(outcome.rows)) for outcome in outcomes(rows)]
     trained = [(outcome, row) for outcome, row in found if row.row.step]
     if not trained:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="learn.open"):
-        st.caption(_("Open on Matrices:"), width="content")
-        for outcome, row in trained:
-            trained_form.keep(row)
-            spec = replace(row.spec, steps=row.row.step)
-            navigation.link(
-                "matrices",
-                outcome.name,
-                input=TrainedSource.key,
-                trained=spec,
-                sequence=0,
-                layer=spec.model.layers - 1,
-                variants=tuple({word: ac.from_word(word) for word in (REFERENCE, outcome.word)}.values()),
-                causal=task_of(spec.model.task).causal,
-            )
+    for _outcome, row in trained:
+        trained_form.keep(row)
+    pages = {"matrices": _("Open on Matrices:")}
+    if trained[0][1].spec.model.task == digits.TASK.key:
+        pages["picture"] = _("See the attention on Picture:")
+    for page, label in pages.items():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learn.open.{page}"):
+            st.caption(label, width="content")
+            for outcome, row in trained:
+                _link(page, outcome, replace(row.spec, steps=row.row.step))
+
+
+def _link(page: str, outcome: Outcome, spec: TrainSpec) -> None:
+    """Draw a link to a page with one trained model as its input."""
+    navigation.link(
+        page,
+        outcome.name,
+        input=TrainedSource.key,
+        trained=spec,
+        sequence=0,
+        layer=spec.model.layers - 1,
+        variants=tuple({word: ac.from_word(word) for word in (REFERENCE, outcome.word)}.values()),
+        causal=task_of(spec.model.task).causal,
+    )
 
 
 def last(rows: Sequence[LearnRow]) -> LearnRow:

@@ -11,7 +11,8 @@ from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import box_blur, judge, mean_image
 from attention_core.experiments.denoising import budgets, columns_of
-from pages.picture.comparison import Found, name
+from pages.picture.photo import Found
+from pages.picture.subject import name
 
 HEIGHT = 400
 

@@ -1,20 +1,16 @@
 """The numbers of the Picture page that a lesson can ask about."""
 
-from dataclasses import replace
-
 import attention_core as ac
 from app.jobs import cached
 from app.lessons.screen import Screen
 from app.measures import VariantMeasure
 from app.words.i18n import N_
-from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import ImageSource
 
 
-def _psnr(screen: Screen, attention: ac.Attention) -> float:
-    source = replace(screen.chosen.source, positions=OWN)
-    assert isinstance(source, ImageSource)
-    return cached.denoised(source, attention).psnr
+def _psnr(screen: Screen, attention: ac.Attention) -> float | None:
+    source = screen.chosen.source
+    return cached.denoised(source, attention).psnr if isinstance(source, ImageSource) else None
 
 
 MEASURES = {
@@ -26,5 +22,6 @@ MEASURES = {
         step=0.5,
         digits=1,
         tolerance=1,
+        missing_message=N_("This screen shows a digit without noise. Choose an image to see this number."),
     )
 }

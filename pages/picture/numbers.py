@@ -13,7 +13,8 @@ from app.words.i18n import _
 from attention_core.experiments.denoising import columns_of
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
-from pages.picture.comparison import Found, name
+from pages.picture.photo import Found
+from pages.picture.subject import name
 
 
 def show(found: Found) -> None:

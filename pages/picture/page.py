@@ -1,43 +1,48 @@
-"""The Picture page: what attention over the patches of a noisy image makes of the image, for each chosen variant."""
+"""The Picture page: what each chosen variant does to a noisy photograph, or to a digit that a trained model reads."""
+
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
+from app.jobs import cached
 from app.page import Page
-from app.ui import export, variant_picker
+from app.state.session import SharedOptions
+from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_, _
-from attention_core.inputs.source import ImageSource
-from pages.picture import budget, comparison, numbers, options, words
-from pages.picture.comparison import Found
+from app.words.i18n import N_, _, escape_markdown, sentence
+from attention_core.inputs import ImageSource, TrainedSource
+from pages.picture import comparison, digit, options, panel, photo
 from pages.picture.measures import MEASURES
 from pages.picture.options import PictureOptions
-
-FORMULA = (
-    r"y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}}, \qquad "
-    r"q_i = \left[\tfrac{2 p_i}{h^2},\ 1\right],\quad k_j = \left[p_j,\ -\tfrac{\|p_j\|^2}{h^2}\right]"
-)
+from pages.picture.subject import Subject, explain, show
 
 
-def top() -> Found:
-    """Draw the finding, the open settings and the board, and return the images."""
+def top() -> Subject:
+    """Draw the finding, the open settings and the board, and return the subject."""
     place = st.container(key="picture.headline")
     variant_picker.show_settings(all_stay=True)
-    found = comparison.of()
-    titles = {comparison.name(attention): image for attention, image in found.variants.items()}
-    place.markdown(words.headline(titles, found.noisy.psnr))
-    place.caption(comparison.reasons(found))
-    comparison.show(found)
-    comparison.explain(found)
+    chosen = input_panel.chosen(switch=False, only=panel.shown_kind(SharedOptions.now()))
+    source, qkv = chosen.source, chosen.qkv
+    if isinstance(source, ImageSource):
+        qkv = cached.record(source, source.size**2)
+    for notice in qkv.notices:
+        st.caption(f":material/info: {escape_markdown(sentence(notice))}")
+    with cached.spinner(_("Computing the variants …")):
+        if isinstance(source, TrainedSource):
+            subject = digit.subject(source, chosen.head)
+        else:
+            assert isinstance(source, ImageSource)
+            subject = comparison.subject(photo.of(source))
+    with place:
+        st.markdown(subject.headline)
+        st.caption(subject.reasons)
+        panel.offer_digits()
+    show(subject)
+    explain(subject)
     PictureOptions.below.draw()
-    return found
-
-
-def explain(found: Found) -> None:
-    """Draw the formula of non-local means, and how attention computes it."""
-    st.latex(FORMULA)
-    st.markdown(words.definition(found.source.patch, found.source.size**2))
-    export.snippet(f"import attention_core as ac\n\nqkv = {found.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n")
+    return subject
 
 
 def header() -> None:
@@ -48,9 +53,13 @@ def header() -> None:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the page: all pixels of the whole image, without a mask."""
-    source = chosen.source
-    assert isinstance(source, ImageSource)
-    return Scope(n=source.size**2, tokens=source.size**2, causal=False)
+    if isinstance(source := chosen.source, ImageSource):
+        return Scope(n=source.size**2, tokens=source.size**2, causal=False)
+    return replace(input_panel.scope(chosen), causal=False)
+
+
+def _view(key: str, subject: Subject) -> None:
+    subject.views[key]()
 
 
 PAGE = Page(
@@ -61,7 +70,8 @@ PAGE = Page(
     question=N_("What does each attention variant do to an image?"),
     options=PictureOptions,
     opening=options.opening,
-    only_input=ImageSource.key,
+    only_input=panel.shown_kind,
+    input_panel=panel.draw,
     header=header,
     has_causal_switch=False,
     runs_as_fragment=True,
@@ -69,5 +79,5 @@ PAGE = Page(
     scope=scope,
     top=top,
     view=PictureOptions.below,
-    views={"explain": explain, "numbers": numbers.show, "budget": budget.show, "download": numbers.show_downloads},
+    views={key: partial(_view, key) for key in ("explain", "numbers", "budget", "download")},
 )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import Denoised
+from attention_core.formatting import percent
 
 NEAR_MEAN = 0.05
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
@@ -234,4 +235,80 @@ def metrics() -> str:
             "mean of the noisy image."
         ),
         _("**Time** is that of one call on this server."),
+    )
+
+
+def closest(errors: Mapping[str, float], equal: float) -> str:
+    """Return which variant is closest to softmax on a digit, and which is farthest.
+
+    Args:
+        errors: the output error of each variant that is compared with softmax, by its name.
+        equal: the output error of equal weights for all pixels.
+    """
+    if not errors:
+        return _("**Only softmax is compared.** Add a variant to see where its attention differs.")
+    first, last = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
+    return paragraph(
+        _("**Closest to softmax: {name}**, with {error} output error.", name=first, error=percent(errors[first])),
+        _("Farthest: {name}, with {error}.", name=last, error=percent(errors[last])) if len(errors) > 1 else "",
+        _("Equal weights for all pixels would have {equal}.", equal=percent(equal)),
+    )
+
+
+def output_error() -> str:
+    """Return what the numbers and the colour of a digit's tiles show."""
+    return paragraph(
+        _(
+            "The **output error** is the difference between the outputs of a variant and of softmax at all pixels, "
+            "relative to the size of softmax's output: lower is better."
+        ),
+        _("Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention."),
+    )
+
+
+def digit_units(*, averaged: bool) -> str:
+    """Return how the ranks and the maps of a digit are computed; ``averaged`` if several heads are shown together."""
+    return paragraph(
+        _("The images are sorted by output error. Rank 1 has the lowest."),
+        _("Each orange map has its own scale."),
+        _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
+    )
+
+
+def digit_details(name: str, reference: str, error: float) -> str:
+    """Return in words how far a variant's output is from that of its reference."""
+    return _(
+        "The output of {name} differs from that of {reference} by {error} of its size.",
+        name=name,
+        reference=reference,
+        error=percent(error),
+    )
+
+
+def digit_tokens(pixels: int, layer: int) -> str:
+    """Return what the tokens of a digit are, and where their queries, keys and values come from."""
+    return paragraph(
+        _(
+            "Each of the {pixels} pixels is a token, in reading order. There are no other tokens and no mask.",
+            pixels=pixels,
+        ),
+        _(
+            "The queries q, keys k and values v are those of layer {layer} of a tiny model, which was trained to name "
+            "the digit from each pixel.",
+            layer=layer,
+        ),
+        _("Every variant uses the same q, k and v, and the model is not trained again."),
+    )
+
+
+def on_matrices() -> str:
+    """Return where the numbers and files of a digit are."""
+    return _("The page Matrices shows the same attention as matrices, with all numbers, files and code.")
+
+
+def no_psnr() -> str:
+    """Return why a digit has no PSNR, and which page shows an error over the budget."""
+    return _(
+        "The PSNR measures how much noise a variant removes, and a digit has no noise. The page Error shows the output "
+        "error over each variant's budget."
     )

@@ -264,7 +264,10 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "learn": [{}, {"l_view": "attention"}],
-    "picture": [{"grid": "16", "p_below": below} for below in ("explain", "budget", "download")],
+    "picture": [
+        *({"grid": "16", "p_below": below} for below in ("explain", "budget", "download")),
+        {"input": "trained", "trained": ["digits", "softmax", "steps~1"]},
+    ],
     "timing": [{}],
     "model": [
         {"m_text": "own"},

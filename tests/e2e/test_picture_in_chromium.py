@@ -49,6 +49,20 @@ def test_pointing_at_a_pixel_shows_its_attention_for_every_variant_without_the_s
     assert pictures.evaluate("window.sent") == 0
 
 
+def test_a_digit_shows_the_attention_that_its_pixels_receive_until_the_pointer_is_on_a_pixel(page, server):
+    run = "&".join(f"trained={word}" for word in ("digits", "softmax", "steps~1"))
+    visit(page, f"{server}/picture?input=trained&{run}&variants=softmax&variants=linear")
+    linear = tile(page, "Linear")
+    expect(linear.locator(".number")).to_contain_text("error", timeout=60_000)
+    expect(page.locator("figure[data-map]")).to_have_count(2)
+    expect(page.locator("figure i:visible")).to_have_count(0)
+    received = drawn(linear.locator(".map"))
+    point_at(page.locator("figure .image").first, 0.3, 0.3)
+    expect(linear.locator(".number")).to_contain_text("max")
+    expect(page.locator("figure i:visible")).to_have_count(3)
+    assert drawn(linear.locator(".map")) != received
+
+
 def test_a_clicked_pixel_stays_and_is_in_the_link(pictures):
     pictures.mouse.click(*on(tile(pictures, "Softmax").locator(".image"), 0.3, 0.9))
     settle(pictures)

@@ -85,22 +85,26 @@ def train() -> None:
         st.rerun()
 
 
-def draw() -> None:
-    """Draw the choice of the model and of the sequence, and what the model has learned."""
-    draw_model()
+def draw(*, task: str = "") -> None:
+    """Draw the choice of the model and of the sequence, and what the model has learned.
+
+    Args:
+        task: key of the only task that the page shows; empty if the visitor chooses the task.
+    """
+    draw_model(task=task)
     SharedOptions.sequence.draw()
     spec: TrainSpec = SharedOptions.trained.value
     st.caption(describe(spec, trained(spec)))
 
 
-def draw_model() -> None:
-    """Draw the choice of the task, of the variant that the model is trained with, and of the steps."""
+def draw_model(*, task: str = "") -> None:
+    """Draw the choice of the task, of the variant that the model is trained with, and of the steps; see ``draw``."""
     spec: TrainSpec = SharedOptions.trained.value
-    key = url.sync_widget("trained.task", spec.model.task)
-    titles = {task.key: _(task.title) for task in TASKS.values()}
-    st.selectbox(
-        _("Task"), list(titles), key=key, format_func=titles.__getitem__, on_change=_take_task, args=(key,), width=240
-    )
+    if not task:
+        key = url.sync_widget("trained.task", spec.model.task)
+        titles = {each.key: _(each.title) for each in TASKS.values()}
+        names = titles.__getitem__
+        st.selectbox(_("Task"), list(titles), key=key, format_func=names, on_change=_take_task, args=(key,), width=240)
     key = url.sync_widget("trained.word", spec.model.word)
     words = dict.fromkeys([*trainable(spec.model.task), spec.model.word])
     st.selectbox(
@@ -146,9 +150,13 @@ def describe(spec: TrainSpec, found: LearnRow | None) -> str:
 
 
 def _take_task(key: str) -> None:
-    spec, task = SharedOptions.trained.value, st.session_state[key]
-    if task not in TASKS:
-        return  # A message from the browser may name an unknown task.
+    if st.session_state[key] in TASKS:  # A message from the browser may name an unknown task.
+        set_task(st.session_state[key])
+
+
+def set_task(task: str) -> None:
+    """Choose the model that is usual for a task, with the chosen variant if it can be trained on the task."""
+    spec: TrainSpec = SharedOptions.trained.value
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
     usual = usual_run(task, word, steps=spec.steps, seed=spec.seed)
     SharedOptions.trained.set(replace(usual, rate=rate(usual.model)))

@@ -252,6 +252,16 @@ def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch)
     assert np.nan_to_num(drawn) == pytest.approx(last.matrices[1].astype(float), abs=2e-3)
 
 
+@pytest.mark.parametrize(("task", "pages"), [("digits", ["matrices", "picture"]), ("recall", ["matrices"])])
+def test_models_of_digits_open_on_picture_too(task, pages):
+    at = open_learn(l_task=task, variants=(ac.get("softmax"),))
+    found = links(at)
+    assert [each.page for each in found] == pages
+    for each in found:
+        query = parse_qs(each.query_string)
+        assert (query["input"], query["trained"][:2], query["layer"]) == (["trained"], [task, "softmax"], ["1"])
+
+
 def by_step(found):
     return found.row.step
 

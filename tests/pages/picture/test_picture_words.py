@@ -118,3 +118,27 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
 def test_added_images_are_counted():
     assert "adds 1 image to those of the 2 chosen variants: Local 3 × 3." in words.added(["Local 3 × 3"], 2)
     assert "adds 2 images to those of the 4 chosen variants: A, B." in words.added(["A", "B"], 4)
+
+
+@pytest.mark.parametrize(
+    ("errors", "text"),
+    [
+        ({}, "**Only softmax is compared.** Add a variant to see where its attention differs."),
+        (
+            {"Local": 0.123},
+            "**Closest to softmax: Local**, with 12% output error. Equal weights for all pixels would have 325%.",
+        ),
+        (
+            {"Local": 1.2, "Top-k": 0.05, "Linear": 3.04},
+            "**Closest to softmax: Top-k**, with 5% output error. Farthest: Linear, with 304%. Equal weights for all "
+            "pixels would have 325%.",
+        ),
+    ],
+)
+def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors, text):
+    assert words.closest(errors, 3.25) == text
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_the_heads_that_the_maps_of_a_digit_average_are_mentioned(averaged):
+    assert ("the average of all heads" in words.digit_units(averaged=averaged)) == averaged

@@ -1,0 +1,112 @@
+"""A handwritten digit that a trained tiny model reads, as a subject: the attention of each variant over its pixels."""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import cached
+from app.jobs.cached import View
+from app.picture_board import Tile
+from app.state.session import REFERENCE
+from app.ui import navigation
+from app.words.i18n import _
+from app.words.labels import reference_name
+from attention_core.analysis.denoised_image import maps_with_mean
+from attention_core.analysis.matrix.compare import Compared
+from attention_core.formatting import percent
+from attention_core.inputs.positions import OWN
+from attention_core.inputs.trained import TrainedSource, sequence_of
+from pages.picture import words
+from pages.picture.subject import Subject, name, shown
+
+FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
+
+UNCHANGED: dict[str, Any] = {"causal": False, "positions": OWN}
+"""Shared values with which another page shows the same attention."""
+
+
+def subject(source: TrainedSource, head: int | None) -> Subject:
+    """Return a digit as a subject of the page.
+
+    Args:
+        source: the model, its layer, and the digit.
+        head: index of the head; None for the average of all heads.
+    """
+    digit = int(sequence_of(source.spec, source.sequence).targets[0, 0])
+    pixels = _pixels(source)
+    found = {each: _compared(source, head, each) for each in shown(len(pixels))}
+    ranked = {each: error for each, result in found.items() if (error := _ranked(each, result)) is not None}
+    # Softmax, the reference, is first. Other variants without a rank are last.
+    places = dict.fromkeys(found, math.inf) | ranked | {ac.get(REFERENCE): -1.0}
+    return Subject(
+        side=len(pixels),
+        variants=sorted(found, key=places.__getitem__),
+        tiles=[Tile(key="original", title=_("Digit {digit}", digit=digit), image=pixels)],
+        draw=partial(_draw, source, head),
+        rank=_("Rank {rank} of {count} by output error"),
+        headline=words.closest(
+            {name(each): error for each, error in ranked.items()}, next(iter(found.values())).uniform_error
+        ),
+        reasons=words.output_error(),
+        units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),
+        views={
+            "explain": partial(_explain, source),
+            "numbers": partial(_link_to_matrices, "numbers"),
+            "budget": _link_to_error,
+            "download": partial(_link_to_matrices, "download"),
+        },
+    )
+
+
+def _pixels(source: TrainedSource) -> np.ndarray:
+    inputs = sequence_of(source.spec, source.sequence).inputs
+    side = math.isqrt(source.spec.length)
+    return inputs.reshape(side, side, 1).numpy()
+
+
+def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) -> Compared:
+    return cached.matrix(View(source=source, head=head, causal=False, special=True), attention)
+
+
+def _ranked(attention: ac.Attention, found: Compared) -> float | None:
+    """Return the output error; None for softmax itself and for variants that are not compared with softmax."""
+    is_ranked = attention.word != REFERENCE and attention.variant.reference is None
+    return found.output_error if is_ranked and math.isfinite(found.output_error) else None
+
+
+def _draw(source: TrainedSource, head: int | None, attention: ac.Attention) -> Mapping[str, Any]:
+    """Return what the tile of a variant shows: the digit, the attention over it, and the output error."""
+    found = _compared(source, head, attention)
+    tile = {"image": _pixels(source), "maps": maps_with_mean(found.weights)}
+    if attention.word == REFERENCE:
+        return {**tile, "number": _("reference")}
+    error = _ranked(attention, found)
+    return {
+        **tile,
+        "number": _("error {error}", error=percent(found.output_error)),
+        "score": None if error is None else -error,
+        "details": words.digit_details(name(attention), reference_name(attention), found.output_error),
+    }
+
+
+def _explain(source: TrainedSource) -> None:
+    """Draw the formula of softmax attention, and how the model applies it to the pixels."""
+    st.latex(FORMULA)
+    st.markdown(words.digit_tokens(source.spec.length, source.layer))
+
+
+def _link_to_matrices(view: str) -> None:
+    """Draw a link to the numbers or files of the same matrices."""
+    st.markdown(words.on_matrices())
+    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, **UNCHANGED)
+
+
+def _link_to_error() -> None:
+    """Draw why a digit has no PSNR, and a link to the output error over each budget."""
+    st.markdown(words.no_psnr())
+    navigation.link("error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **UNCHANGED)

@@ -1,0 +1,39 @@
+"""The images of a noisy photograph: the original, the noisy image, and the image that each chosen variant returns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import attention_core as ac
+from app.jobs import cached
+from attention_core.analysis.denoised_image import Denoised, judge, mean_image
+from attention_core.inputs.source import ImageSource
+from pages.picture.subject import shown
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The images on the page.
+
+    Attributes:
+        source: the noisy image.
+        variants: the image that each variant returns, in the order of their PSNR, best first.
+        noisy: the noisy image.
+        mean: the mean image.
+        clean: the image without noise.
+    """
+
+    source: ImageSource
+    variants: dict[ac.Attention, Denoised]
+    noisy: Denoised
+    mean: Denoised
+    clean: np.ndarray
+
+
+def of(source: ImageSource) -> Found:
+    """Compute the images of all chosen variants."""
+    clean, noisy = source.clean(), source.noisy()
+    mean = mean_image(noisy)
+    images = {each: cached.denoised(source, each) for each in shown(source.size)}
+    found = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
+    return Found(source, found, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())

@@ -1,0 +1,141 @@
+"""The subject of the page, a photograph or a digit, and the board with one tile for each variant."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import cached, dispatch
+from app.picture_board import Tile, picture_board
+from app.state.session import SharedOptions
+from app.ui import variant_picker
+from app.words.i18n import _, enumeration
+from app.words.labels import readable
+from attention_core.analysis.denoised_image import cell_side
+from attention_core.experiments.denoising import columns_of, square_form
+from pages.picture import words
+from pages.picture.options import PictureOptions
+
+FULL_ERROR = 0.3
+"""Mean absolute error that is drawn in the darkest colour of an error map; white is 1."""
+Draw = Callable[[ac.Attention], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subject:
+    """An image whose pixels are tokens, and what each variant makes of it.
+
+    Attributes:
+        side: side of the image in pixels.
+        variants: the variants, best first.
+        tiles: the tiles before those of the variants.
+        draw: returns what a variant's tile shows, by the names of the attributes of ``Tile``. Every session keeps it
+            while the page is open, so it refers to settings, not to images.
+        rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
+        headline: the finding.
+        reasons: what explains the finding, and what the board shows.
+        units: how the numbers on the board are computed.
+        remarks: sentences about some of the images.
+        views: functions that draw the views below the board, by the views' names.
+    """
+
+    side: int
+    variants: Sequence[ac.Attention]
+    tiles: Sequence[Tile]
+    draw: Draw
+    rank: str
+    headline: str
+    reasons: str
+    units: str
+    remarks: Sequence[str] = ()
+    views: Mapping[str, Callable[[], None]]
+
+
+def shown(columns: int) -> list[ac.Attention]:
+    """Return the chosen variants and, if switched on, the square form of each variant that has one."""
+    found: list[ac.Attention] = []
+    for attention in SharedOptions.variants.value:
+        found.append(attention)
+        if PictureOptions.squares.value and (square := square_form(attention, columns)):
+            found.append(square)
+    return found
+
+
+def name(attention: ac.Attention) -> str:
+    """Return the name of a variant, with the size of its square window or stride if it has one."""
+    sizes = _sizes(attention)
+    if not sizes:
+        return _(attention.title)
+    return _("{name} {side} × {side}", name=_(attention.title), side=next(iter(sizes.values())))
+
+
+def _sizes(attention: ac.Attention) -> dict[str, int]:
+    """Return the sides of the square window and of the steps between pixels of a variant that has them, by name."""
+    columns, p, found = columns_of(attention), attention.params, {}
+    if columns and (window := getattr(p, "window", None)) is not None:
+        found["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
+    if columns and (stride := getattr(p, "stride", None)) is not None:
+        found["stride"] = stride
+    return found
+
+
+def show(subject: Subject) -> None:
+    """Draw the board: the tiles of the subject itself, and the image of each variant."""
+    PictureOptions.pixel.restrict_to(range(subject.side**2))
+    picture_board(
+        [*subject.tiles, *(_tile(subject.draw, subject.side, attention) for attention in subject.variants)],
+        key="picture.board",
+        cell=cell_side(subject.side),
+        pinned=PictureOptions.pixel.value,
+        full_error=FULL_ERROR,
+        rank=subject.rank,
+        file_name="picture",
+        on_pin=_pin,
+        on_turn=_turn,
+        on_open=variant_picker.toggle_settings,
+        redraw=partial(_redraw, subject.draw, subject.side),
+    )
+    st.caption(subject.units)
+
+
+def explain(subject: Subject) -> None:
+    """Write which images are square forms, and the remarks."""
+    chosen = SharedOptions.variants.value
+    if squares := [name(each) for each in subject.variants if each not in chosen]:
+        st.caption(words.added(squares, len(chosen)))
+    for text in subject.remarks:
+        st.markdown(text)
+
+
+def _pin(pixel: int | None) -> None:
+    PictureOptions.pixel.set(pixel)
+
+
+def _turn(key: str, value: object, held: bool) -> None:
+    variant_picker.set_budget(key, value)
+
+
+def _redraw(draw: Draw, side: int, key: str) -> Tile | None:
+    """Return one tile drawn with its variant's current settings; None if the variant has been removed."""
+    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
+    if attention is None:
+        return None
+    with cached.page_lock().acquired(dispatch.visitor()):
+        return _tile(draw, side, attention)
+
+
+def _tile(draw: Draw, side: int, attention: ac.Attention) -> Tile:
+    """Return the tile of a variant."""
+    is_twin = attention not in SharedOptions.variants.value  # the square form of another tile has no slider
+    return Tile(
+        key=attention.word if is_twin else attention.key,
+        title=name(attention),
+        knob=None if is_twin else variant_picker.board_knob(attention, side**2),
+        note=enumeration(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
+        about=_(attention.variant.summary),
+        opens="" if is_twin else _("Settings of {name}", name=_(attention.title)),
+        **draw(attention),
+    )
