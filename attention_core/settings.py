@@ -8,7 +8,8 @@ from typing import Any, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
-from attention_core.errors import SettingError, nearest
+from attention_core.errors import Names, SettingError, nearest
+from attention_core.formatting import N_
 
 Value = bool | int | float | str
 
@@ -48,7 +49,7 @@ class Setting:
                     "Invalid {name}: {value!r}. Choose one of {choices}.",
                     name=self.name,
                     value=value,
-                    choices=", ".join(self.choices),
+                    choices=Names(self.choices),
                 )
             return str(value)
         if self.kind == "bool":
@@ -62,7 +63,7 @@ class Setting:
                 "{name} is {value!r}. Choose {kind} from {low} to {high}.",
                 name=self.name,
                 value=value,
-                kind="a whole number" if wanted is int else "a number",
+                kind=N_("a whole number") if wanted is int else N_("a number"),
                 low=self.low,
                 high=self.high,
             )

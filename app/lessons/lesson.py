@@ -40,7 +40,7 @@ from urllib.parse import parse_qs
 
 from app.page import discover
 from app.words.i18n import N_
-from attention_core.errors import LabError
+from attention_core.errors import LabError, Names
 
 VERSION = 1
 MOST_BYTES = 2**16
@@ -234,7 +234,7 @@ def check(step: Step, place: int) -> None:
             "number of the page."
         )
     if message:
-        known = ", ".join(page.curves if step.draw else page.measures) or "–"
+        known = Names(page.curves if step.draw else page.measures) or "–"
         raise LessonError(message, place=place, known=known)
 
 

@@ -14,7 +14,7 @@ from app.state import url
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, escape_markdown, paragraph
+from app.words.i18n import _, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import family_title, label, readable
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
@@ -125,8 +125,11 @@ def show_left_out() -> None:
         elif crossed and variant.cross_reason:
             reasons.setdefault(_(variant.cross_reason), []).append(title)
     if reasons:
-        groups = "; ".join(f"{', '.join(names)} ({reason.rstrip('.')})" for reason, names in reasons.items())
-        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=groups)
+        groups = [
+            _("{names} ({reason})", names=enumeration(names), reason=reason.rstrip(".。"))
+            for reason, names in reasons.items()
+        ]
+        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=clauses(groups))
         st.caption(f":material/block: {escape_markdown(text)}")
 
 

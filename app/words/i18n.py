@@ -11,10 +11,9 @@ import numpy as np
 import streamlit as st
 
 from app.words.isolation import isolated
-from attention_core.errors import LabError
+from attention_core.errors import LabError, Names, Notice
 from attention_core.formatting import N_ as N_
 from attention_core.formatting import FormattedFloat
-from attention_core.inputs.record import Notice
 
 LOCALES = Path(__file__).parent.parent / "locale"
 SETTING = "setting of a variant"
@@ -158,8 +157,16 @@ def _joined(pair: str, items: Iterable[str]) -> str:
 
 def sentence(message: LabError | Notice) -> str:
     """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
-    values = {name: _(value) if isinstance(value, str) else value for name, value in dict(message.fields).items()}
-    return _(message.template, **values)
+    return _(message.template, **{name: _translated(value) for name, value in dict(message.fields).items()})
+
+
+def _translated(value: object) -> object:
+    """Return a value of an error or a notice; messages, lists and texts of the catalogue are translated."""
+    if isinstance(value, LabError | Notice):
+        return sentence(value)
+    if isinstance(value, Names):
+        return enumeration(map(_, value))
+    return _(value) if isinstance(value, str) else value
 
 
 def escape_markdown(words: str) -> str:

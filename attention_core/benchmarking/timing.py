@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Names
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.runtime.devices import DEVICES
@@ -60,10 +60,7 @@ class TimingSpec:
         ):
             if word not in known:
                 raise InputError(
-                    "Invalid {name}: {word!r}. Choose one of {known}.",
-                    name=name,
-                    word=word[:40],
-                    known=", ".join(known),
+                    "Invalid {name}: {word!r}. Choose one of {known}.", name=name, word=word[:40], known=Names(known)
                 )
         for name, value in (
             ("heads", self.heads),

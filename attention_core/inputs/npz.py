@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Names
+from attention_core.formatting import N_
 from attention_core.limits import current
 
 HEADER_BYTES = 1024
@@ -84,7 +85,7 @@ class Npz:
         # for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
-            message = "{file} contains {count:,} arrays, more than {most}. Save only q, k and v."
+            message = N_("{file} contains {count:,} arrays, more than {most}. Save only q, k and v.")
             raise InputError(message, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -113,7 +114,7 @@ class Npz:
                 "tokens.",
                 file=self.file,
                 size=size,
-                names=", ".join(names),
+                names=Names(names),
                 most=self.most_bytes,
             )
         return {name: self._header(name) for name in names}
@@ -180,10 +181,10 @@ def printable(name: str) -> str:
     return word if len(name) <= NAME_CHARACTERS else word + "…"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names from a file, joined for use in a message."""
+def listed(names: Iterable[str]) -> Names:
+    """Return names from a file for use in a message."""
     words = [printable(name) for name in names]
-    return ", ".join(words[:NAMES] + ["…"] * (len(words) > NAMES))
+    return Names(words[:NAMES] + ["…"] * (len(words) > NAMES))
 
 
 def written(shape: Sequence[int]) -> str:

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Notice
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, listed, printable, written
-from attention_core.inputs.record import QKV, Notice, numbered_keys
+from attention_core.inputs.record import QKV, numbered_keys
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
 
@@ -184,7 +184,7 @@ def _check_types(members: dict[str, Member]) -> None:
 
 def _check_shapes(members: dict[str, Member]) -> None:
     limits = current()
-    most = {"heads": limits.heads, "tokens": limits.matrix_tokens, "head size": limits.head_size}
+    most = {N_("heads"): limits.heads, N_("tokens"): limits.matrix_tokens, N_("head size"): limits.head_size}
     for name in "qkv":
         shape = members[name].shape
         if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):

@@ -179,7 +179,7 @@ def of_component(proto):
     told = []
     if proto.json:
         told = [json.loads(proto.json)]
-    elif proto.bytes[:1] == b"{":  # Large settings are sent in a separate message.
+    elif proto.bytes[:2] == b'{"':  # Large settings are sent in a separate message.
         told = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
