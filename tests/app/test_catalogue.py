@@ -105,7 +105,8 @@ class Marking(gettext.NullTranslations):
         return marked(message.rpartition(i18n.CONTEXT)[2]) if message in self.messages else message
 
     def ngettext(self, one, many, n):
-        return self.gettext(one if n == 1 else many)
+        form = one if n == 1 else many
+        return self.gettext(form) if (one, many) in self.messages else form
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +116,13 @@ def messages():
         for folder, files, method in FOLDERS
         for _, _, said, _, context in extract_from_dir(str(ROOT / folder), [(files, method)])
     ]
-    return {
+    forms = {
         form if context is None else i18n.C_(context, form)
         for said, context in found
         for form in ([said] if isinstance(said, str) else said)
         if form
     }
+    return forms | {tuple(said) for said, _ in found if not isinstance(said, str)}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from attention_core.formatting import N_
 from attention_core.learning.studies import SPREADING
 from attention_core.variant import Paper
 
-SOFTMAX, LOG_N, SIGMOID, RELU2 = "softmax", "softmax × log n", N_("sigmoid"), "squared ReLU ÷ n"
+SOFTMAX, LOG_N, SIGMOID, RELU2 = N_("softmax"), "softmax × log n", N_("sigmoid"), "squared ReLU ÷ n"
 NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
 
 
