@@ -274,7 +274,7 @@ export interface HeadsSettings {
   names: [layer: number, head: number, note: string, told: string][];
   in_order: boolean;
   reveal: boolean;
-  words: { layer: string; head: string; layer_mark: string; head_mark: string; help: string };
+  words: { place: string; layer_mark: string; head_mark: string; help: string };
 }
 
 export interface StripsHeader {

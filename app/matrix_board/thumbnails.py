@@ -65,8 +65,7 @@ def thumbnail_board(
         "in_order": in_order,
         "reveal": reveal,
         "words": {
-            "layer": _("layer"),
-            "head": _("head"),
+            "place": _("layer {layer}, head {head}"),
             "layer_mark": _(C_("short for layer", "L")),
             "head_mark": _(C_("short for head", "H")),
             "help": _(

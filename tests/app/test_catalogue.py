@@ -10,7 +10,7 @@ from string import Formatter
 import pyarrow as pa
 import pytest
 from babel.messages.extract import extract_from_dir
-from driver import unpacked
+from driver import chosen, unpacked
 from google.protobuf.message import Message
 from no_model import without_a_model
 from test_pages import open_app
@@ -61,8 +61,6 @@ DATA = {
     "KiB",
     "MiB",
     "ms",
-    "nats",
-    "bits",
     "[CLS]",
     "[SEP]",
     "MiniLM-L6",
@@ -216,11 +214,14 @@ VIEWS = [
     ("timing", {"t_side": "memory"}),
     ("timing", {"t_side": "work"}),
     ("timing", {"t_mode": "decode"}),
+    ("timing", {"causal": True, "variants": chosen("softmax", "nystrom", "landmark", "linformer")}),
     *(("causal", {"c_view": view}) for view in ("overview", "leak", "algorithms", "state", "fading", "generation")),
     *(
         ("model", {"m_view": view})
         for view in ("text", "copying", "layers", "budget", "predicts", "continuation", "encoder")
     ),
+    *(("learn", {"l_view": view}) for view in ("race", "attention", "longer", "capacity", "parts")),
+    *(("picture", {"p_below": below}) for below in ("explain", "numbers", "budget", "download")),
     ("claims", {}),
     ("lessons", {}),
     ("lessons", {"draft": Lesson(title="1", steps=(Step(at="masks", ask="2", answer="pairs local"),))}),

@@ -2,6 +2,7 @@
 /** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
+import { fill } from "../../page_script/templates.js";
 import { fromHex, packed, PALETTES } from "../drawing/color.js";
 import { clamp, listenTo, make, penFor, perform, readTheme } from "../drawing/elements.js";
 import { brushOf } from "../drawing/pen.js";
@@ -221,7 +222,7 @@ export class Thumbnails {
     if (!place) return;
     const { words, names } = this.settings;
     const told = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
-    this.name.textContent = this.live.textContent = told || `${words.layer} ${place[0]}, ${words.head} ${place[1]}`;
+    this.name.textContent = this.live.textContent = told || fill(words.place, { layer: String(place[0]), head: String(place[1]) });
     const brush = brushOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
