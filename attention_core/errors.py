@@ -25,11 +25,19 @@ class Notice:
         return self.template.format(**dict(self.fields))
 
 
-class Names(tuple[str, ...]):
-    """Names that a message lists; a page separates them as the visitor's language does."""
+class Name(str):
+    """A word that has a meaning for the program, such as a setting or an array; a page does not translate it."""
+
+    __slots__ = ()
+
+
+class Names(tuple[str | Notice, ...]):
+    """Words with a meaning for the program, or messages; a page separates them as the visitor's language does."""
+
+    __slots__ = ()
 
     def __str__(self) -> str:
-        return ", ".join(self)
+        return ", ".join(map(str, self))
 
 
 class LabError(Exception):
@@ -37,7 +45,8 @@ class LabError(Exception):
 
     Args:
         template: the sentence, with a ``{name}`` placeholder for each value.
-        **fields: the values of the placeholders: numbers, texts, ``Names``, notices or other errors.
+        **fields: the values of the placeholders. A page translates texts, notices and other errors, but neither
+            ``Name``, ``Names`` nor a text that the template quotes (``{name!r}``).
     """
 
     def __init__(self, template: str, **fields: object) -> None:

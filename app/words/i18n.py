@@ -6,12 +6,13 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import streamlit as st
 
 from app.words.isolation import isolated
-from attention_core.errors import LabError, Names, Notice
+from attention_core.errors import LabError, Name, Names, Notice
 from attention_core.formatting import N_ as N_
 from attention_core.formatting import FormattedFloat
 
@@ -157,16 +158,18 @@ def _joined(pair: str, items: Iterable[str]) -> str:
 
 def sentence(message: LabError | Notice) -> str:
     """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
-    return _(message.template, **{name: _translated(value) for name, value in dict(message.fields).items()})
+    quoted = {name for _words, name, _form, conversion in Formatter().parse(message.template) if conversion}
+    fields = dict(message.fields).items()
+    return _(message.template, **{name: value if name in quoted else _translated(value) for name, value in fields})
 
 
 def _translated(value: object) -> object:
-    """Return a value of an error or a notice; messages, lists and texts of the catalogue are translated."""
+    """Return a value of an error or a notice in the visitor's language."""
     if isinstance(value, LabError | Notice):
         return sentence(value)
     if isinstance(value, Names):
-        return enumeration(map(_, value))
-    return _(value) if isinstance(value, str) else value
+        return enumeration(sentence(each) if isinstance(each, Notice) else each for each in value)
+    return _(value) if isinstance(value, str) and not isinstance(value, Name) else value
 
 
 def escape_markdown(words: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.errors import InputError, Names
+from attention_core.errors import InputError, Name, Names
 from attention_core.formatting import N_
 from attention_core.limits import current
 
@@ -135,10 +135,11 @@ class Npz:
     def _header(self, name: str) -> Member:
         info = self._infos[name]
         if info.flag_bits & 0x1:
-            raise InputError("Array {name} is encrypted. Save the file without a password.", name=name)
+            raise InputError("Array {name} is encrypted. Save the file without a password.", name=Name(name))
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(
-                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.", name=name
+                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.",
+                name=Name(name),
             )
         with self._damage(), self._zip.open(info) as stream:
             start = stream.read(HEADER_BYTES)
@@ -147,18 +148,18 @@ class Npz:
         try:
             shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
-            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=name) from error
+            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=Name(name)) from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(
                 "Array {name} contains pickled Python objects, which are not read. Save numbers, and labels with "
                 "np.array(labels, dtype=str).",
-                name=name,
+                name=Name(name),
             )
         if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:
             raise InputError(
                 "Array {name} has {size} bytes, which does not match its shape {shape}. Save it again with np.savez.",
-                name=name,
+                name=Name(name),
                 shape=written(member.shape),
                 size=info.file_size - member.header_bytes,
             )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from attention_core import registry
-from attention_core.errors import InputError, Names, Notice, nearest
+from attention_core.errors import InputError, Name, Names, Notice, nearest
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable
 from attention_core.inputs.positions import OWN, Positions, Rope
@@ -124,7 +124,7 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
                 text if name not in usual else text == "True" if name == "fixed" else type(usual[name])(text)
             )
         except ValueError:
-            raise InputError("{name} is {text!r}. Write a number.", name=name, text=text[:40]) from None
+            raise InputError("{name} is {text!r}. Write a number.", name=Name(name), text=text[:40]) from None
     return usual_run(task, word, **changed)
 
 
@@ -198,7 +198,7 @@ class TrainedSource(Source):
                 "This model was trained with {title}. Its own attention matrix is that of {title}, not of softmax."
             )
             notices = (Notice(text, (("title", title),)),)
-        if learned := Names(each.title for each in self.spec.model.trainable):
+        if learned := Names(Notice(each.title) for each in self.spec.model.trainable):
             text = N_(
                 "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they "
                 "follow the settings of each variant."
