@@ -1,13 +1,43 @@
 """Exceptions for mistakes of the user; each message is one sentence that also says how to correct the mistake.
 
 Any other exception is a bug and must reach the log. A ``LabError`` keeps its message template and the values apart, so
-that a page can translate the template before it fills in the values.
+that a page can translate the template before it fills in the values. A value may itself be a message or a list.
 """
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A message for the user, for example that the input was cut, or a part of another message.
+
+    The template and its values are kept apart so that a page can translate the template.
+    """
+
+    template: str
+    fields: tuple[tuple[str, object], ...] = ()
+
+    def __str__(self) -> str:
+        return self.template.format(**dict(self.fields))
+
+
+class Name(str):
+    """A word that has a meaning for the program, such as a setting or an array; a page does not translate it."""
+
+    __slots__ = ()
+
+
+class Names(tuple[str | Notice, ...]):
+    """Words with a meaning for the program, or messages; a page separates them as the visitor's language does."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))
 
 
 class LabError(Exception):
@@ -15,7 +45,8 @@ class LabError(Exception):
 
     Args:
         template: the sentence, with a ``{name}`` placeholder for each value.
-        **fields: the values of the placeholders.
+        **fields: the values of the placeholders. A page translates texts, notices and other errors, but neither
+            ``Name``, ``Names`` nor a text that the template quotes (``{name!r}``).
     """
 
     def __init__(self, template: str, **fields: object) -> None:
@@ -61,10 +92,10 @@ class WorkerError(LabError):
     """A worker that ended or cannot be reached; a second attempt may succeed."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str]) -> Notice:
     """Return the hint for an unknown name: the most similar known name, or else a list of all known names."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     if close:
-        return f"Did you mean {close[0]!r}?"
-    return f"There are: {', '.join(names)}." if names else "It takes none."
+        return Notice("Did you mean {name!r}?", (("name", close[0]),))
+    return Notice("There are: {names}.", (("names", Names(names)),)) if names else Notice("It takes none.")

@@ -8,7 +8,8 @@ from typing import Any, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
-from attention_core.errors import SettingError, nearest
+from attention_core.errors import Name, Names, SettingError, nearest
+from attention_core.formatting import N_
 
 Value = bool | int | float | str
 
@@ -46,23 +47,25 @@ class Setting:
             if value not in self.choices:
                 raise SettingError(
                     "Invalid {name}: {value!r}. Choose one of {choices}.",
-                    name=self.name,
+                    name=Name(self.name),
                     value=value,
-                    choices=", ".join(self.choices),
+                    choices=Names(self.choices),
                 )
             return str(value)
         if self.kind == "bool":
             if not isinstance(value, bool):
-                raise SettingError("Invalid {name}: {value!r}. Choose True or False.", name=self.name, value=value)
+                raise SettingError(
+                    "Invalid {name}: {value!r}. Choose True or False.", name=Name(self.name), value=value
+                )
             return value
         wanted = int if self.kind == "int" else float
         real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if not real or value != wanted(value) or not self.low <= value <= self.high:
             raise SettingError(
                 "{name} is {value!r}. Choose {kind} from {low} to {high}.",
-                name=self.name,
+                name=Name(self.name),
                 value=value,
-                kind="a whole number" if wanted is int else "a number",
+                kind=N_("a whole number") if wanted is int else N_("a number"),
                 low=self.low,
                 high=self.high,
             )

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from attention_core import description
 from attention_core.errors import NotCausalError, NotCrossError, ShapeError
+from attention_core.formatting import N_
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.settings import Params, Setting, Trainable, Value, param
@@ -48,7 +49,7 @@ SOFTMAX = "softmax"
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
-MASKED: Final = "its allowed pairs depend on the positions of query and key in one sequence."
+MASKED: Final = N_("its allowed pairs depend on the positions of query and key in one sequence.")
 """Why a variant with a fixed mask cannot attend to another sequence."""
 
 _FROM_MODULE: Any = object()

@@ -40,7 +40,7 @@ from urllib.parse import parse_qs
 
 from app.page import discover
 from app.words.i18n import N_
-from attention_core.errors import LabError
+from attention_core.errors import LabError, Name, Names
 
 VERSION = 1
 MOST_BYTES = 2**16
@@ -234,7 +234,7 @@ def check(step: Step, place: int) -> None:
             "number of the page."
         )
     if message:
-        known = ", ".join(page.curves if step.draw else page.measures) or "–"
+        known = Names(page.curves if step.draw else page.measures) or "–"
         raise LessonError(message, place=place, known=known)
 
 
@@ -243,8 +243,8 @@ def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> Non
         if name not in known:
             shown = name[:30]
             if place:
-                raise LessonError(N_("Step {place}: “{name}” is not a field of a step."), place=place, name=shown)
-            raise LessonError(N_("“{name}” is not a field of a lesson."), name=shown)
+                raise LessonError(N_("Step {place}: “{name}” is not a field of a step."), place=place, name=Name(shown))
+            raise LessonError(N_("“{name}” is not a field of a lesson."), name=Name(shown))
 
 
 def _words(given: Mapping[str, Any], name: str, place: int) -> str:
@@ -252,7 +252,7 @@ def _words(given: Mapping[str, Any], name: str, place: int) -> str:
     words = _clean(found, name, LENGTHS[name], place) if isinstance(found, str) else None
     if words is None or (not words and name in ("title", "at")):
         if place:
-            raise LessonError(N_("Step {place}: “{name}” must be text in quotes."), place=place, name=name)
+            raise LessonError(N_("Step {place}: “{name}” must be text in quotes."), place=place, name=Name(name))
         raise LessonError(N_("A lesson needs a “title” in quotes."))
     return words
 
@@ -266,7 +266,7 @@ def _clean(words: str, name: str, most: int, place: int) -> str:
             if place
             else N_("The lesson's “{name}” is longer than {most:,} characters."),
             place=place,
-            name=name,
+            name=Name(name),
             most=most,
         )
     return kept
@@ -278,11 +278,11 @@ def _listed(given: Mapping[str, Any], name: str, kind: Any, place: int) -> list[
         raise LessonError(
             N_("Step {place}: “{name}” must be a list of at most {most} entries."),
             place=place,
-            name=name,
+            name=Name(name),
             most=MOST_CHOICES,
         )
     if not all(isinstance(each, kind) and not isinstance(each, bool) for each in found):
-        raise LessonError(N_("Step {place}: “{name}” has an entry of the wrong type."), place=place, name=name)
+        raise LessonError(N_("Step {place}: “{name}” has an entry of the wrong type."), place=place, name=Name(name))
     return found
 
 
@@ -291,9 +291,12 @@ def _whole(given: Mapping[str, Any], name: str, place: int, most: int) -> int:
     if type(found) is not int or not 0 <= found <= most:
         if place:
             raise LessonError(
-                N_("Step {place}: “{name}” must be a whole number up to {most}."), place=place, name=name, most=most
+                N_("Step {place}: “{name}” must be a whole number up to {most}."),
+                place=place,
+                name=Name(name),
+                most=most,
             )
-        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=name, most=most)
+        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=Name(name), most=most)
     return found
 
 

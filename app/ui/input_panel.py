@@ -13,7 +13,7 @@ from app.state.session import SharedOptions
 from app.ui import navigation
 from app.ui.input_forms import forms, read_with
 from app.ui.scope import Scope
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, sentence
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs import TextSource
@@ -194,26 +194,31 @@ def crosses() -> bool:
 
 def _check_crossing(one_sequence: str) -> None:
     if one_sequence:
-        raise InputError(
+        text = N_(
             "The keys of this file are those of another sequence. {reason} Choose another input in the panel on the "
-            "left.",
-            reason=one_sequence,
+            "left."
         )
+        raise InputError(text, reason=one_sequence)
     if SharedOptions.causal.value:
         raise InputError(
-            "The keys of this file are those of another sequence, and no key is later than a query. Switch Causal off."
+            N_(
+                "The keys of this file are those of another sequence, and no key is later than a query. Switch Causal "
+                "off."
+            )
         )
 
 
 def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
     if uses_unmasked:
         raise InputError(
-            "ALiBi needs a causal mask, but this page also uses variants without a mask. Choose other positions in the "
-            "panel on the left."
+            N_(
+                "ALiBi needs a causal mask, but this page also uses variants without a mask. Choose other positions in "
+                "the panel on the left."
+            )
         )
     if not hidden:
         raise InputError(
-            "ALiBi needs a causal mask. Switch Causal on, or choose other positions in the panel on the left."
+            N_("ALiBi needs a causal mask. Switch Causal on, or choose other positions in the panel on the left.")
         )
 
 

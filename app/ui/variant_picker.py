@@ -125,11 +125,11 @@ def show_left_out() -> None:
         elif crossed and variant.cross_reason:
             reasons.setdefault(_(variant.cross_reason), []).append(title)
     if reasons:
-        groups = clauses(
-            _("{variants} ({reason})", variants=enumeration(names), reason=reason.rstrip(".。"))
+        groups = [
+            _("{names} ({reason})", names=enumeration(names), reason=reason.rstrip(".。"))
             for reason, names in reasons.items()
-        )
-        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=groups)
+        ]
+        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=clauses(groups))
         st.caption(f":material/block: {escape_markdown(text)}")
 
 

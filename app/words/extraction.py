@@ -18,7 +18,8 @@ SHOWN = {
     "note",
     "complexity",
     "reference_name",
-} | {"statement", "experiment", "details", "rule", "finding", "theorem", "label", "x_title", "y_title"}
+    "noncausal_method",
+} | {"statement", "experiment", "rule", "finding", "details", "theorem", "label", "x_title", "y_title"}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""
@@ -87,11 +88,16 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
 
 
 def _of_rows(module: ast.Module) -> Iterator[Message]:
-    """Yield the strings of the constants above a claim, which name the lines and bars of its figure."""
+    """Yield the strings of the constants above a claim, which name the lines and bars of its figure.
+
+    Words of variants, such as ``local~window~32``, are left out. A claim marks a name that equals one with ``N_``.
+    """
     assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
     if "CLAIM" in assigned:
         del assigned["CLAIM"]
-        yield from _messages(word for value in assigned.values() for word in ast.walk(value))
+        found = _messages(word for value in assigned.values() for word in ast.walk(value))
+        variants = {variant.key for variant in ac.all_variants()}
+        yield from (message for message in found if message[2].partition("~")[0] not in variants)
 
 
 def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:

@@ -6,15 +6,15 @@ import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import streamlit as st
 
 from app.words.isolation import isolated
-from attention_core.errors import LabError
+from attention_core.errors import LabError, Name, Names, Notice
 from attention_core.formatting import N_ as N_
 from attention_core.formatting import FormattedFloat
-from attention_core.inputs.record import Notice
 
 LOCALES = Path(__file__).parent.parent / "locale"
 SETTING = "setting of a variant"
@@ -158,8 +158,18 @@ def _joined(pair: str, items: Iterable[str]) -> str:
 
 def sentence(message: LabError | Notice) -> str:
     """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
-    values = {name: _(value) if isinstance(value, str) else value for name, value in dict(message.fields).items()}
-    return _(message.template, **values)
+    quoted = {name for _words, name, _form, conversion in Formatter().parse(message.template) if conversion}
+    fields = dict(message.fields).items()
+    return _(message.template, **{name: value if name in quoted else _translated(value) for name, value in fields})
+
+
+def _translated(value: object) -> object:
+    """Return a value of an error or a notice in the visitor's language."""
+    if isinstance(value, LabError | Notice):
+        return sentence(value)
+    if isinstance(value, Names):
+        return enumeration(sentence(each) if isinstance(each, Notice) else each for each in value)
+    return _(value) if isinstance(value, str) and not isinstance(value, Name) else value
 
 
 def escape_markdown(words: str) -> str:

@@ -19,6 +19,7 @@ from attention_core.benchmarking.device import Stamp, Text, Whole
 from attention_core.benchmarking.run_records import Point, Run, Skipped
 from attention_core.benchmarking.timing import BOUNDS, TimingSpec
 from attention_core.errors import InputError, LabError
+from attention_core.formatting import N_
 from attention_core.limits import current
 
 FORMAT, VERSION = "attention-lab timing", 1
@@ -74,7 +75,7 @@ def from_json(data: bytes) -> Run:
     """
     most = current().run_bytes
     if len(data) > most:
-        message = "The file has {size:,} bytes; give a timing run of at most {most:,}."
+        message = N_("The file has {size:,} bytes; give a timing run of at most {most:,}.")
         raise InputError(message, size=len(data), most=most)
     try:
         found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
@@ -93,7 +94,7 @@ def from_json(data: bytes) -> Run:
     try:
         spec = TimingSpec(**msgspec.structs.asdict(found.spec))
     except LabError as error:
-        raise InputError("The file is not valid: {reason}", reason=str(error)) from None
+        raise InputError("The file is not valid: {reason}", reason=error) from None
     _check_places(found.points, spec, "points")
     _check_places(found.left_out, spec, "left_out")
     if len({(point.variant, point.n) for point in found.points}) < len(found.points):
@@ -115,7 +116,7 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:
-        message = "The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths."
+        message = N_("The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths.")
         raise InputError(message, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
         raise InputError("The file has a point whose variant is not in its spec.")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Name, Names
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.runtime.devices import DEVICES
@@ -61,16 +61,16 @@ class TimingSpec:
             if word not in known:
                 raise InputError(
                     "Invalid {name}: {word!r}. Choose one of {known}.",
-                    name=name,
+                    name=Name(name),
                     word=word[:40],
-                    known=", ".join(known),
+                    known=Names(known),
                 )
         for name, value in (
-            ("heads", self.heads),
-            ("head size", self.head_size),
-            ("rounds", self.rounds),
-            ("variants", len(self.variants)),
-            *(("tokens", n) for n in self.sizes),
+            (N_("heads"), self.heads),
+            (N_("head size"), self.head_size),
+            (N_("rounds"), self.rounds),
+            (N_("variants"), len(self.variants)),
+            *((N_("tokens"), n) for n in self.sizes),
         ):
             if not 1 <= value <= BOUNDS[name]:
                 raise InputError(

@@ -16,6 +16,7 @@ import torch
 from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.task import Load, load
+from attention_core.formatting import N_
 from attention_core.learning.learning_task import Batch, LearningTask
 from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.rates import rate
@@ -171,9 +172,9 @@ def _check(*, steps: int, every: int, models: int) -> None:
     """
     limits = current()
     for name, value, most in (
-        ("steps", steps, limits.learn_steps),
+        (N_("steps"), steps, limits.learn_steps),
         ("every", every, limits.learn_steps),
-        ("variants × seeds", models, limits.learn_models),
+        (N_("variants × seeds"), models, limits.learn_models),
     ):
         if not 1 <= value <= most:
             raise InputError("{name} is {value}. Choose a number from 1 to {most}.", name=name, value=value, most=most)

@@ -1,8 +1,9 @@
 """Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records."""
 
+from attention_core.errors import Notice
 from attention_core.inputs import models
 from attention_core.inputs.own_model import from_model
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV
 from attention_core.inputs.source import ImageSource, Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.tensors import TensorSource

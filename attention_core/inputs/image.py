@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Notice
 from attention_core.inputs.npz import printable
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
 if TYPE_CHECKING:  # The library can be installed without Pillow, which only images need.

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Name, Names
+from attention_core.formatting import N_
 from attention_core.limits import current
 
 HEADER_BYTES = 1024
@@ -84,7 +85,7 @@ class Npz:
         # for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
-            message = "{file} contains {count:,} arrays, more than {most}. Save only q, k and v."
+            message = N_("{file} contains {count:,} arrays, more than {most}. Save only q, k and v.")
             raise InputError(message, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -113,7 +114,7 @@ class Npz:
                 "tokens.",
                 file=self.file,
                 size=size,
-                names=", ".join(names),
+                names=Names(names),
                 most=self.most_bytes,
             )
         return {name: self._header(name) for name in names}
@@ -134,10 +135,11 @@ class Npz:
     def _header(self, name: str) -> Member:
         info = self._infos[name]
         if info.flag_bits & 0x1:
-            raise InputError("Array {name} is encrypted. Save the file without a password.", name=name)
+            raise InputError("Array {name} is encrypted. Save the file without a password.", name=Name(name))
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(
-                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.", name=name
+                "Array {name} uses a compression that numpy does not write. Save the file with np.savez.",
+                name=Name(name),
             )
         with self._damage(), self._zip.open(info) as stream:
             start = stream.read(HEADER_BYTES)
@@ -146,18 +148,18 @@ class Npz:
         try:
             shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
-            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=name) from error
+            raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=Name(name)) from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(
                 "Array {name} contains pickled Python objects, which are not read. Save numbers, and labels with "
                 "np.array(labels, dtype=str).",
-                name=name,
+                name=Name(name),
             )
         if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:
             raise InputError(
                 "Array {name} has {size} bytes, which does not match its shape {shape}. Save it again with np.savez.",
-                name=name,
+                name=Name(name),
                 shape=written(member.shape),
                 size=info.file_size - member.header_bytes,
             )
@@ -180,10 +182,10 @@ def printable(name: str) -> str:
     return word if len(name) <= NAME_CHARACTERS else word + "…"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names from a file, joined for use in a message."""
+def listed(names: Iterable[str]) -> Names:
+    """Return names from a file for use in a message."""
     words = [printable(name) for name in names]
-    return ", ".join(words[:NAMES] + ["…"] * (len(words) > NAMES))
+    return Names(words[:NAMES] + ["…"] * (len(words) > NAMES))
 
 
 def written(shape: Sequence[int]) -> str:

@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, nearest
-from attention_core.inputs.record import QKV, Notice
+from attention_core.errors import InputError, Notice, nearest
+from attention_core.inputs.record import QKV
 
 Positions = Literal["own", "none", "rope", "alibi"]
 OWN: Positions = "own"

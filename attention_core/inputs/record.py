@@ -8,25 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, NotCrossError, ShapeError
+from attention_core.errors import InputError, NotCrossError, Notice, ShapeError
 from attention_core.inputs.labels import continues_character, name_pieces
 
 Array = Tensor | np.ndarray
 """Queries, keys or values in memory: a tensor of torch or an array of numpy."""
-
-
-@dataclass(frozen=True)
-class Notice:
-    """A message for the user about how the input was read, for example that it was cut.
-
-    The template and its values are kept apart so that a page can translate the template.
-    """
-
-    template: str
-    fields: tuple[tuple[str, object], ...] = ()
-
-    def __str__(self) -> str:
-        return self.template.format(**dict(self.fields))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,11 +12,11 @@ from typing import ClassVar, Self
 
 from torch import Tensor
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Names, Notice
 from attention_core.inputs import image, models
 from attention_core.inputs.npz import printable
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, PositionedLayers, Positions, Rope, with_positions
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, read
 from attention_core.inputs.upload import from_upload
@@ -410,7 +410,7 @@ class ImageSource(Source):
                 patch=self.patch,
                 least=image.SMALLEST,
                 most=most,
-                patches=", ".join(map(str, image.PATCHES)),
+                patches=Names(map(str, image.PATCHES)),
             )
         if not (0 <= self.noise <= 1 and 0.01 <= self.strength <= 10 and self.seed >= 0):
             raise InputError("Choose a noise from 0 to 1, a filter strength from 0.01 to 10, and a seed of at least 0.")
@@ -418,9 +418,7 @@ class ImageSource(Source):
             return image.read_photo(self.data, self.photo, size)
         if self.photo not in image.PHOTOS:
             raise InputError(
-                "There is no photograph {name!r}. Choose one of {names}.",
-                name=self.photo,
-                names=", ".join(image.PHOTOS),
+                "There is no photograph {name!r}. Choose one of {names}.", name=self.photo, names=Names(image.PHOTOS)
             )
         return image.read_photo(image.included(self.photo), self.photo, size)[0], ()
 

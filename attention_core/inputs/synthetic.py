@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, nearest
+from attention_core.errors import InputError, Name, nearest
 from attention_core.inputs.kinds import KINDS, SyntheticKind
 from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
@@ -90,7 +90,7 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise InputError(
                 "{name} is {value!r}. Choose a whole number from {low} to {high}.",
-                name=name,
+                name=Name(name),
                 value=value,
                 low=low,
                 high=high,

@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from attention_core.errors import Notice
 from attention_core.inputs.positions import OWN, Positions
-from attention_core.inputs.record import QKV, Array, Notice
+from attention_core.inputs.record import QKV, Array
 from attention_core.inputs.source import Source, first_tokens
 
 

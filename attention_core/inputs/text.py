@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from attention_core import limits
 from attention_core.compact_repr import CompactRepr
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Notice
+from attention_core.formatting import N_
 from attention_core.inputs import models
 from attention_core.inputs.labels import continues_character, label_pieces, name_pieces, readable
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV
 
 if TYPE_CHECKING:
     from attention_core.inputs.models.recorder import Layer
@@ -18,7 +19,7 @@ WORDS_SHOWN = 40
 
 UNKNOWN = "[UNK]"
 """Label of a token that the tokenizer does not know."""
-MASKED = (
+MASKED = N_(
     "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
     "no such limit."
 )

@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import Any, Self
 
 from attention_core import registry
-from attention_core.errors import InputError, nearest
+from attention_core.errors import InputError, Name, Names, Notice, nearest
+from attention_core.formatting import N_
 from attention_core.inputs.labels import readable
 from attention_core.inputs.positions import OWN, Positions, Rope
-from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Load, Source, first_tokens
 from attention_core.learning.learning_task import Batch
 from attention_core.learning.model import POSITIONS, ModelSpec, refusal
@@ -85,11 +86,11 @@ def check_run(spec: TrainSpec) -> None:
         )
     size = spec.model.layers * spec.length * spec.model.width
     for name, value, low, high in (
-        ("steps", spec.steps, 1, limits.learn_steps),
-        ("seed", spec.seed, 0, 2**31 - 1),
-        ("rate", spec.rate, 0.0, FASTEST),
-        ("tokens", spec.model.tokens, 0, wanted.longest),
-        ("layers × length × width", size, 1, limits.learn_numbers),
+        (N_("steps"), spec.steps, 1, limits.learn_steps),
+        (N_("seed"), spec.seed, 0, 2**31 - 1),
+        (N_("rate"), spec.rate, 0.0, FASTEST),
+        (N_("tokens"), spec.model.tokens, 0, wanted.longest),
+        (N_("layers × length × width"), size, 1, limits.learn_numbers),
     ):
         if not low <= value <= high:
             raise InputError(
@@ -123,7 +124,7 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
                 text if name not in usual else text == "True" if name == "fixed" else type(usual[name])(text)
             )
         except ValueError:
-            raise InputError("{name} is {text!r}. Write a number.", name=name, text=text[:40]) from None
+            raise InputError("{name} is {text!r}. Write a number.", name=Name(name), text=text[:40]) from None
     return usual_run(task, word, **changed)
 
 
@@ -193,10 +194,12 @@ class TrainedSource(Source):
         n, title = inputs.shape[1], registry.from_word(self.spec.model.word).title
         notices: tuple[Notice, ...] = ()
         if self.spec.model.word != SOFTMAX:
-            text = "This model was trained with {title}. Its own attention matrix is that of {title}, not of softmax."
+            text = N_(
+                "This model was trained with {title}. Its own attention matrix is that of {title}, not of softmax."
+            )
             notices = (Notice(text, (("title", title),)),)
-        if learned := ", ".join(each.title for each in self.spec.model.trainable):
-            text = (
+        if learned := Names(Notice(each.title) for each in self.spec.model.trainable):
+            text = N_(
                 "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they "
                 "follow the settings of each variant."
             )

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, Name, Notice
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, listed, printable, written
-from attention_core.inputs.record import QKV, Notice, numbered_keys
+from attention_core.inputs.record import QKV, numbered_keys
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
 
@@ -153,7 +153,7 @@ def _check_types(members: dict[str, Member]) -> None:
                 raise InputError(
                     "Array {name} has the type {found}. Save labels of at most {longest} characters with "
                     "np.array(labels, dtype=str).",
-                    name=member.name,
+                    name=Name(member.name),
                     found=found,
                     longest=longest,
                 )
@@ -166,38 +166,38 @@ def _check_types(members: dict[str, Member]) -> None:
                 )
         elif member.name in (*MASKS, KEY_MASK):
             if kind not in "biuf":
-                raise InputError(MASK_REFUSED, name=member.name)
+                raise InputError(MASK_REFUSED, name=Name(member.name))
         elif kind == "V" and size == 2 and member.dtype.names is None:
             raise InputError(
                 "Array {name} has the type {found}, which is bfloat16. Save {name}.astype(np.float32), or for a "
                 "loaded array (({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
-                name=member.name,
+                name=Name(member.name),
                 found=found,
             )
         elif kind != "f" or size not in (2, 4, 8):
             raise InputError(
                 "Array {name} has the type {found}. Convert it to real numbers with {name}.astype(np.float32).",
-                name=member.name,
+                name=Name(member.name),
                 found=found,
             )
 
 
 def _check_shapes(members: dict[str, Member]) -> None:
     limits = current()
-    most = {"heads": limits.heads, "tokens": limits.matrix_tokens, "head size": limits.head_size}
+    most = {N_("heads"): limits.heads, N_("tokens"): limits.matrix_tokens, N_("head size"): limits.head_size}
     for name in "qkv":
         shape = members[name].shape
         if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):
             raise InputError(
                 "Array {name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d].",
-                name=name,
+                name=Name(name),
                 shape=written(shape),
             )
         for what, length in zip(most, _heads_first(members[name]), strict=True):
             if not 1 <= length <= most[what]:
                 raise InputError(
                     "Array {name} of shape {shape} has {what} {length}. Use 1 to {most}.",
-                    name=name,
+                    name=Name(name),
                     shape=written(shape),
                     what=what,
                     length=length,
@@ -215,12 +215,12 @@ def _check_shapes(members: dict[str, Member]) -> None:
     for names, count in ((MASKS, q[1]), ((KEY_MASK,), k[1])):
         for name in names:
             if name in members and members[name].shape not in ((count,), (1, count)):
-                raise InputError(MASK_REFUSED, name=name)
+                raise InputError(MASK_REFUSED, name=Name(name))
     for name, count in (("tokens", q[1]), ("key_tokens", k[1])):
         if name in members and members[name].shape != (count,):
             raise InputError(
                 "Array {name} has the shape {shape}, but there are {n} positions. Save one label per position.",
-                name=name,
+                name=Name(name),
                 shape=written(members[name].shape),
                 n=count,
             )
@@ -233,7 +233,7 @@ def _places(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) 
         if name in members:
             values = npz.array(members[name]).reshape(n)
             if not ((values == 0) | (values == 1)).all():
-                raise InputError(MASK_REFUSED, name=name)
+                raise InputError(MASK_REFUSED, name=Name(name))
             keep &= values == 1
     if not keep.any():
         raise InputError("The mask marks all {n} positions as padding. Use 1 for a token and 0 for padding.", n=n)
@@ -251,7 +251,7 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     if bad:
         raise InputError(
             "Array {name} has {count} values that are NaN or infinite. Replace them, for example with np.nan_to_num.",
-            name=member.name,
+            name=Name(member.name),
             count=bad,
         )
     largest, most = float(np.abs(array).max()), current().upload_magnitude
@@ -259,7 +259,7 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
         raise InputError(
             "Array {name} has values up to {largest:,.7g}. Squared logits of such values overflow. Scale the values "
             "to at most {most:,.0f}.",
-            name=member.name,
+            name=Name(member.name),
             largest=largest,
             most=most,
         )
@@ -274,6 +274,6 @@ def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(
             "Array {name} contains characters that are not Unicode. Save labels with np.array(labels, dtype=str).",
-            name=member.name,
+            name=Name(member.name),
         )
     return tuple(readable_token(str(label)) for label in labels)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from attention_core import registry
 from attention_core.errors import InputError
+from attention_core.formatting import N_
 from attention_core.inputs.positions import rotary
 from attention_core.learning.tasks import task
 from attention_core.variant import Attention, Trainable
@@ -57,10 +58,10 @@ class ModelSpec:
         if not registry.from_word(self.word).trainable:
             object.__setattr__(self, "fixed", False)
         for name, value, low, high in (
-            ("layers", self.layers, 1, 8),
-            ("heads", self.heads, 1, 8),
-            ("width", self.width, 8, 256),
-            ("convolution", self.convolution, 0, 15),
+            (N_("layers"), self.layers, 1, 8),
+            (N_("heads"), self.heads, 1, 8),
+            (N_("width"), self.width, 8, 256),
+            (N_("convolution"), self.convolution, 0, 15),
         ):
             if not low <= value <= high:
                 raise InputError(

@@ -179,7 +179,7 @@ def name_of_group(rows: Sequence[MemoryRow]) -> str:
     """Return the label of one line for variants of similar size."""
     sizes = list(dict.fromkeys(map(size_in_words, rows)))
     size = sizes[0] if len(sizes) == 1 else _("{low} to {high}", low=sizes[0], high=sizes[-1])
-    return f"{short_name(rows)}: {size}"
+    return _("{name}: {size}", name=short_name(rows), size=size)
 
 
 def short_name(rows: Sequence[MemoryRow]) -> str:

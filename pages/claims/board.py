@@ -254,7 +254,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     for outcome in outcomes:
         claim = outcome.claim
         numbers = clauses(
-            f"{_(each.label)}: {each.plain(outcome.numbers[each.name])}{words.unit(each)}"
+            _("{name}: {size}", name=_(each.label), size=each.plain(outcome.numbers[each.name]) + words.unit(each))
             for each in claim.quantities
             if each.name in outcome.numbers
         )

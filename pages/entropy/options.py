@@ -153,7 +153,7 @@ class Question:
     @property
     def unit(self) -> str:
         """Name on screen of the unit of entropies."""
-        return _(self.options.unit)
+        return _(N_("nats") if self.options.unit == "nats" else N_("bits"))
 
     @property
     def length_title(self) -> str:

@@ -10,7 +10,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
@@ -132,11 +132,11 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
             made,
             _("The numbers that follow are those of the models with all parts.") if parts else "",
             _(
-                "Each model has {layers} layers of {heads} head with size {width} and no feed-forward part. It trains "
-                "on {batch} new sequences of {length} tokens at each step.",
-                layers=spec.model.layers,
-                heads=spec.model.heads,
-                width=spec.model.width,
+                "Each model has {layers} of {heads} with size {size} and no feed-forward part. It trains on {batch} "
+                "new sequences of {length} tokens at each step.",
+                layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
+                heads=_n("{n} head", "{n} heads", n=spec.model.heads),
+                size=spec.model.width // spec.model.heads,
                 batch=spec.batch,
                 length=spec.length,
             ),

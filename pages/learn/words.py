@@ -199,31 +199,50 @@ def _result(outcome: Outcome, result: str) -> str:
 
 def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
     """Return how many of at least two variants learned the task, and which."""
-    if 0 < learned < len(found):
-        who = _("{learned} of {n} variants", learned=learned, n=len(found))
-    elif len(found) == 2:
-        who = _("Both variants") if learned else _("Neither variant")
-    else:
-        who = _(N_("All {n} variants") if learned else N_("Not one of the {n} variants"), n=len(found))
-    values = {"who": who, "names": names, "steps": found[0].rows[0].spec.steps}
-    over = all(outcome.is_trained for outcome in found)
-    if not learned:
-        return _(
-            N_("{who} learns the task within {steps} steps.") if over else N_("{who} has learned the task so far."),
-            **values,
-        )
-    if over:
+    steps, n = found[0].rows[0].spec.steps, len(found)
+    if all(outcome.is_trained for outcome in found):
+        if not learned:
+            none = (
+                N_("Neither variant learns the task within {steps} steps.")
+                if n == 2
+                else N_("Not one of the {n} variants learns the task within {steps} steps.")
+            )
+            return _(none, n=n, steps=steps)
+        if learned == n:
+            every = (
+                N_("Both variants learn the task within {steps} steps: {names}.")
+                if n == 2
+                else N_("All {n} variants learn the task within {steps} steps: {names}.")
+            )
+            return _(every, n=n, steps=steps, names=names)
         return _n(
-            "{who} learns the task within {steps} steps: {names}.",
-            "{who} learn the task within {steps} steps: {names}.",
+            "{n} of {count} variants learns the task within {steps} steps: {names}.",
+            "{n} of {count} variants learn the task within {steps} steps: {names}.",
             n=learned,
-            **values,
+            count=n,
+            steps=steps,
+            names=names,
         )
+    if not learned:
+        none = (
+            N_("Neither variant has learned the task so far.")
+            if n == 2
+            else N_("Not one of the {n} variants has learned the task so far.")
+        )
+        return _(none, n=n)
+    if learned == n:
+        every = (
+            N_("Both variants have learned the task so far: {names}.")
+            if n == 2
+            else N_("All {n} variants have learned the task so far: {names}.")
+        )
+        return _(every, n=n, names=names)
     return _n(
-        "{who} has learned the task so far: {names}.",
-        "{who} have learned the task so far: {names}.",
+        "{n} of {count} variants has learned the task so far: {names}.",
+        "{n} of {count} variants have learned the task so far: {names}.",
         n=learned,
-        **values,
+        count=n,
+        names=names,
     )
 
 

@@ -17,7 +17,7 @@ from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.run_records import Run, samples
+from attention_core.benchmarking.run_records import Run, Skipped, samples
 from attention_core.benchmarking.run_summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
@@ -264,7 +264,9 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
     for column, reason in why.items():
         if column in shown and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
-    text = clauses(f"{enumeration(columns)} ({reason})" for reason, columns in reasons.items())
+    text = clauses(
+        _("{names} ({reason})", names=enumeration(columns), reason=reason) for reason, columns in reasons.items()
+    )
     return _("Empty cells: {reasons}.", reasons=text) if text else ""
 
 
@@ -291,7 +293,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     missing: dict[tuple[int, str], list[str]] = {}
     for left in run.left_out:
         if (key := left.variant.partition("~")[0]) in names:
-            missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(escape_markdown(names[key]))
+            missing.setdefault((left.n, _reason(run, left)), []).append(escape_markdown(names[key]))
     return [
         _n(
             "There is no measurement of {names} ({run}) at {tokens:,} tokens or more. {reason}",
@@ -304,6 +306,15 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
         )
         for (tokens, reason), gathered in missing.items()
     ]
+
+
+def _reason(run: Run, left: Skipped) -> str:
+    """Return why a variant was not measured, in one sentence."""
+    variant = attention_from_word(left.variant).variant
+    if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
+        # A recorded file has the words of its day, which the catalogue may no longer have.
+        return _("{name} cannot be causal: {reason}", name=_(variant.title), reason=_(variant.causal_reason))
+    return _(left.reason, **left.fields)
 
 
 def words_of(run: Run) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from string import Formatter
 import pyarrow as pa
 import pytest
 from babel.messages.extract import extract_from_dir
-from driver import unpacked
+from driver import chosen, unpacked
 from google.protobuf.message import Message
 from no_model import without_a_model
 from test_pages import open_app
@@ -61,8 +61,6 @@ DATA = {
     "KiB",
     "MiB",
     "ms",
-    "nats",
-    "bits",
     "[CLS]",
     "[SEP]",
     "MiniLM-L6",
@@ -105,7 +103,8 @@ class Marking(gettext.NullTranslations):
         return marked(message.rpartition(i18n.CONTEXT)[2]) if message in self.messages else message
 
     def ngettext(self, one, many, n):
-        return self.gettext(one if n == 1 else many)
+        form = one if n == 1 else many
+        return self.gettext(form) if (one, many) in self.messages else form
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +114,13 @@ def messages():
         for folder, files, method in FOLDERS
         for _, _, said, _, context in extract_from_dir(str(ROOT / folder), [(files, method)])
     ]
-    return {
+    forms = {
         form if context is None else i18n.C_(context, form)
         for said, context in found
         for form in ([said] if isinstance(said, str) else said)
         if form
     }
+    return forms | {tuple(said) for said, _ in found if not isinstance(said, str)}
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def of_component(proto):
     told = []
     if proto.json:
         told = [json.loads(proto.json)]
-    elif proto.bytes[:1] == b"{":  # Large settings are sent in a separate message.
+    elif proto.bytes[:2] == b'{"':  # Large settings are sent in a separate message.
         told = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
@@ -214,11 +214,14 @@ VIEWS = [
     ("timing", {"t_side": "memory"}),
     ("timing", {"t_side": "work"}),
     ("timing", {"t_mode": "decode"}),
+    ("timing", {"causal": True, "variants": chosen("softmax", "nystrom", "landmark", "linformer")}),
     *(("causal", {"c_view": view}) for view in ("overview", "leak", "algorithms", "state", "fading", "generation")),
     *(
         ("model", {"m_view": view})
         for view in ("text", "copying", "layers", "budget", "predicts", "continuation", "encoder")
     ),
+    *(("learn", {"l_view": view}) for view in ("race", "attention", "longer", "capacity", "parts")),
+    *(("picture", {"p_below": below}) for below in ("explain", "numbers", "budget", "download")),
     ("claims", {}),
     ("lessons", {}),
     ("lessons", {"draft": Lesson(title="1", steps=(Step(at="masks", ask="2", answer="pairs local"),))}),

@@ -1,6 +1,7 @@
 """Tests of the visitor's language: chosen in a link or by the browser, kept by every link, and nothing but words."""
 
 import json
+import pickle
 import re
 import threading
 from urllib.parse import parse_qs, urlsplit
@@ -10,9 +11,11 @@ from driver import visit
 from pseudo_language import catalogue_of, installed
 from test_addresses import SMALL, TWO, shown
 
+import attention_core as ac
 from app.page_script import mounting
 from app.words import i18n
 from app.words.i18n import C_
+from attention_core.errors import InputError, Name, Names, Notice, SettingError, nearest
 
 CHINESE = {
     C_("name of this language", "English"): "简体中文",
@@ -25,6 +28,11 @@ CHINESE = {
     C_("two items of a list", "{first}, {next}"): "{first}、{next}",
     C_("two phrases of a list", "{first}; {next}"): "{first}；{next}",
     C_("end of a sentence", "{words}."): "{words}。",
+    "There is no setting {name!r}. {hint}": "没有设置 {name!r}。{hint}",
+    "There are: {names}.": "可选的有：{names}。",
+    "The file is not valid: {reason}": "文件无效：{reason}",
+    "{name} is {value!r}. Choose {kind} from {low} to {high}.": "{name}为 {value!r}。请选择 {low} 到 {high} 的{kind}。",
+    "a whole number": "整数",
 }
 SCREEN = f"{SMALL}&{TWO}"
 
@@ -86,6 +94,24 @@ def test_a_word_with_a_context_is_another_message(chinese, monkeypatch):
     speak(monkeypatch, "zh")
     assert i18n._(C_(i18n.SETTING, "window")) == "窗口"
     assert i18n._("window") == i18n._(C_("of a house", "window")) == "window"
+
+
+def test_an_error_translates_messages_inside_it_but_no_words_of_the_program(chinese, monkeypatch):
+    hint = nearest("x", ["keys", "perplexity"])
+    unknown = SettingError("There is no setting {name!r}. {hint}", name="perplexity", hint=hint)
+    outer = pickle.loads(pickle.dumps(InputError("The file is not valid: {reason}", reason=unknown)))
+    assert str(outer) == "The file is not valid: There is no setting 'perplexity'. There are: keys, perplexity."
+    with pytest.raises(SettingError) as caught:
+        ac.get("local", window=0.5)
+    assert str(caught.value) == "window is 0.5. Choose a whole number from 1 to 4096."
+    named = InputError("{name} is {value!r}. Choose {kind} from {low} to {high}.", **caught.value.fields)
+    named.fields |= {"name": Name("perplexity"), "kind": Names([Notice("perplexity"), "perplexity"])}
+    speak(monkeypatch, "en")
+    assert [i18n.sentence(each) for each in (outer, caught.value)] == [str(outer), str(caught.value)]
+    speak(monkeypatch, "zh")
+    assert i18n.sentence(outer) == "文件无效：没有设置 'perplexity'。可选的有：keys、perplexity。"
+    assert i18n.sentence(caught.value) == "window为 0.5。请选择 1 到 4096 的整数。"
+    assert i18n.sentence(named) == "perplexity为 0.5。请选择 1 到 4096 的困惑度、perplexity。"
 
 
 def script(at):

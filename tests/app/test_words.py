@@ -45,7 +45,7 @@ def test_translators_are_given_what_claims_say():
     words = core_words()
     assert {verdict.value for verdict in claims.Verdict} <= words
     for claim in (*claims.all_claims(), *claims.trained_claims()):
-        assert {claim.statement, claim.experiment, claim.rule, claim.finding} <= words
+        assert {claim.statement, claim.experiment, claim.rule, claim.finding, claim.details} - {""} <= words
         assert {case.finding for case in (*claim.cases, *claim.notes)} | {claim.theorem} - {""} <= words
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words

@@ -2,6 +2,7 @@
 /** @import { HeadsHeader, HeadsSettings, Place, Received, Send, Theme } from "../messages" */
 /** @import { CanvasPen } from "../drawing/pen.js" */
 
+import { fill } from "../../page_script/templates.js";
 import { fromHex, packed, PALETTES } from "../drawing/color.js";
 import { clamp, listenTo, make, penFor, perform, readTheme } from "../drawing/elements.js";
 import { brushOf } from "../drawing/pen.js";

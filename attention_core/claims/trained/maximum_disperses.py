@@ -6,10 +6,11 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
 from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded
+from attention_core.formatting import N_
 from attention_core.learning.studies import SPREADING
 from attention_core.variant import Paper
 
-SOFTMAX, LOG_N, SIGMOID, RELU2 = "softmax", "softmax × log n", "sigmoid", "squared ReLU ÷ n"
+SOFTMAX, LOG_N, SIGMOID, RELU2 = N_("softmax"), "softmax × log n", N_("sigmoid"), "squared ReLU ÷ n"
 NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
 
 

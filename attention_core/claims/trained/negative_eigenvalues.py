@@ -6,10 +6,11 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.claims.trained_models import LEARNED, NOT_PARITY, TrainedRow, accuracy, recorded
+from attention_core.formatting import N_
 from attention_core.learning.studies import WRITES
 from attention_core.variant import Paper
 
-STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", "softmax"
+STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", N_("softmax")
 NAMES = dict(zip(WRITES, (STRONG, WEAK, SOFTMAX), strict=True))
 
 

@@ -7,10 +7,11 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.claims.trained_models import CLOSE, LEARNED, TrainedRow, accuracy, recorded
+from attention_core.formatting import N_
 from attention_core.learning.tasks import recall
 from attention_core.variant import SOFTMAX
 
-RELU2, REFERENCE = "squared ReLU ÷ n", "softmax"
+RELU2, REFERENCE = "squared ReLU ÷ n", N_("softmax")
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:

@@ -16,6 +16,7 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, all_of, parts
 from attention_core.experiments.lengths import ladder
+from attention_core.formatting import N_
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
@@ -26,7 +27,7 @@ QUARTER = 4
 """The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
 TINY = 1e-9
 """Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
-PLAIN, DECAYED, SOFTMAX = "without decay", "with decay", "softmax"
+PLAIN, DECAYED, SOFTMAX = "without decay", "with decay", N_("softmax")
 EARLY = {
     PLAIN: "first 4 tokens, without decay",
     DECAYED: "first 4 tokens, with decay",
