@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from app.words.i18n import N_, _, _n
+from app.words.i18n import _, _n
 
 Aggregation = Literal["average", "median", "mean", "each"]
-WORDS: dict[Aggregation, tuple[str, str]] = {
-    "average": (N_("average of {n} head"), N_("average of {n} heads")),
-    "median": (N_("median of {n} head"), N_("median of {n} heads")),
-    "mean": (N_("mean of {n} head"), N_("mean of {n} heads")),
-    "each": (N_("all {n} head"), N_("all {n} heads")),
-}
-"""Messages for several heads, by the way their numbers are combined."""
+
+
+def _several(aggregation: Aggregation, n: int) -> str:
+    """Return the words for several heads, by the way their numbers are combined."""
+    return {
+        "average": _n("average of {n} head", "average of {n} heads", n=n),
+        "median": _n("median of {n} head", "median of {n} heads", n=n),
+        "mean": _n("mean of {n} head", "mean of {n} heads", n=n),
+        "each": _n("all {n} head", "all {n} heads", n=n),
+    }[aggregation]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,7 @@ class Scope:
     def heads_in_words(self) -> str:
         """Return the heads as a subtitle names them: ``head 3``, ``median of 12 heads``."""
         if self._only is None:
-            text = _n(*WORDS[self.aggregation], n=self.heads)
+            text = _several(self.aggregation, self.heads)
             return text if self.seeds == 1 else _("{heads}, {n} seeds", heads=text, n=self.seeds)
         text = _("head {head}", head=self._only)
         if self.seeds == 1:
@@ -73,7 +76,7 @@ class Scope:
         if self._only is not None:
             return _("head {head}", head=self._only)
         aggregation: Aggregation = "average" if self.aggregation == "average" else "each"
-        return _n(*WORDS[aggregation], n=self.heads)
+        return _several(aggregation, self.heads)
 
     def every_head(self) -> "Scope":
         """Return the scope of a file that holds the whole input."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
@@ -92,7 +93,7 @@ def plain_finding(outcome: Outcome) -> str:
 
 def article(source: Paper) -> str:
     """Return the year and the title of an article, as Markdown with a link; a narrow card cuts the end of the title."""
-    return f"{source.year} · [{escape_markdown(source.title)}]({source.url})"
+    return f"{source.year} · [{escape_markdown(paper_title(source))}]({source.url})"
 
 
 def drawn(claim: Claim) -> str:
@@ -120,7 +121,10 @@ def headline(claim: Claim) -> str:
 def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
-        "Source: [{title}]({url}), {year}", title=escape_markdown(source.heading), url=source.url, year=source.year
+        "Source: [{title}]({url}), {year}",
+        title=escape_markdown(paper_heading(source)),
+        url=source.url,
+        year=source.year,
     )
 
 

@@ -32,7 +32,7 @@ def top() -> LearningTask:
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
     """Draw the result, one view of the rows of the live run or of the recorded runs, and the controls below it."""
     result = st.container(key="learn.summary").empty()
-    st.markdown(f"**{_(task.title)}.** {_(task.summary)}")
+    st.markdown(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     picture, controls, origin = st.container(), st.container(key="learn.controls"), st.container()
     view = LearnOptions.view.value
     with controls:

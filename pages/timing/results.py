@@ -262,7 +262,9 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
     for column, reason in why.items():
         if column in shown and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
-    text = clauses(f"{enumeration(columns)} ({reason})" for reason, columns in reasons.items())
+    text = clauses(
+        _("{columns} ({reason})", columns=enumeration(columns), reason=reason) for reason, columns in reasons.items()
+    )
     return _("Empty cells: {reasons}.", reasons=text) if text else ""
 
 
