@@ -13,7 +13,7 @@ from app.page import discover
 from app.state.session import SharedOptions, read_variants
 from app.ui import chart, export, navigation
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, escape_markdown, sentence
+from app.words.i18n import C_, _, escape_markdown, sentence
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
 from pages.claims import longer_input, words
 from pages.claims.options import open_claim
@@ -81,7 +81,7 @@ def _steps(claim: Claim, order: Sequence[Claim]) -> None:
         for name, icon, to in (
             (_("Previous"), ":material/chevron_left:", at - 1),
             (_("Close"), ":material/close:", None),
-            (_("Next"), ":material/chevron_right:", at + 1),
+            (_(C_("claim", "Next")), ":material/chevron_right:", at + 1),
         ):
             st.button(
                 name,
