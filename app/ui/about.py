@@ -7,7 +7,8 @@ from app.state.session import SharedOptions, opens_causal
 from app.ui import export, navigation
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, enumeration, escape_markdown
+from app.words.i18n import _, enumeration, escape_markdown, paragraph
+from app.words.labels import paper_heading
 from attention_core.variant import Paper
 
 
@@ -53,7 +54,7 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,
     )
-    return f"{text} {what_is_counted()}"
+    return paragraph(text, what_is_counted())
 
 
 def what_is_counted() -> str:
@@ -74,7 +75,7 @@ def sources(variant: ac.Variant) -> str:
 
 
 def _cited(paper: Paper) -> str:
-    return f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})"
+    return f"[{escape_markdown(paper_heading(paper))} ({paper.year})]({paper.url})"
 
 
 def link_inside(attention: ac.Attention) -> None:

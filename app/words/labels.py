@@ -7,8 +7,9 @@ from typing import Any
 import attention_core as ac
 from app.jobs import cached
 from app.state.session import REFERENCE
-from app.words.i18n import C_, SETTING, _
+from app.words.i18n import C_, SETTING, _, language
 from app.words.isolation import isolated
+from attention_core.variant import Paper
 
 
 def label(attention: ac.Attention) -> str:
@@ -41,6 +42,16 @@ def computing(name: str) -> AbstractContextManager[None]:
 def reference_name(attention: ac.Attention) -> str:
     """Return the name of the reference of a variant's errors, in the visitor's language."""
     return _(attention.variant.reference_name)
+
+
+def paper_title(paper: Paper) -> str:
+    """Return the title of a publication, which is the original one for a Chinese visitor and a Chinese article."""
+    return paper.original if paper.original and language() == "zh" else paper.title
+
+
+def paper_heading(paper: Paper) -> str:
+    """Return the title of a publication as ``paper_title`` does; a translated title is followed by the original."""
+    return paper_title(paper) if language() == "zh" else paper.heading
 
 
 def family_title(family: str) -> str:

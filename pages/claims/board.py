@@ -17,6 +17,7 @@ from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, clauses, escape_markdown
+from app.words.labels import paper_heading
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from pages.claims import claim as panel
@@ -266,7 +267,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 words.plain_finding(outcome),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
-                f"{claim.source.heading}, {claim.source.authors}, {claim.source.year}, {claim.source.url}",
+                f"{paper_heading(claim.source)}, {claim.source.authors}, {claim.source.year}, {claim.source.url}",
             ]
         )
     return export.to_csv(header, rows)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.state import link_fields
 from app.state.controls import Options, choice, link_only_option, pills
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Verdict
 from pages.claims.words import CHIPS, UNCHECKED
@@ -43,7 +43,7 @@ class ClaimsOptions(Options):
     # Most claims are judged by the median head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("selected head")},
-        N_("Heads"),
+        C_("choice of heads", "Heads"),
         link="claim_heads",
         layout={"label_visibility": "collapsed"},
     )

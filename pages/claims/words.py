@@ -6,6 +6,7 @@ from typing import Literal
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.formatting import format_readable, number
 from attention_core.variant import Paper
@@ -104,7 +105,7 @@ def plain_finding(outcome: Outcome) -> str:
 
 def article(source: Paper) -> str:
     """Return the authors, year and title of an article, as Markdown with a link."""
-    return f"[{source.authors}, {source.year} · {escape_markdown(source.title)}]({source.url})"
+    return f"[{source.authors}, {source.year} · {escape_markdown(paper_title(source))}]({source.url})"
 
 
 def drawn(claim: Claim) -> str:
@@ -133,7 +134,7 @@ def claimed_in(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
         "Source: [{title}]({url}), {year}",
-        title=escape_markdown(f"{source.authors}, {source.heading}"),
+        title=escape_markdown(f"{source.authors}, {paper_heading(source)}"),
         url=source.url,
         year=source.year,
     )

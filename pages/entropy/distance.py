@@ -229,7 +229,9 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
         shown.append(
             {
                 _("softmax"): names()[form],
-                f"H ({question.unit})": formatted(float((np.mean if question.mean else np.median)(nats)), ".2f"),
+                _("H ({unit})", unit=question.unit): formatted(
+                    float((np.mean if question.mean else np.median)(nats)), ".2f"
+                ),
                 _("quartiles over heads"): quartiles(nats),
                 _("weight at distance 1"): weight and percent(weight[0]),
                 _("weight at distances beyond n / 2"): weight and percent(weight[1]),

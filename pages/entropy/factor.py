@@ -104,8 +104,10 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
     return [
         {
             _("variant"): title,
-            f"H, λ = 1 ({unit})": entropies(rows, word, question).at(1.0),
-            f"H, λ = {factor:g} ({unit}) ": entropies(rows, word, question).at(factor),
+            _("H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).at(1.0),
+            _("H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(rows, word, question).at(
+                factor
+            ),
             _("largest change of a weight, λ = {factor:g}", factor=factor): number(change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): range_of_sums(
                 [row for row in rows if row.variant == word and row.factor == factor]

@@ -10,7 +10,7 @@ from app.state import presets
 from app.state.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.state.session import REFERENCE, SharedOptions
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import N_, _
+from app.words.i18n import C_, N_, _
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST
 from attention_core.experiments.task import H
@@ -113,7 +113,7 @@ class EntropyOptions(Options, prefix="h_"):
         help=N_("The computation grows with n². If you stop it, the results so far are kept."),
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
-    heads = choice({"all": N_("All heads"), "one": N_("One head")}, N_("Heads"))
+    heads = choice({"all": N_("All heads"), "one": N_("One head")}, C_("choice of heads", "Heads"))
     line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Line"))
     band = switch(
         True, N_("Band"), help=N_("The band extends from the lower to the upper quartile over heads and seeds.")

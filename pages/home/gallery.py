@@ -32,7 +32,9 @@ def show() -> None:
         for family in ac.families():
             members = [each for each in ac.all_variants() if each.family == family]
             key = url.sync_widget(f"home.family.{family}", family in opened)
-            title = f"**{family_title(family)}** ({len(members)}) · {family_line(family)}"
+            title = _(
+                "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_line(family)
+            )
             lazy_expander(title, partial(_rows, members), key=key, on_change=partial(_toggle, key, family))
 
 

@@ -5,7 +5,7 @@ from app.jobs import cached
 from app.jobs.cached import View
 from app.lessons.screen import Screen
 from app.measures import PageMeasure, VariantMeasure
-from app.words.i18n import N_
+from app.words.i18n import C_, N_
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
@@ -55,7 +55,7 @@ MEASURES = {
     "depth": VariantMeasure(
         N_("number of layers with {name} that are needed to connect every query–key pair"),
         _depth,
-        unit=N_("layers"),
+        unit=C_("unit after a number", "layers"),
         low=1,
         high=_tokens,
         tolerance=1,
@@ -72,7 +72,7 @@ MEASURES = {
     "complete": PageMeasure(
         N_("number of layers after which this stack connects every query–key pair"),
         _complete,
-        unit=N_("layers"),
+        unit=C_("unit after a number", "layers"),
         low=1,
         high=_tokens,
         tolerance=1,

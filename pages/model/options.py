@@ -88,7 +88,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
 
     return link_only_option(
         lambda: Field((0, count() - 1), read, lambda ends: [f"{ends[0]}-{ends[1]}"], accepts=accepts),
-        N_("Layers"),
+        C_("choice of layers", "Layers"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0, "max_value": count() - 1, "width": 220},
         help=N_("Softmax is replaced in these layers. Layers are numbered from 0."),

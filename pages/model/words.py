@@ -177,7 +177,8 @@ def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     live = sum(not row.recorded for row in rows)
     if not stamps:
         return _("Computed on this machine.")
-    text = _("Recorded on {stamps}.", stamps=clauses(stamps))
+    parts = (stamp.split(", ", 1) for stamp in stamps)
+    text = _("Recorded on {stamps}.", stamps=clauses(_("{date}, {cpu}", date=date, cpu=cpu) for date, cpu in parts))
     if not live:
         return text
     return paragraph(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from app.figures.lines.curves import Curve, curves, guide
-from app.figures.lines.ends import LINE, PREFIX, spread_positions, with_legend_below, wrap_name
+from app.figures.lines.ends import LETTER, LINE, PREFIX, spread_positions, with_legend_below, wrap_name
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -129,6 +129,18 @@ def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longes
         for name in ("short", "somewhat longer")
     ]
     assert margins[0] < margins[1]
+
+
+def test_chinese_names_wrap_between_characters_and_have_room_for_their_width():
+    assert wrap_name("固定大小的状态：25 个变体") == ["固定大小的状态：25 个", "变体"]
+    assert wrap_name("全部键和值：25 个变体") == ["全部键和值：25 个变体"]
+    assert wrap_name("注意力汇聚点 · 窗口 64 · 汇聚点 1") == ["注意力汇聚点 · 窗口 64", "· 汇聚点 1"]
+    assert wrap_name("一二三四五六七八九十，一二三") == ["一二三四五六七八九十，", "一二三"]
+    chinese, latin = (
+        curves([Curve(name, [1], [1.0])], x_title="", y_title="")["layout"]["margin"]["r"]
+        for name in ("所有像素的均值", "average")
+    )
+    assert chinese - latin > 7 * (12 - LETTER), "a Chinese character is about as wide as the font is high"
 
 
 def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():

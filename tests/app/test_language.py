@@ -13,8 +13,11 @@ from test_addresses import SMALL, TWO, shown
 
 import attention_core as ac
 from app.page_script import mounting
+from app.ui.scope import Scope
 from app.words import i18n
 from app.words.i18n import C_
+from app.words.labels import paper_heading, paper_title
+from attention_core import articles
 from attention_core.errors import InputError, Name, Names, Notice, SettingError, nearest
 
 CHINESE = {
@@ -88,6 +91,19 @@ def test_lists_sentences_and_quotes_are_those_of_the_language(chinese, monkeypat
     assert i18n.enumeration(["甲", "乙", "{next}"]) == "甲、乙、{next}"
     assert i18n.clauses(["甲、乙", "丙"]) == "甲、乙；丙"
     assert i18n.ended("甲") == "甲。"
+
+
+def test_several_heads_and_chinese_articles_have_chinese_names(monkeypatch):
+    article, paper = articles.NYSTROMFORMER, articles.Paper("Attention Is All You Need", 2017, "")
+    speak(monkeypatch, "zh")
+    assert Scope(heads=12, aggregation="median").heads_in_words() == "12 个头的中位数"
+    assert paper_title(article) == paper_heading(article) == "Nyströmformer：基于矩阵分解的线性化Attention方案"
+    assert paper_title(paper) == paper_heading(paper) == paper.title
+    speak(monkeypatch, "en")
+    assert Scope(heads=12, aggregation="median").heads_in_words() == "median of 12 heads"
+    assert (paper_title(article), paper_heading(article)) == (article.title, article.heading)
+    found = [each for each in vars(articles).values() if isinstance(each, articles.Paper) and each.original]
+    assert all(re.search("[一-鿿]", each.original) for each in found)
 
 
 def test_a_word_with_a_context_is_another_message(chinese, monkeypatch):

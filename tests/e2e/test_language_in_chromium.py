@@ -25,35 +25,47 @@ CHINESE = {
     HEAD.definition: "同一层中并行的注意力函数之一。",
 }
 SCREEN = "input=synthetic&n=24&heads=2&variants=softmax&variants=local~window~3&causal=1"
-CUT = """() => {
-    const found = [];
+WALK = """
     const parent = (node) => node.parentElement ?? node.getRootNode().host;
     const hidden = (node) => node.getBoundingClientRect().width < 2; // for screen readers only
-    function check(node) {
+    function* shown(root) {
+        for (const node of root.querySelectorAll("*")) {
+            if (node.shadowRoot) yield* shown(node.shadowRoot);
+            const own = [...node.childNodes].some((each) => each.nodeType === Node.TEXT_NODE && each.data.trim());
+            if (own && node.checkVisibility({ visibilityProperty: true }) && !node.closest("svg, .katex")) yield node;
+        }
+    }
+"""
+"""JavaScript that defines a generator of the visible elements with text."""
+CUT = f"""() => {{
+    {WALK}
+    function isCut(node) {{
         const range = document.createRange();
         range.selectNodeContents(node);
-        const { left, right, width } = range.getBoundingClientRect();
-        for (let around = node; width && around && around !== document.body; around = parent(around)) {
-            if (hidden(around)) return;
-            const { overflowX, display } = getComputedStyle(around);
+        const {{ left, right, width }} = range.getBoundingClientRect();
+        for (let around = node; width && around && around !== document.body; around = parent(around)) {{
+            if (hidden(around)) return false;
+            const {{ overflowX, display }} = getComputedStyle(around);
             if (overflowX === "visible" || display === "inline") continue;
             const box = around.getBoundingClientRect();
-            if (overflowX !== "hidden" && overflowX !== "clip" && box.right <= innerWidth + 1) return; // it scrolls
-            if (right > box.right + 1 || left < box.left - 1) return found.push(node.textContent.trim());
-        }
-        if (right > innerWidth + 1 || left < -1) found.push(node.textContent.trim());
-    }
-    function walk(root) {
-        for (const node of root.querySelectorAll("*")) {
-            if (node.shadowRoot) walk(node.shadowRoot);
-            const own = [...node.childNodes].some((each) => each.nodeType === Node.TEXT_NODE && each.data.trim());
-            if (own && node.checkVisibility({ visibilityProperty: true }) && !node.closest("svg, .katex")) check(node);
-        }
-    }
-    walk(document.body);
-    return found;
-}"""
+            const scrolls = overflowX !== "hidden" && overflowX !== "clip";
+            if (scrolls && box.right <= innerWidth + 1) return false;
+            if (right > box.right + 1 || left < box.left - 1) return true;
+        }}
+        return right > innerWidth + 1 || left < -1;
+    }}
+    return [...shown(document.body)].filter(isCut).map((node) => node.textContent.trim());
+}}"""
 """JavaScript that returns the texts of which a part is cut off or outside the window."""
+ENGLISH = f"""() => {{
+    {WALK}
+    const isName = (node) => node.closest("code, pre, a[href^=http]");
+    const part = (each) => (each.nodeType === Node.TEXT_NODE ? each.data : "");
+    const ownText = (node) => [...node.childNodes].map(part).join("");
+    const texts = [...shown(document.body)].filter((node) => !isName(node) && !hidden(node)).map(ownText);
+    return texts.filter((text) => /[A-Za-z]{{2,}}(?:[ ,’-]+[A-Za-z]{{2,}}){{2,}}/.test(text));
+}}"""
+"""JavaScript that returns the texts with three Latin words in a row, except code and the titles of publications."""
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +137,26 @@ def test_no_word_is_cut_off_on_a_phone_in_a_language_with_longer_words(phone, tr
     expect(phone.get_by_role("heading", name="lööng").first).to_be_visible()
     assert phone.evaluate(SIDEWAYS) <= phone.viewport_size["width"]
     assert phone.evaluate(CUT) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "matrices?input=synthetic&n=32&heads=2",
+        "masks?lesson=local_then_atrous",
+        "claims?input=synthetic&n=32&heads=1",
+    ],
+)
+@pytest.mark.parametrize("size", [(390, 844), (1280, 720)])
+def test_the_shipped_chinese_is_complete_and_nothing_is_cut_off(page, phone, server, address, size):
+    screen = phone if size[0] < 500 else page
+    screen.set_viewport_size({"width": size[0], "height": size[1]})
+    visit(screen, f"{server}/{address}{'&' if '?' in address else '?'}lang=zh")
+    expect(screen.locator(".language-choice")).to_have_value("zh")
+    assert screen.evaluate(ENGLISH) == []
+    assert screen.evaluate(CUT) == []
+    assert screen.evaluate(SIDEWAYS) <= size[0]
 
 
 def test_tokens_of_one_character_share_a_label(window):

@@ -274,7 +274,7 @@ def _is_crossed(end: End, paths: Sequence[Sequence[tuple[float, float]]], across
         across: pixels per unit of the horizontal axis.
         up: pixels per unit of the vertical axis.
     """
-    right, top = end.x + ends.LETTER * len(end.name) / across, end.y + 2 * ends.LINE / up
+    right, top = end.x + ends.text_width(end.name) / across, end.y + 2 * ends.LINE / up
     for (x0, y0), (x1, y1) in chain.from_iterable(pairwise(sorted(path)) for path in paths):
         if x1 > end.x and x0 < right:
             slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0

@@ -2,16 +2,17 @@
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.figures.theme import GREY, Figure, annotation, style
 
-LINE, LETTER = 17, 7.4
-"""Height of a line of text and width of an average letter, in pixels."""
-WIDE = 19
-"""Letters per line; longer names are wrapped."""
+LINE, LETTER, CHARACTER = 17, 7.4, 13
+"""Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
+WIDE, WIDE_CHINESE = 19, 21
+"""Letters per line of a name without and with Chinese characters, which count as two; longer names are wrapped."""
 SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
@@ -22,7 +23,10 @@ SAME = 4
 """Largest distance in pixels at which lines end at the same place."""
 BUNDLE = 3
 """Number of lines from which on those that end at the same place share one connecting line."""
-NO_BREAK = "\xa0"
+NO_BREAK, BREAK = "\xa0", "\v"
+"""Space at which a line cannot end, and a sign that is not shown, at which a line of Chinese can end."""
+CHINESE = re.compile(f"([一-鿿，：；、）])(?![，：；、）{NO_BREAK}]|.$)")
+"""Character after which a line can end, because no closing punctuation, no number and no single character follows."""
 INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 """Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "
@@ -88,13 +92,20 @@ def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float
 
 def wrap_name(name: str) -> list[str]:
     """Return a name wrapped into lines; a number stays on the line of the word before it."""
-    lines = textwrap.wrap(re.sub(r" (?=-?\d)", NO_BREAK, name), WIDE, break_long_words=False)
-    return [line.replace(NO_BREAK, " ") for line in lines] or [""]
+    text = CHINESE.sub(rf"\1{BREAK}", re.sub(r" (?=-?\d)|(?<=\d) (?=[一-鿿])", NO_BREAK, name))
+    width = WIDE_CHINESE if BREAK in text else WIDE
+    lines = textwrap.wrap(text, width, break_long_words=False, replace_whitespace=False)
+    return [line.replace(BREAK, "").replace(NO_BREAK, " ") for line in lines] or [""]
+
+
+def text_width(text: str) -> float:
+    """Return the approximate width of a line of text in pixels."""
+    return sum(CHARACTER if unicodedata.east_asian_width(each) in "WF" else LETTER for each in text)
 
 
 def names_width(ends: Sequence[End]) -> int:
     """Return the pixels that the names take to the right of the lines."""
-    return round(LETTER * (4 + max(len(line) for end in ends for line in wrap_name(end.name))))
+    return round(4 * LETTER + max(text_width(line) for end in ends for line in wrap_name(end.name)))
 
 
 def labels(

@@ -146,6 +146,21 @@ export function ticks(axis, count, start, share) {
 }
 
 /**
+ * Draw the title of the rows from top to bottom, with an arrow. Chinese characters stay upright, as in vertical writing.
+ * @param {Pen} pen
+ * @param {string} title
+ * @param {number} x
+ * @param {number} y
+ * @param {string} colour
+ */
+function drawRowTitle(pen, title, x, y, colour) {
+  const upright = /^\p{Script=Han}+$/u.test(title) ? [...title] : [];
+  upright.forEach((each, i) => pen.text(each, x, y + 6 + 12 * i, { colour, weight: 600, align: "center" }));
+  const rest = upright.length ? "→" : `${title} →`;
+  pen.text(rest, x, y + 12 * upright.length + (upright.length && 3), { colour, weight: 600, turn: 90 });
+}
+
+/**
  * Draw a panel without its title: axes, hatch, matrix, frame, and its own scale's legend.
  * @param {Pen} pen
  * @param {Panel} panel
@@ -161,7 +176,7 @@ export function drawPanel(pen, panel, geometry, view, look) {
   drawBorders(pen, panel, geometry, view, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
-  pen.text(`${panel.row_title ?? words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
+  drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - geometry.rows.room - 15, plot.y, theme.muted);
   const spotY = (/** @type {number} */ i) => midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
   for (const i of ticks(rows, panel.rows, view.y, view.height)) {
     const last = rows.named ? lastPiece(panel.rowLabels, i) : i;

@@ -6,7 +6,6 @@ import { fill } from "../../page_script/templates.js";
 import { fromHex, packed, PALETTES } from "../drawing/color.js";
 import { clamp, listenTo, make, penFor, perform, readTheme } from "../drawing/elements.js";
 import { brushOf } from "../drawing/pen.js";
-import { fill } from "../../page_script/templates.js";
 
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254

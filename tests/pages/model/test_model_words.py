@@ -181,9 +181,10 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 
 def test_where_numbers_come_from():
     assert words.origin([read(1)]) == "Computed on this machine."
-    assert words.origin([read(1, recorded="2026-01-01, a machine")]) == ("Recorded on 2026-01-01, a machine.")
-    assert "1 of 2 results was computed on this machine." in words.origin([read(1), read(1, recorded="then")])
-    assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), read(1, recorded="then")])
+    recorded = read(1, recorded="2026-01-01, a machine")
+    assert words.origin([recorded]) == "Recorded on 2026-01-01, a machine."
+    assert "1 of 2 results was computed on this machine." in words.origin([read(1), recorded])
+    assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), recorded])
 
 
 STAYS = "Perplexity never exceeds × 1.5."
