@@ -70,10 +70,13 @@ def placeholders(text):
 
 def test_all_are_there_in_order_from_one_on():
     assert [claim.number for claim in claims.all_claims()] == list(range(1, len(EVERY) + 1))
-    sizes = Counter(claim.source for claim in claims.all_claims())
-    groups = [(source, len(list(own))) for source, own in groupby(claims.all_claims(), lambda claim: claim.source)]
-    assert dict(groups) == sizes, "the claims of an article follow each other"
-    assert [size for _, size in groups] == sorted(sizes.values(), reverse=True)
+    subjects = [claim.subject for claim in claims.all_claims()]
+    assert subjects == sorted(subjects, key=claims.SUBJECTS.index), "the claims about a subject follow each other"
+    for subject in set(subjects):
+        own = [claim.source for claim in claims.all_claims() if claim.subject == subject]
+        groups = [(source, len(list(group))) for source, group in groupby(own)]
+        assert dict(groups) == Counter(own), "within a subject, the claims of an article follow each other"
+        assert [size for _, size in groups] == sorted(Counter(own).values(), reverse=True)
     with pytest.raises(InputError, match="memory_quadruples"):
         claims.claim("memory_quadruple")
 
