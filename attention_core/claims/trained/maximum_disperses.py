@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import CLOSE, OVER_LENGTHS, TrainedRow, accuracy, recorded
 from attention_core.learning.studies import SPREADING
 from attention_core.variant import Paper
 
@@ -75,8 +75,6 @@ CLAIM = Claim(
         Quantity("few", "smallest number of items tested"),
         Quantity("many", "largest number of items tested"),
     ),
-    figure=Figure(
-        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
-    ),
+    figure=OVER_LENGTHS,
     is_recorded=True,
 )

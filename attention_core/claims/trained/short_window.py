@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 from attention_core.learning.studies import LONG_WINDOW, SHORT_WINDOW
 from attention_core.variant import SOFTMAX, Paper
 
@@ -55,6 +55,6 @@ CLAIM = Claim(
         Quantity("short", "accuracy with a window of 4 tokens", "%"),
         Quantity("wide", "accuracy with a window of 32 tokens", "%"),
     ),
-    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    figure=OVER_STEPS,
     is_recorded=True,
 )

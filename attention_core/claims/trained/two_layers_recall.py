@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
+from attention_core.claims.claim_parts import Case, Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 from attention_core.learning.model import ModelSpec
 from attention_core.variant import Paper
 
@@ -66,6 +66,6 @@ CLAIM = Claim(
         Quantity("one", "accuracy of one layer, no convolution", "%"),
         Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
     ),
-    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    figure=OVER_STEPS,
     is_recorded=True,
 )
