@@ -1,4 +1,4 @@
-"""Peers with gated and delta-rule states: fla's plain torch forms, and those of models in transformers.
+"""Peers with gated and delta-rule states: plain torch code of flash-linear-attention (fla) and of transformers.
 
 The time does not include making the gates, nor normalising the keys if a peer does not do so itself; for this library's
 variants it includes both. All peers take ``[B, n, H, *]``, tokens before heads, except fla's delta rule.

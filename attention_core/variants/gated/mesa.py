@@ -73,7 +73,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
 
 
 def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
-    """Return tokens with unit queries and keys, and with gates unless every gate is 1."""
+    """Return the recurrence's inputs: unit queries and keys, and gates unless every gate is 1."""
     return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades(p) else None)
 
 

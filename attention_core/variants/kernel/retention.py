@@ -133,7 +133,7 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
         if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
-            # All tokens share one reference.
+            # The reference rises so little within the chunk that the last one serves all tokens.
             row, queries = in_range(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)
@@ -160,7 +160,7 @@ def past(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 
 def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the sums of a chunk over earlier tokens and itself, with the log factors of rows as a last column."""
+    """Return a chunk's sums over its own and earlier tokens, with the logarithms of row factors as a last column."""
     (sums, row, _), state = summed(state, q, k, v, p)
     return sums if row is None else torch.cat([sums, row], -1), state
 

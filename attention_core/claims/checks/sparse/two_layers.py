@@ -35,7 +35,7 @@ class ReachRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[ReachRow]:
-    """Yield the share of pairs that stacks of layers connect on this input, per head."""
+    """Yield the share of token pairs in which one token can influence the other, for each stack of layers and head."""
     qkv = inputs.record()
     r = stride(qkv.n)
     local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
