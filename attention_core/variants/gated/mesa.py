@@ -108,7 +108,7 @@ def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the states after it."""
+    """Return the outputs of a chunk, ``[..., c, d_v]``, and the states after it."""
     x = tokens(at_least_float32(q), at_least_float32(k), p, memory.taken)
     if read:
         x = x._replace(q=solved(memory.keys, x, p.ridge))
@@ -176,7 +176,7 @@ def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next states."""
+    """Return the output of one token, ``[..., d_v]``, and the next states."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory

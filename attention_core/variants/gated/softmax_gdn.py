@@ -153,7 +153,7 @@ def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory

@@ -207,14 +207,14 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = past(state, q, k, v, p)
     return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Count the products into the state, out of it and within a chunk; twice unless causal."""
+    """Count the multiply-adds of the products into the state, out of it and within a chunk; twice unless causal."""
     if causal and fades_evenly(p):
         return Cost(*decayed_cost(n, d, d))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
