@@ -107,6 +107,11 @@ SOFTMAX_TO_GDN = Paper(
     "https://kexue.fm/archives/11823",
     "将Softmax Attention线性化为Gated DeltaNet",
 )
+SIMPLE_LINEAR = Paper(
+    "Simple linear attention language models balance the recall-throughput tradeoff",
+    2024,
+    "https://arxiv.org/abs/2402.18668",
+)
 EXACT_FLOW = Paper(
     "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
     2025,

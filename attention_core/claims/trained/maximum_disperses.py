@@ -7,7 +7,7 @@ from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
 from attention_core.claims.trained_models import CLOSE, OVER_LENGTHS, TrainedRow, accuracy, recorded
 from attention_core.learning.studies import SPREADING
-from attention_core.variant import Paper
+from attention_core.learning.tasks import maximum
 
 SOFTMAX, LOG_N, SIGMOID, RELU2 = "softmax", "softmax × log n", "sigmoid", "squared ReLU ÷ n"
 NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
@@ -32,7 +32,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
     "n factor loses least; sigmoid and squared ReLU divided by n lose most.",
-    source=Paper("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024, "https://arxiv.org/abs/2410.01104"),
+    source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
     "Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 steps with "
