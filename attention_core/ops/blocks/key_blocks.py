@@ -259,7 +259,7 @@ def tile_places(choices: int, n: int, block: int) -> int:
 
 
 def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the peak number of elements of ``chosen_parts`` for one head: slots, and a step's tiles or all outputs."""
+    """Return the peak number of elements of ``chosen_parts`` for one head, in a step or when it joins outputs."""
     choices = m * min(n, max(1, CHOICES // m))
     places = tile_places(choices, n, block)
     at_once = min(places, max(1, STEP // block**2) * min(block, choices))

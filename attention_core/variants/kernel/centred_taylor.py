@@ -134,7 +134,7 @@ def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    tokens = state.sums[..., :1, -1]  # the feature 1 times the value 1, summed
+    tokens = state.sums[..., :1, -1]  # the number of tokens so far, a sum of ones
     first = torch.where(tokens == 0, at_least_float32(k), state.first)
     q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
     out, sums = take(state.sums, q, k, v, p.order)
