@@ -157,7 +157,7 @@ class FairLock:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
 
         Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. The page of a
-        long run is thus drawn between other visitors' interactions, and nobody waits until the run ends.
+        long run is drawn between other visitors' interactions, so they need not wait until the run ends.
         """
         account: Account | None = getattr(self._inside, "account", None)
         if account is None:

@@ -78,7 +78,7 @@ def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
 
 
 def fades(p: MesaParams) -> bool:
-    """Return whether the weight of earlier errors falls."""
+    """Return whether gates reduce the weight of earlier errors."""
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
@@ -125,7 +125,8 @@ def chunk(p: MesaParams, *, causal: bool) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    # If not causal, only the keys change the states, and each query reads the last ones.
+    # Without a causal mask, each query reads the final states. The pass that computes them then needs no queries, so it
+    # takes the keys in their place.
     queries = q if causal else k
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=chunk(p, causal=causal))
     if causal:
@@ -140,7 +141,7 @@ def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the parts of the matrix; ``weights`` is ``read``.
+    """Return the factors of the matrix, and the matrix itself as ``read``.
 
     ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
     holds the products of the solved queries with the decayed keys. ``linear`` holds those of the queries themselves,

@@ -84,9 +84,8 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
     """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
     The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
-    underflow.
-    With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
-    backward pass over the text.
+    underflow. With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also
+    serve the pass over the text from its end.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     reference = peak + faded(q.shape[-2], p, q)
