@@ -4,14 +4,16 @@ import argparse
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from attention_core import claims, registry
 from attention_core.benchmarking.device import stamp
@@ -295,35 +297,26 @@ def _swap(args: argparse.Namespace) -> None:
     use_threads()
     text = args.text if args.file is None else _text_of(args.file)
     layers = layer_range(args.layers, models.layer_count(args.model))
-    rows, width = [], max(32, *map(len, args.variants))
     for word in args.variants:
         from_word(word)  # raises an error for a misspelt variant early, before the model reads the text
-    for word in args.variants:
+
+    def measure(word: str) -> dict[str, Any]:
         read = swap.reading(swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model))
         copies = [
             swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=args.model))
             for seed in range(swap.SEEDS)
         ]
-        rows.append(
-            {
-                "variant": word,
-                "layers": args.layers,
-                "tokens": read.tokens,
-                "perplexity": read.perplexity,
-                "copy_loss": mean(copy.copied for copy in copies),
-                "seconds": read.seconds,
-            }
-        )
-        if not args.json:
-            if len(rows) == 1:
-                print(
-                    f"{'variant':<{width}} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} "
-                    f"{'seconds':>7}"
-                )
-            form = "{variant:<{width}} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
-            print(form.format(width=width, **rows[-1]), flush=True)
-    if args.json:
-        print(json.dumps(rows, indent=2))
+        return {
+            "variant": word,
+            "layers": args.layers,
+            "tokens": read.tokens,
+            "perplexity": read.perplexity,
+            "copy_loss": mean(copy.copied for copy in copies),
+            "seconds": read.seconds,
+        }
+
+    form = f"variant:<{max(32, *map(len, args.variants))} layers:<7 tokens:>6 perplexity:>12,.2f copy_loss:>9.3f"
+    _print_rows(map(measure, args.variants), f"{form} seconds:>7.2f", as_json=args.json)
 
 
 def _learn(args: argparse.Namespace) -> None:
@@ -345,23 +338,16 @@ def _learn(args: argparse.Namespace) -> None:
         fixed=args.fixed,
         **({} if args.positions is None else {"positions": args.positions}),
     )
-    found: list[learning.LearnRow] = []
-    width = max(8, *map(len, args.variants))
-    if not args.json:
-        print(f"{'variant':<{width}} seed  step length items    loss accuracy seconds")
-    while tasks := learning.next_tasks(plan, found):
-        rows = learning.run(tasks[0])
-        found += rows
-        for each in () if args.json else rows:
-            line = (
-                "{variant:<{width}} {seed:>4} {step:>5} {length:>6} {items:>5} {loss:>7.3f} {accuracy:>8.3f} "
-                "{seconds:>7.2f}"
-            )
-            print(line.format(width=width, **asdict(each.row)), flush=True)
-    if args.json:
-        # JSON has no NaN: the loss of a training that failed is null.
-        printed = [asdict(each.row) | ({} if math.isfinite(each.row.loss) else {"loss": None}) for each in found]
-        print(json.dumps(printed, indent=2, allow_nan=False))
+
+    def train() -> Iterator[dict[str, Any]]:
+        found: list[learning.LearnRow] = []
+        while tasks := learning.next_tasks(plan, found):
+            rows = learning.run(tasks[0])
+            found += rows
+            yield from (asdict(each.row) for each in rows)
+
+    form = f"variant:<{max(8, *map(len, args.variants))} seed:>4 step:>5 length:>6 items:>5 loss:>7.3f accuracy:>8.3f"
+    _print_rows(train(), f"{form} seconds:>7.2f", as_json=args.json)
 
 
 def _image(args: argparse.Namespace) -> None:
@@ -372,24 +358,33 @@ def _image(args: argparse.Namespace) -> None:
     else:
         source = ImageSource.of(args.file.name, _bytes_of(args.file), **settings)
     tasks = denoising.tasks(source, args.variants)
-    width, printed = max(8, *(len(task.word) for task in tasks)), []
     for notice in () if args.json else source.whole().notices:
         print(_wrapped(str(notice)))
-    for task in tasks:
-        [row] = denoising.run(task)
-        names = ("variant", "psnr", "ssim", "psnr_noisy", "psnr_mean", "seconds")
-        # JSON has no infinity: the ratio of an image without any error is null.
-        values = {name: getattr(row, name) for name in names}
-        printed.append({name: None if value in (math.inf, -math.inf) else value for name, value in values.items()})
-        if not args.json:
-            if len(printed) == 1:
-                print(
-                    f"{'variant':<{width}} {'psnr':>7} {'ssim':>6} {'psnr_noisy':>10} {'psnr_mean':>9} {'seconds':>7}"
-                )
-            form = "{variant:<{width}} {psnr:>7.2f} {ssim:>6.3f} {psnr_noisy:>10.2f} {psnr_mean:>9.2f} {seconds:>7.3f}"
-            print(form.format(width=width, **values), flush=True)
-    if args.json:
-        print(json.dumps(printed, indent=2, allow_nan=False))
+    names = ("variant", "psnr", "ssim", "psnr_noisy", "psnr_mean", "seconds")
+    rows = ({name: getattr(row, name) for name in names} for task in tasks for row in denoising.run(task))
+    form = f"variant:<{max(8, *(len(task.word) for task in tasks))} psnr:>7.2f ssim:>6.3f psnr_noisy:>10.2f"
+    _print_rows(rows, f"{form} psnr_mean:>9.2f seconds:>7.3f", as_json=args.json)
+
+
+def _print_rows(rows: Iterable[dict[str, Any]], form: str, *, as_json: bool) -> None:
+    """Print each row of a table when it is measured, or all rows as JSON after the last one.
+
+    Args:
+        rows: the values of each row by column.
+        form: the table's columns and the format of each, such as ``"tokens:>6 loss:>7.3f"``.
+        as_json: whether to print JSON, which has all values. A number that is not finite becomes null.
+    """
+    if as_json:
+        found = [
+            {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in r.items()} for r in rows
+        ]
+        print(json.dumps(found, indent=2, allow_nan=False))
+        return
+    columns = dict(column.split(":") for column in form.split())
+    for number, row in enumerate(rows):
+        if number == 0:
+            print(" ".join(f"{name:{re.split('[,.]', each)[0]}}" for name, each in columns.items()))
+        print(" ".join(f"{row[name]:{each}}" for name, each in columns.items()), flush=True)
 
 
 def _check_folder(out: Path) -> None:

@@ -124,6 +124,12 @@ SOFTMAX_TO_GDN = Paper(
     "将Softmax Attention线性化为Gated DeltaNet",
     "Su",
 )
+SIMPLE_LINEAR = Paper(
+    "Simple linear attention language models balance the recall-throughput tradeoff",
+    2024,
+    "https://arxiv.org/abs/2402.18668",
+    authors="Arora et al.",
+)
 EXACT_FLOW = Paper(
     "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
     2025,

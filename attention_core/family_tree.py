@@ -68,11 +68,6 @@ def edges(variant: Variant) -> tuple[Edge, ...]:
     return tuple(Edge(variant, registry.variant(case.key), case) for case in variant.special_cases)
 
 
-def every_edge() -> tuple[Edge, ...]:
-    """Return the edges of all variants."""
-    return tuple(edge for variant in registry.all_variants() for edge in edges(variant))
-
-
 def trees() -> tuple[Branch, ...]:
     """Return the trees, largest first; a root has no special cases and is the special case of at least one variant."""
     children: dict[str, list[Variant]] = {}

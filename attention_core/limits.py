@@ -28,7 +28,7 @@ class Limits:
     head_size: int
     """Maximum head size d of a synthetic input or an upload; no published model exceeds it."""
     synthetic_tokens: int
-    """Maximum tokens of a synthetic input: sweeps over the sequence length use far more tokens than are drawn."""
+    """Maximum tokens of a synthetic input: experiments over the sequence length use far more tokens than are drawn."""
     synthetic_numbers: int
     """Maximum numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
     upload_bytes: int

@@ -78,9 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
-    """Check the peers, skip those that are missing or compute something else, and measure the rest.
+    """Measure the chosen cases and, in the full preset, their peers: the implementations of other projects.
 
-    Presets measure only this library's variants.
+    A peer that is not installed, or whose output differs from the expected output, is left out.
     """
     full = preset == "full"
     machine = stamp(peer.needs for peer in PEERS.values() if full)
@@ -94,7 +94,7 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
 
 
 def _again(preset: Preset, cases: Mapping[str, Case], plan: Plan, label: str, n: int) -> Call:
-    """Build a case's call again, as it was timed. Used to explain missed targets."""
+    """Build the timed call of a case again, to explain why it missed a target."""
     q, k, v = inputs(growth.HEADS if preset == "long" else HEADS, n).to(plan.dtype)
     return variant_of(cases[label], backward=plan.backward).build(q, k, v, n)
 

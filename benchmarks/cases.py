@@ -16,7 +16,7 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 
 @dataclass(frozen=True)
 class Case:
-    """One form of one variant.
+    """One variant with fixed settings, causal or not, which the benchmark measures at every size.
 
     Attributes:
         label: its name in reports, unique.

@@ -71,7 +71,7 @@ def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
     """Time one more token of every variant with a decoder, after each of the plan's numbers of tokens.
 
     Args:
-        cases: the cases; further forms of a variant, and variants without a decoder, are skipped.
+        cases: the cases; those in ``MORE``, and those of variants without a decoder, are skipped.
         plan: sizes and limits.
         say: receives progress messages.
     """

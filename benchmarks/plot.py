@@ -102,7 +102,7 @@ def _curves(p: Panel, curves: Mapping[str, Curve]) -> Iterator[str]:
 
 
 def _apart(wanted: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Return label positions close to the wanted ones, but at least a line apart and within the panel."""
+    """Return positions of labels near the wanted ones, within the panel and at least one line of text apart."""
     names = sorted(wanted, key=lambda name: wanted[name])
     placed: dict[str, float] = {}
     free = top

@@ -67,7 +67,7 @@ class Subject:
     def row(
         self, n: int, mode: Mode, *, seconds: Sequence[float] = (), base: Sequence[float] = (), skipped: str = ""
     ) -> Row:
-        """Return its row at one size in one mode."""
+        """Return the subject's row at one size in one mode."""
         return Row(
             label=self.label,
             key=self.key,

@@ -90,7 +90,7 @@ class Table:
         return self.get(name, name, n, mode)
 
     def main(self, wanted: Callable[[Variant], bool]) -> list[str]:
-        """Return the labels of the main forms of the variants that satisfy a condition."""
+        """Return the labels of the cases outside ``MORE`` whose variants satisfy a condition."""
         return [label for label, key in self.variants if label not in self.others and wanted(variant(key))]
 
 

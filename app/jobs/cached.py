@@ -277,13 +277,13 @@ def _shown(source: Source, special: bool) -> bool:
 
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
-    """Return the ranks of that matrix, which take longer to compute than its other metrics."""
+    """Return the ranks of one variant's matrix for a view, which take longer to compute than its other metrics."""
     found, key = matrix(view, attention), _key((_settled(view), attention))
     return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
 
 
 def most_informative_row(view: View, attention: ac.Attention) -> int | None:
-    """Return the most informative query row of that matrix, or None if no word attends to another word."""
+    """Return the most informative query row of one variant's matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     find = partial(_telling_row.of_record, weights, qkv, special=view.special)
     return _telling.get(_key((_settled(view), attention)), lambda: Frozen(find())).value
@@ -338,7 +338,7 @@ def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.De
 
 
 def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.Maps:
-    """Return to which pixels each pixel of that image attends; errors are as in ``denoised``."""
+    """Return to which pixels each pixel of a noisy image attends; errors are as in ``denoised``."""
     qkv = record(source, source.size**2)
     find = partial(_denoised_image.attention_maps, qkv, attention)
     return _get_in_turn(_attention_maps, _key((source, attention)), find, qkv.n)

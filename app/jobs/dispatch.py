@@ -35,7 +35,7 @@ def rows(
         experiment: the module's name in ``attention_core.experiments``.
         task: a task made by that module's ``tasks``.
         waiting: receives the task's status while the caller waits.
-        in_process: whether the task is short. A short task runs in this process, and does not queue behind sweeps.
+        in_process: whether the task is short. A short task runs in this process, and does not queue behind long runs.
 
     Raises:
         LabError: if the task's source cannot be read at this length.
@@ -148,8 +148,8 @@ def visitor() -> Hashable:
 
 
 ROWS = 8
-"""Parts for rows, which take ten to hundreds of times as long per byte as a matrix: twice what a class sweeps.
-An LRU cache that is slightly too small would miss every row for a visitor who repeats a sweep in the same order."""
+"""Parts for rows, which take ten to hundreds of times as long per byte as a matrix: twice what a class's runs need.
+An LRU cache that is slightly too small would miss every row for a visitor who repeats a run in the same order."""
 
 _rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
 

@@ -16,7 +16,7 @@ BURST_SECONDS = 0.4
 RECOVERY_RATE = 1 / 30
 """The fraction of the passing time by which a visitor's used seconds are reduced."""
 MAX_DELAY = 3.0
-"""The longest delay in seconds of a visitor with high use, so that a sweep also ends."""
+"""The longest delay in seconds of a visitor with high use, so that even a long run of many tasks ends."""
 MAX_ACCOUNTS = 1000
 """The number of accounts above which those of visitors without used seconds are deleted."""
 
@@ -25,7 +25,7 @@ class Places:
     """A semaphore that serves the thread with the earliest due time, and equal due times in order of request.
 
     With ``threading.Semaphore``, a thread that has just released its place can take it again before the waiting threads
-    wake up. One visitor's sweep would then keep all others out until its end.
+    wake up. One visitor's long run of many tasks would then keep all others out until its end.
     """
 
     def __init__(self, places: int) -> None:
@@ -156,8 +156,8 @@ class FairLock:
     def give_way(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
 
-        Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. A sweep's page is thus
-        drawn between other visitors' interactions, and delays none of them until its end.
+        Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. The page of a
+        long run is drawn between other visitors' interactions, so they need not wait until the run ends.
         """
         account: Account | None = getattr(self._inside, "account", None)
         if account is None:

@@ -47,7 +47,7 @@ class Executor(Protocol):
 
     @property
     def max_in_flight(self) -> int:
-        """The number of tasks that one sweep requests at a time; errors are as in ``places``."""
+        """The number of tasks that one run requests at a time; errors are as in ``places``."""
 
     def __hash__(self) -> int:
         """Return a hash by identity: no two executors are equal."""

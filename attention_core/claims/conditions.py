@@ -23,7 +23,7 @@ up to 64; uniform attention would have 50."""
 
 
 def future(qkv: QKV) -> float:
-    """Return ``FUTURE`` of this record."""
+    """Return the value of ``FUTURE`` for this record, in per cent."""
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 

@@ -23,8 +23,9 @@ FIGURE = Figure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandmarkRow:
-    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens, and ``FUTURE``.
+    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens.
 
+    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
     ``work`` is the number of multiply-adds of one head; None for uniform attention.
     """
 

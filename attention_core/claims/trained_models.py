@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from attention_core.claims.claim_parts import UntestableError, values
+from attention_core.claims.claim_parts import Figure, UntestableError, values
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.studies import STUDIES
 
@@ -15,6 +15,10 @@ CLOSE = 5
 NOT_RECALL, NOT_PARITY = 62.5, 75
 """Per cent of correct answers below which a model has not learned recall or parity: half way between guessing, which
 is correct in 25% or 50% of the cases, and 100%."""
+OVER_STEPS = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct")
+OVER_LENGTHS = Figure(
+    x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ COMPARED = 512
 
 @dataclass(frozen=True, kw_only=True)
 class BytesTask:
-    """A task that counts the memory of forward and backward in one way, on one head of Gaussian q, k and v.
+    """A task that counts the memory of forward and backward in one of the ``WAYS``, on one head of Gaussian q, k and v.
 
     Attributes:
         word: a variant that has all ``WAYS``, with its settings.
@@ -48,7 +48,7 @@ class BytesTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesRow:
-    """The peak bytes of forward and backward in one way, beyond q, k, v and the output's gradient."""
+    """The peak bytes of forward and backward in one of the ``WAYS``, beyond q, k, v and the output's gradient."""
 
     way: str
     n: int
@@ -72,7 +72,7 @@ class DifferenceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceRow:
-    """The difference between the running sums' gradient and autograd's gradient in one way, at one dtype of ``DTYPES``.
+    """The difference between the gradients by running sums and by another of the ``WAYS``, at one dtype of ``DTYPES``.
 
     Attributes:
         gradient: ``"q"``, ``"k"`` or ``"v"``.

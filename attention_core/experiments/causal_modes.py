@@ -1,6 +1,6 @@
 """Compares the algorithms for a variant's causal output: their results on an input, and their costs.
 
-The algorithms are the choices of a variant's ``mode``, in addition to the explicit n x n matrix.
+The algorithms, here called forms, are the choices of a variant's ``mode``, and the explicit n x n matrix.
 """
 
 import itertools
@@ -68,7 +68,7 @@ class CostTask:
     """A task that counts the cost of one form at one length, on one head of Gaussian q, k and v.
 
     The multiply-adds of matrix products are counted. ``cumsum`` computes its ``n C (d_v + 1)`` products ``φ(k) [v,
-    1]ᵀ`` elementwise; they are added, so that all forms are counted in the same way.
+    1]ᵀ`` elementwise. These products are added to its count, so that all forms are counted in the same way.
 
     Attributes:
         word: the variant and its settings.
@@ -156,13 +156,13 @@ def tasks(
 
 
 def ways(word: str) -> tuple[str, ...]:
-    """Return the forms of a variant, including the explicit matrix."""
+    """Return the forms of a variant in display order, including the explicit matrix."""
     offered = forms(registry.from_word(word).variant)
     return tuple(way for way in WAYS if way in offered or way == MATRIX)
 
 
 def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[AgreementRow, ...] | tuple[CostRow]:
-    """Compare, or count.
+    """Compare the forms on an input, or count the cost of one form.
 
     Returns:
         For an agreement task, one row per dtype and pair of forms; for a cost task, one row.

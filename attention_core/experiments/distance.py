@@ -121,8 +121,8 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     """Return the queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, with pairs adjacent.
 
     If the source already uses RoPE, the rotation is undone for the plain form, otherwise it is applied for the other
-    form. Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi has its form as
-    well.
+    form. Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi also has the
+    form ``BIASED``.
     """
     q, k = qkv.q.double(), qkv.k.double()
     found = {BIASED: (q, k)} if source.positions == ALIBI else {}

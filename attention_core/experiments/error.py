@@ -165,7 +165,7 @@ def tasks(
     shown = _supported(words, causal)
     common = ErrorTask(source=source, word="softmax", head=head, causal=causal)
     steps = [
-        (_coarse_rank(i), replace(common, word=rung.word))
+        (coarse_rank(i), replace(common, word=rung.word))
         for attention in shown
         for i, rung in enumerate(budget_variants(attention, n))
     ]
@@ -361,8 +361,8 @@ def _uniform_tasks(shown: Iterable[Attention], common: ErrorTask) -> Iterator[Er
             yield replace(common, word=attention.word, uniform=True, floors=False)
 
 
-def _coarse_rank(i: int) -> int:
-    """Return the rank of step i of a ladder: every fourth step first, then the ones half-way, then the rest."""
+def coarse_rank(i: int) -> int:
+    """Return when step i of a ladder is measured: 0 for every fourth step, 1 for those half-way, 2 for the rest."""
     return 0 if i % 4 == 0 else 1 if i % 2 == 0 else 2
 
 

@@ -22,7 +22,7 @@ LEAST = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorCostSpec:
-    """All points of a sweep on one input.
+    """The variants to time on one input; each variant with its settings is one point.
 
     Attributes:
         source: the input.
@@ -37,14 +37,14 @@ class ErrorCostSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorCostTask:
-    """A task that takes one sample of one point.
+    """A task that times one variant with its settings (one point) once.
 
     Attributes:
         source: the input.
         word: the variant with its settings, or ``"uniform"``.
         causal: whether a causal mask is used.
         round: the sample's number.
-        before: milliseconds of the point's first sample; None if this is the first sample.
+        before: milliseconds of this variant's first sample; None if this is the first sample.
     """
 
     source: Source
@@ -57,7 +57,7 @@ class ErrorCostTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCostRow:
-    """One sample of one point.
+    """One timed sample of one variant with its settings.
 
     Attributes:
         word: the variant with its settings, or ``"uniform"``.

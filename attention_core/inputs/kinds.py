@@ -60,7 +60,7 @@ def _mixed(x: Tensor, d: int, generator: Generator) -> Tensor:
 
 
 def _around(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
-    """Return noisy copies of ``x``, ``[H, n, d]`` of unit variance, as queries and keys, and values made from ``x``."""
+    """Return queries and keys, noisy copies of ``x`` (``[H, n, d]`` of unit variance), and values made from ``x``."""
     signal, noise = math.sqrt(LIKENESS), math.sqrt(1 - LIKENESS)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
     return Draw(q, k, _mixed(x, x.shape[-1], generator), tokens)

@@ -7,7 +7,7 @@ from attention_core.learning.train import TrainSpec, evaluation_batch
 
 
 def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
-    """Return the share of questions whose answer stands at no token that the asking token can attend to in one layer.
+    """Return the share of questions whose answer is at no token to which the asking token can attend in one layer.
 
     It is 0 for a task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
 

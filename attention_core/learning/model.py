@@ -154,7 +154,7 @@ class Layer(nn.Module):
         self.learned = Learned(attention, spec) if spec.trainable else None
 
     def attention_on(self, x: Tensor) -> Attention:
-        """Return the attention with what its learned tensors are for tokens ``[B, n, D]``."""
+        """Return the attention with its learned tensors, which may depend on the tokens ``[B, n, D]``."""
         return self.attention if self.learned is None else self.attention.with_learned(self.learned(self.norm(x)))
 
     def qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -29,7 +29,7 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
 
 
 def _ungated(attention: Attention) -> Attention:
-    """Return a variant without its gate; the variant of that name, if the special cases have one."""
+    """Return a variant without its gate: the variant that this special case names, or the same with ``UNGATED``."""
     params = attention.params
     for case in attention.variant.special_cases:
         if case.settings == UNGATED:
@@ -55,12 +55,12 @@ PARTS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
 
 
 def without(model: ModelSpec) -> dict[str, ModelSpec]:
-    """Return the model without each part that it has, by the part's key."""
+    """Return, for each part that the model has, the model without this part; the keys are those of ``PARTS``."""
     return {part: less for part, remove in PARTS.items() if (less := remove(model)) != model}
 
 
 def with_parts_removed(plan: Plan) -> Plan:
-    """Return a plan that also trains each model without each of its parts, and tests none of them."""
+    """Return a plan that also trains each model without each of its parts in turn, and tests no model afterwards."""
     specs = [
         each
         for spec in plan.specs

@@ -76,7 +76,7 @@ class ByteLRUCache(Generic[T]):
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:
-        """Remove a pending computation, and return whether its result is still wanted."""
+        """Remove a computation that has ended, and return whether its result may be cached: not after ``drop``."""
         wanted = self._making.get(key) is future
         if wanted:
             del self._making[key]
@@ -105,7 +105,7 @@ def digest(spec: object) -> bytes:
 
 def _key_bytes(part: Hashable) -> int:
     if isinstance(part, type):
-        return 0  # exists in any case
+        return 0  # classes exist in any case, whether or not a key refers to them
     return sys.getsizeof(part) + (sum(map(_key_bytes, part)) if isinstance(part, tuple) else 0)
 
 

@@ -12,7 +12,7 @@ from attention_core.runtime.devices import use_threads
 from attention_core.runtime.progress import unwatched
 
 RECORDS = 2**27
-"""Bytes of queries, keys and values that a process caches while it runs tasks: a sweep reuses the same records."""
+"""Bytes of queries, keys and values that a process caches while it runs tasks: the tasks of a run share records."""
 
 
 class Records:

@@ -70,7 +70,7 @@ class Result(msgspec.Struct, kw_only=True):
         first: waits for the first page, from the request for its address.
         change: waits for another page.
         sweep: waits for the end of an experiment.
-        finished: the number of finished sweeps, by sweeper.
+        finished: the number of finished experiments, by sweeper.
         errors: the number of occurrences of each error.
         reconnected: connections that were opened again after a loss.
         lost: reconnections that did not find their session.

@@ -39,7 +39,7 @@ class Log:
     Attributes:
         waits: all waits for answers.
         errors: the number of occurrences of each error.
-        finished: the number of finished sweeps, by sweeper.
+        finished: the number of finished experiments, by visitor who starts long runs (sweeper).
         reconnected: the number of connections that were opened again.
     """
 

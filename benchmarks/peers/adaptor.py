@@ -36,7 +36,7 @@ class Built(NamedTuple):
 
 @dataclass(frozen=True)
 class Peer:
-    """One peer.
+    """An implementation by another project, with which a variant of this library is compared.
 
     Attributes:
         name: its name in reports.
@@ -62,7 +62,7 @@ class Peer:
 
     @property
     def missing(self) -> str:
-        """The reason why it cannot run on this machine, empty if it can."""
+        """The reason why the peer cannot run on this machine, empty if it can."""
         if source(self.needs) is None:
             return f"{self.needs} is not installed"
         return "there is no C++ compiler" if self.compiles and shutil.which("g++") is None else ""
@@ -107,7 +107,7 @@ def packed(x: Tensor) -> Tensor:
 
 
 def folded(x: Tensor) -> Tensor:
-    """Return ``[B, H, n, d]`` as ``[B H, n, d]``, a view, for peers without a head dimension."""
+    """Return ``[B, H, n, d]`` as ``[B H, n, d]``, a view, for peers whose tensors have no axis for heads."""
     return x.flatten(0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Peers with gated and delta-rule states: fla's plain torch forms, and those of models in transformers.
+"""Peers with gated and delta-rule states: plain torch code of flash-linear-attention (fla) and of transformers.
 
 The time does not include making the gates, nor normalising the keys if a peer does not do so itself; for this library's
 variants it includes both. All peers take ``[B, n, H, *]``, tokens before heads, except fla's delta rule.
@@ -89,7 +89,7 @@ def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
 
 def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build Qwen3-Next's delta rule. It normalises keys and divides queries by √d; expected is our output over √d."""
+    """Build Qwen3-Next's delta rule. It normalises keys and divides queries by √d, so our output is divided too."""
     from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
     gates, beta = variant_log_gates("gated_deltanet", q, k, p), unit_strengths(q)

@@ -54,7 +54,7 @@ def performer(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, causal: bool = Fa
 
 
 def performer_efficient(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
-    """Build efficient attention, with a normaliser that is one."""
+    """Build efficient attention. It also divides by row sums, which are one here."""
     from performer_pytorch import FastAttention
 
     module = FastAttention(q.shape[-1], no_projection=True)

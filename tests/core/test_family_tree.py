@@ -9,7 +9,11 @@ from attention_core import family_tree, registry
 from attention_core.family_tree import Branch
 from attention_core.variant import Setting
 
-EDGES = {f"{edge.general.key}-{edge.special.key}-{i}": edge for i, edge in enumerate(family_tree.every_edge())}
+EDGES = {
+    f"{edge.general.key}-{edge.special.key}-{i}": edge
+    for variant in registry.all_variants()
+    for i, edge in enumerate(family_tree.edges(variant))
+}
 
 
 def values(setting: Setting):

@@ -184,7 +184,7 @@ def _joint(
 
 
 def label_at_point(end: End, *, left: bool) -> dict[str, Any]:
-    """Return the name of a line that is a single point, above and to the right, or to the left, of it."""
+    """Return the name of a line that has a single point, drawn above the point to its right, or to its left."""
     look = {"xanchor": "right", "xshift": -4} if left else {"xanchor": "left", "xshift": 4}
     look |= {"yanchor": "bottom", "yshift": 4, "captureevents": True}
     return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", **look)

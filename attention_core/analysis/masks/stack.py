@@ -10,7 +10,7 @@ from attention_core.metrics.reachability import first_layers, reached_shares, sm
 
 
 class Reach(CompactRepr):
-    """The reach of a stack of layers.
+    """How far information travels through a stack of layers.
 
     Attributes:
         first: layer after which query i first holds information of token j, ``int16 [n, n]``; 0 for i = j, -1: never.
@@ -24,7 +24,7 @@ class Reach(CompactRepr):
 
 
 def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
-    """Compute the reach of a stack that is repeated up to a given depth.
+    """Compute how far information travels through a stack that is repeated up to a given depth.
 
     Args:
         stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one layer.

@@ -42,14 +42,14 @@ class Steps(CompactRepr):
 
 
 class Budgets(CompactRepr):
-    """Several variants on one head of one record, each at every setting of its budget.
+    """The matrices and errors of several variants on one head, at every setting of each variant's budget.
 
     Attributes:
         n: number of tokens used for errors and costs, special ones included.
-        tokens: labels of the n' tokens shown.
+        tokens: labels of the n' tokens shown, which are those that the tokenizer did not add.
         variants: one entry per variant.
         uniform_error: error of the mean of v; see ``Compared``.
-        farthest: index of the token with the largest softmax weight on a far token.
+        farthest: index of the query, among the tokens shown, with the largest softmax weight on a far key; see ``FAR``.
     """
 
     n: int
@@ -88,7 +88,10 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
 
 
 def settings(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """Return a variant at each budget setting that differs on n tokens; only itself without an integer budget."""
+    """Return a variant at each value of its budget, up to n or to the first value that allows every pair.
+
+    A variant whose budget is not an integer, or that has no budget, is returned alone and unchanged.
+    """
     budget = attention.variant.budget
     if budget is None or budget.kind != "int":
         return (attention,)
@@ -127,7 +130,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
 
 
 def _farthest(weights: Tensor, tokens: tuple[str, ...]) -> int:
-    """Return the index of the token with the largest weight on a far token, among words if there are any."""
+    """Return the index of the query with the largest weight on a far key; only words count, if there are any."""
     place = torch.arange(len(tokens))
     far = (place[:, None] - place).abs() >= min(FAR, len(tokens) - 1)
     words = torch.tensor([any(map(str.isalnum, token)) for token in tokens])

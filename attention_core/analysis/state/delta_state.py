@@ -20,8 +20,8 @@ class Growth(CompactRepr):
 
     Attributes:
         strengths: β, or the rate η of the exact step.
-        sizes: ``‖S_n‖``, infinite beyond float64.
-        eigenvalues: lowest ``α (1 - β ‖k‖²)`` of all tokens, by which a step multiplies part of the state.
+        sizes: ``‖S_n‖``, the Frobenius norm of the state, infinite beyond float64.
+        eigenvalues: lowest ``α (1 - β ‖k‖²)`` of all tokens, the factor of the state's component along a token's key.
     """
 
     strengths: np.ndarray

@@ -27,7 +27,7 @@ HEADS = 4
 
 
 class Unit(CompactRepr):
-    """The weights of a unit, for width D, c channels and shared size s.
+    """The weights of a gated attention unit with width D, c channels and shared vectors of size s.
 
     Attributes:
         gate: ``W_u``, ``[D, c]``.
@@ -45,7 +45,7 @@ class Unit(CompactRepr):
 
 
 class Passed(CompactRepr):
-    """The intermediate results of a unit.
+    """The intermediate results of a gated attention unit.
 
     Attributes:
         weights: ``A``, ``[n, n]``.
@@ -59,7 +59,7 @@ class Passed(CompactRepr):
 
 
 class UnitAnalysis(CompactRepr):
-    """The result of a random unit on an input's values, with the softmax of the input's heads.
+    """The result of a random gated attention unit on an input's values, with the softmax of the input's heads.
 
     Attributes:
         weights: the unit's single matrix, ``float32 [n, n]``.

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 
 WITH, WITHOUT = "with the convolution", "without the convolution"
 
@@ -60,6 +60,6 @@ CLAIM = Claim(
         Quantity("lowest", "lowest accuracy of a seed without the short convolution", "%"),
         Quantity("highest", "highest accuracy of a seed without the short convolution", "%"),
     ),
-    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    figure=OVER_STEPS,
     is_recorded=True,
 )

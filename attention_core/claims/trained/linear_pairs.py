@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy, recorded
 from attention_core.formatting import N_
 from attention_core.learning.tasks import recall
-from attention_core.variant import Paper
 
 LINEAR, SOFTMAX = "linear attention", N_("softmax")
 
@@ -51,12 +51,7 @@ def _up_to(accuracies: dict[int, float]) -> int:
 CLAIM = Claim(
     statement="Linear attention stores all pairs of keys and values in a state of fixed size, so its recall falls "
     "before softmax's as the number of pairs grows.",
-    source=Paper(
-        "Simple linear attention language models balance the recall-throughput tradeoff",
-        2024,
-        "https://arxiv.org/abs/2402.18668",
-        authors="Arora et al.",
-    ),
+    source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "
     "the model must predict its value. Models with two layers and a short convolution are trained for 400 steps on "

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import CLOSE, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import CLOSE, OVER_LENGTHS, TrainedRow, accuracy, recorded
 from attention_core.formatting import N_
 from attention_core.learning.studies import SPREADING
-from attention_core.variant import Paper
+from attention_core.learning.tasks import maximum
 
 SOFTMAX, LOG_N, SIGMOID, RELU2 = N_("softmax"), "softmax × log n", N_("sigmoid"), "squared ReLU ÷ n"
 NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
@@ -33,12 +33,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
     "n factor loses least; sigmoid and squared ReLU divided by n lose most.",
-    source=Paper(
-        "Softmax Is Not Enough (for Sharp Size Generalisation)",
-        2024,
-        "https://arxiv.org/abs/2410.01104",
-        authors="Veličković et al.",
-    ),
+    source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
     "Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 steps with "
@@ -81,8 +76,6 @@ CLAIM = Claim(
         Quantity("few", "smallest number of items tested"),
         Quantity("many", "largest number of items tested"),
     ),
-    figure=Figure(
-        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
-    ),
+    figure=OVER_LENGTHS,
     is_recorded=True,
 )

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import LEARNED, NOT_PARITY, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_PARITY, OVER_LENGTHS, TrainedRow, accuracy, recorded
 from attention_core.formatting import N_
 from attention_core.learning.studies import WRITES
 from attention_core.variant import Paper
@@ -71,8 +71,6 @@ CLAIM = Claim(
         Quantity("longer", "accuracy of DeltaNet with write strengths up to 2 at the largest length", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
-    figure=Figure(
-        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
-    ),
+    figure=OVER_LENGTHS,
     is_recorded=True,
 )

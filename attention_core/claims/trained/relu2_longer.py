@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity, values
+from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
-from attention_core.claims.trained_models import CLOSE, LEARNED, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import CLOSE, LEARNED, OVER_LENGTHS, TrainedRow, accuracy, recorded
 from attention_core.formatting import N_
 from attention_core.learning.tasks import recall
 from attention_core.variant import SOFTMAX
@@ -63,8 +63,6 @@ CLAIM = Claim(
         Quantity("softmax_short", "accuracy of softmax at the length of training", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
-    figure=Figure(
-        x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
-    ),
+    figure=OVER_LENGTHS,
     is_recorded=True,
 )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Figure, Place, Quantity
+from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 from attention_core.learning.studies import LONG_WINDOW, SHORT_WINDOW
-from attention_core.variant import SOFTMAX, Paper
+from attention_core.variant import SOFTMAX
 
 SHORT, WIDE = "window of 4 tokens", "window of 32 tokens"
 NAMES = {f"local~window~{SHORT_WINDOW}": SHORT, f"local~window~{LONG_WINDOW}": WIDE}
@@ -26,12 +27,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention cannot learn to recall the value of a key if its window is shorter than the distance "
     "to that key.",
-    source=Paper(
-        "Simple linear attention language models balance the recall-throughput tradeoff",
-        2024,
-        "https://arxiv.org/abs/2402.18668",
-        authors="Arora et al.",
-    ),
+    source=articles.SIMPLE_LINEAR,
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again at a random position, the model must predict its value. Models with two layers of local attention "
@@ -56,6 +52,6 @@ CLAIM = Claim(
         Quantity("short", "accuracy with a window of 4 tokens", "%"),
         Quantity("wide", "accuracy with a window of 32 tokens", "%"),
     ),
-    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    figure=OVER_STEPS,
     is_recorded=True,
 )

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from attention_core.claims.claim import Claim, ExperimentInput
-from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
+from attention_core.claims.claim_parts import Case, Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 from attention_core.learning.model import ModelSpec
-from attention_core.variant import Paper
+from attention_core.learning.tasks import induction
 
 TWO, ONE, CONVOLUTION = "two layers", "one layer", "one layer and a short convolution"
 
@@ -29,9 +29,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
     "one, because one layer must first copy each key to its value.",
-    source=Paper(
-        "In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895", authors="Olsson et al."
-    ),
+    source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "
@@ -68,6 +66,6 @@ CLAIM = Claim(
         Quantity("one", "accuracy of one layer, no convolution", "%"),
         Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
     ),
-    figure=Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct"),
+    figure=OVER_STEPS,
     is_recorded=True,
 )

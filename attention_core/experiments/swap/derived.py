@@ -62,7 +62,10 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Both:
-    """The perplexity and copying loss of one variant at one position of the axis; None for a missing number."""
+    """One point of a curve: a variant's perplexity and copying loss at ``x``, such as a budget or a number of layers.
+
+    None replaces a number that is not measured yet.
+    """
 
     x: float
     perplexity: float | None
@@ -124,7 +127,10 @@ def _fixed_mask(word: str, n: int) -> Tensor | None:
 
 
 def lost_share(original: Score, changed: Score) -> float:
-    """Return the lost share of what copying saves: 0 for unchanged copying, 1 for no copying."""
+    """Return the share of the original model's gain from copying that a change loses: 0 for none of it, 1 for all.
+
+    The gain is the difference between the losses on the first occurrence of the tokens and on their repetition.
+    """
     saves = original.first - original.copied
     return (changed.copied - original.copied) / saves if saves > 0 else 0.0
 
@@ -137,7 +143,7 @@ def originals(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | Non
 
 
 def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
-    """Return the perplexities and copying losses of one line, combined by position."""
+    """Combine the rows of one curve into points, sorted by ``x(row)``; rows without a position are left out."""
     found: dict[float, dict[str, float]] = {}
     for row in rows:
         at = x(row)
@@ -170,13 +176,13 @@ def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
 
 
 def first_above(found: Sequence[Both], name: str, limit: float) -> float | None:
-    """Return the smallest position at which a number exceeds ``limit``; None if it never does."""
+    """Return the smallest ``x`` at which the number ``name`` exceeds ``limit``; None if it never does."""
     above = [pair.x for pair in found if getattr(pair, name) is not None and getattr(pair, name) > limit]
     return min(above, default=None)
 
 
 def preserved_from(found: Sequence[Both], name: str, limit: float) -> float | None:
-    """Return the smallest position from which a number never exceeds ``limit``; None if there is no such position."""
+    """Return the smallest ``x`` from which on the number ``name`` is within ``limit``; None if the last one is not."""
     smallest = None
     for pair in reversed([p for p in found if getattr(p, name) is not None]):
         if getattr(pair, name) > limit:
@@ -186,7 +192,7 @@ def preserved_from(found: Sequence[Both], name: str, limit: float) -> float | No
 
 
 def beats_all(found: Sequence[Sequence[Both]], name: str) -> list[bool]:
-    """Return, for each position that all lines share, whether the first line has the smallest number."""
+    """Return, for each ``x`` that all curves share, whether the first curve has the smallest number."""
     known = [{p.x: getattr(p, name) for p in own if getattr(p, name) is not None} for own in found]
     return [all(known[0][x] < other[x] for other in known[1:]) for x in set.intersection(*map(set, known))]
 

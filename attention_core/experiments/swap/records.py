@@ -39,7 +39,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The numbers of a ``ReadingRow``."""
+    """The stored numbers of a ``ReadingRow``; its task and its text give the other fields."""
 
     perplexity: float
     seconds: float
@@ -47,7 +47,7 @@ class Reading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The numbers of a ``CopyRow``."""
+    """The stored numbers of a ``CopyRow``; its task gives the other fields."""
 
     first: float
     copied: float
@@ -56,7 +56,7 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The recorded file: texts by their digests, numbers by their tasks' keys."""
+    """The recorded file: texts by their digests, and numbers by their tasks' keys; ``strays`` holds output errors."""
 
     stamp: Stamp
     texts: dict[str, Text]

@@ -131,5 +131,5 @@ def causal_words(words: Iterable[str]) -> list[str]:
 def _coarse_first(steps: Sequence[T]) -> list[T]:
     """Order steps so that a chart takes shape early: the ends and every fourth, then every second, then the rest."""
     last = len(steps) - 1
-    order = sorted(range(len(steps)), key=lambda i: (0 if i % 4 == 0 or i == last else 1 if i % 2 == 0 else 2, i))
+    order = sorted(range(len(steps)), key=lambda i: (0 if i == last else error.coarse_rank(i), i))
     return [steps[i] for i in order]

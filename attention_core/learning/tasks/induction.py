@@ -32,5 +32,7 @@ TASK = LearningTask(
     longest=2 * SYMBOLS,
     label=str,
     shows_answers=True,
-    source=Paper("In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895"),
+    source=Paper(
+        "In-context Learning and Induction Heads", 2022, "https://arxiv.org/abs/2209.11895", authors="Olsson et al."
+    ),
 )

@@ -15,9 +15,10 @@ CLASSES = 10
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, _items: int) -> Batch:
-    """Return ``length - 1`` items and a query; an item's vector is its number, its class as one-hot, and 0.
+    """Return sequences of ``length - 1`` items and, as the last token, a query.
 
-    The query's vector is zero except for a 1 in the last place.
+    The vector of an item holds its number, its class as a one-hot vector, and a 0. The vector of the query is zero
+    except for its last entry, which is 1.
     """
     items = length - 1
     numbers = torch.rand(sequences, items, generator=generator)
@@ -44,5 +45,10 @@ TASK = LearningTask(
     longest=1025,
     varied=True,
     vectors=True,
-    source=Paper("Softmax Is Not Enough (for Sharp Size Generalisation)", 2024, "https://arxiv.org/abs/2410.01104"),
+    source=Paper(
+        "Softmax Is Not Enough (for Sharp Size Generalisation)",
+        2024,
+        "https://arxiv.org/abs/2410.01104",
+        authors="Veličković et al.",
+    ),
 )

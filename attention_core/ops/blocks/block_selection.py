@@ -33,7 +33,7 @@ class Selection:
     seed: int = 0
 
     def choose(self, q: Tensor, k: Tensor, *, causal: bool, score: str = "") -> tuple[Tensor, Tensor]:
-        """Return the chosen blocks of each query and which of them are valid, see ``key_blocks.choose``."""
+        """Return each query's chosen blocks and which of them are valid; see ``key_blocks.choose``."""
         return key_blocks.choose(
             q,
             k,

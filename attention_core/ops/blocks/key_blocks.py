@@ -163,14 +163,14 @@ def at_once(score: str) -> int:
 
 
 def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[tuple[slice, int]]:
-    """Yield the queries of each step and the number of blocks to score: all, or if causal at least m earlier blocks."""
+    """Yield each step's queries and the number of blocks they score: all, or if causal the earlier ones, at least m."""
     for start in range(0, n, at_once(score)):
         stop = min(start + at_once(score), n)
         yield slice(start, stop), max((stop - 1) // block, m) if causal else block_count(n, block)
 
 
 def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
-    """Return the m largest entries of the last axis, in order, and their indices; finite ties go to the earlier."""
+    """Return the m largest entries of the last axis, descending, and their indices; finite ties keep their order."""
     if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no ties
         values, index = scores.topk(m + 1)
         last, next_ = values[..., m - 1], values[..., m]
@@ -183,7 +183,7 @@ def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
 
 
 def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
-    """Return the blocks that some queries may choose, ``bool [rows, blocks]``: all others, or all earlier if causal."""
+    """Return which blocks each query may choose, ``bool [rows, blocks]``: not its own; if causal, only earlier ones."""
     own = torch.arange(rows.start, rows.stop, device=place.device)[:, None] // block
     return place < own if causal else place != own
 
@@ -195,13 +195,13 @@ def as_mask(index: Tensor, found: Tensor, *, blocks: int) -> Tensor:
 
 
 def stretches(n: int, m: int) -> list[slice]:
-    """Return the queries of each step of attention to m chosen blocks."""
+    """Return the consecutive queries that are computed together in each step of attention to m chosen blocks."""
     rows = max(1, CHOICES // m)
     return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
 
 def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: Tensor) -> list[Part]:
-    """Compute attention to the chosen blocks, one part for each rank in the order of choice.
+    """Compute attention to the chosen blocks: one part for the best block of each query, one for the second best, ...
 
     Queries that chose the same block are collected in tiles of as many queries as a block has keys, so that keys are
     copied once for each tile, not for each query.
@@ -259,7 +259,7 @@ def tile_places(choices: int, n: int, block: int) -> int:
 
 
 def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the peak number of elements of ``chosen_parts`` for one head: slots, and a step's tiles or all outputs."""
+    """Return the peak number of elements of ``chosen_parts`` for one head, in a step or when it joins outputs."""
     choices = m * min(n, max(1, CHOICES // m))
     places = tile_places(choices, n, block)
     at_once = min(places, max(1, STEP // block**2) * min(block, choices))

@@ -32,7 +32,7 @@ TRAINED_STRENGTH = Trainable(name="strength", title="write strengths", per="toke
 
 
 def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, gates: Tensor | None = None) -> Tokens:
-    """Return the tokens of the delta rule for q and k, ``[..., n, d]``, with the logarithms of gates, if any."""
+    """Return the inputs of the delta rule's recurrence for q and k, ``[..., n, d]``, with the logarithms of gates."""
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strengths(k, p, first=first)
     return Tokens(q, k, beta, gates, beta)

@@ -83,7 +83,7 @@ def empty(k: Tensor, v: Tensor) -> Tensor:
 
 
 def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed until its end.
+    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed to its end.
 
     The logarithms of the gates are summed from the start of each chunk, because a sum over a long text would be rounded
     too coarsely.
@@ -132,7 +132,7 @@ def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tupl
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Return the outputs of a chunk, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it, under a rule."""
+    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, None without ``read``, and the state after it."""
     tokens = rule(at_least_float32(q), at_least_float32(k), p, memory.taken)
     out, sums = take(memory.sums, tokens, at_least_float32(v), read=read)
     return None if out is None else out.to(v.dtype), Memory(sums, memory.taken + v.shape[-2])
@@ -149,7 +149,10 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
 
 
 def _look_back(memory: Memory, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
-    """Return the outputs of a chunk of queries from the final state; the rule needs keys, but a query none of them."""
+    """Return the outputs of a chunk of queries, read from the final state.
+
+    Only the rule's queries are used. The rule also needs keys, so it is given the queries in their place.
+    """
     q = at_least_float32(q)
     return rule(q, q, p, 0).q @ memory.sums, memory
 
@@ -255,7 +258,7 @@ def variant(
     along: bool = False,
     **declared: Any,  # noqa: ANN401 - any field of Variant
 ) -> Variant:
-    """Return the variant of the gated family that a rule defines.
+    """Return the variant, of the family with gates, that a rule defines.
 
     Args:
         module: the ``__name__`` of the variant's module.

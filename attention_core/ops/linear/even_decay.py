@@ -27,7 +27,7 @@ class State(NamedTuple):
 
 
 class Fade(NamedTuple):
-    """The remaining shares of similarities: powers of ``γ`` by distance.
+    """Powers of ``γ``, by which similarities decay over distances.
 
     Attributes:
         inside: between the tokens of a chunk, ``[c, c]``, zero above the diagonal.
@@ -40,7 +40,7 @@ class Fade(NamedTuple):
     until: Tensor
 
     def first(self, c: int) -> "Fade":
-        """Return the shares for a shorter chunk of c tokens."""
+        """Return the powers for a shorter chunk of c tokens."""
         return Fade(self.inside[:c, :c], self.since[:c], self.until[len(self.until) - c :])
 
 

@@ -50,7 +50,7 @@ MAPS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
-    """Return features for the similarity ``Σ_f e^{a_if + b_jf}``, each row up to a factor, for any logarithms.
+    """Return features whose similarities are ``Σ_f e^{a_if + b_jf}`` up to one factor per query.
 
     The largest visible key of each feature is subtracted from the keys and added to the query. Then the largest feature
     of each query, which is common to its row, is subtracted. So every exponential is at most one, and every row has a
@@ -96,7 +96,7 @@ Map = Callable[..., LogFeatures]
 
 
 def paired(phi: Map, q: Tensor, k: Tensor, *along: Tensor, causal: bool, start: Tensor | None = None) -> Features:
-    """Return ``φ(q)`` and ``φ(k)``, each row up to a factor, with references that continue from ``start``."""
+    """Return ``φ(q)``, up to one factor per query, and ``φ(k)``, with references that continue from ``start``."""
     of_q, of_k = phi(q, *along), phi(k, *along)
     if of_q.log is None or of_k.log is None:
         return Features(of_q.above(None), of_k.above(None))

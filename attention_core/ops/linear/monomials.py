@@ -55,7 +55,7 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
     d, the shift d / 2 would contain each pair twice, so only half of it is used.
     """
     d = y.shape[-2]
-    turned = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # entry a + s at [..., s, a, :]
+    turned = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] is entry a + s modulo d
     y = y.unsqueeze(-3)
     pairs = [(y * math.sqrt(0.5), y), (y, turned[..., 1 : (d + 1) // 2, :, :])]
     return pairs if d % 2 else [*pairs, (y[..., : d // 2, :], y[..., d // 2 :, :])]

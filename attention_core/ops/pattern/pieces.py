@@ -62,7 +62,7 @@ def band(
     heads, n = like.shape[:2]
     for first, last in runs(n, block, before, after):
         rows, columns = extent(first, n, block, before, after)
-        bias = None  # frees the bias of the previous run before the next one is made
+        bias = None  # frees the previous bias before the next one is made
         if allowed is not None:
             bias = _by_distance(allowed, rows, columns, like)
         elif allowed_pairs is not None:
@@ -98,13 +98,13 @@ def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
 
 
 def _windows(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
-    """Return a function that views an extent of tokens for each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
+    """Return a view of the tokens of each block, as a function ``[X, n, e] -> [x, blocks, len(extent), e]``."""
     start, stop = extent.start + blocks.start * step, extent.stop + blocks[-1] * step
     return lambda x: x[heads, start:stop].unfold(-2, len(extent), step).mT
 
 
 def _added(view: Callable[[Tensor], Tensor], apart: int = 1) -> Callable[[Tensor, Tensor], None]:
-    """Return a function that adds to a view; blocks ``apart`` positions apart must share no token."""
+    """Return a function that adds to the tokens of a view; two blocks ``apart`` blocks apart must share no token."""
 
     def add(into: Tensor, what: Tensor) -> None:
         for first in range(min(apart, what.shape[1])):
@@ -258,12 +258,12 @@ def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> 
 
 
 def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
-    """Count the pairs a multiple of the stride apart, without hidden blocks of keys."""
+    """Count the pairs a multiple of the stride apart; if causal, without the blocks of later keys that are skipped."""
     longer = n % stride
     return longer * pairs(n // stride + 1, causal=causal) + (stride - longer) * pairs(n // stride, causal=causal)
 
 
 def block_pairs(n: int, block: int, *, causal: bool) -> int:
-    """Count the pairs within the blocks, without hidden blocks of keys; the last block may be short."""
+    """Count the pairs within the blocks (the last may be short); if causal, without skipped blocks of later keys."""
     whole, rest = divmod(n, block)
     return whole * pairs(block, causal=causal) + pairs(rest, causal=causal)

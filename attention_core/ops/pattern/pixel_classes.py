@@ -65,7 +65,7 @@ def _in_order(n: int, stride: int, columns: int, device: torch.device) -> Tensor
 
 
 def _read(x: Tensor, *, heads: slice, at: Tensor) -> Tensor:
-    return x[heads, at]  # [x, classes, size, e]
+    return x[heads, at]  # [x, classes, size, e] for x heads
 
 
 def _add(into: Tensor, what: Tensor, *, heads: slice, at: Tensor) -> None:

@@ -13,12 +13,12 @@ Parts = Callable[..., dict[str, Tensor]]
 
 
 def mask_and_primitives(parts: Parts) -> tuple[Callable[..., Tensor], Parts]:
-    """Return ``mask(n, p, *, causal)`` and ``primitives(q, k, p, *, causal)`` of a variant."""
+    """Return ``mask(n, p, *, causal)`` and ``primitives(q, k, p, *, causal)`` for the rules in ``parts``."""
     return partial(_mask, parts), partial(_primitives, parts)
 
 
 def union_of(primitives: Parts) -> Callable[..., Tensor]:
-    """Return ``pattern(q, k, p, *, causal)`` of a variant: the pairs that at least one primitive allows."""
+    """Return ``pattern(q, k, p, *, causal)`` of a variant: the pairs that at least one of its named rules allows."""
     return lambda q, k, p, *, causal: reduce(torch.logical_or, primitives(q, k, p, causal=causal).values())
 
 

@@ -35,6 +35,9 @@ Three = tuple[Tensor, Tensor, Tensor]
 class Piece(CompactRepr):
     """Some queries and the keys they attend to; no pair is in two pieces.
 
+    In the shapes, X is the number of all heads and x that of the piece's heads. Y counts its groups of r queries and c
+    keys.
+
     Attributes:
         queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once; a copy with ``write``.
         keys: returns a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
@@ -85,7 +88,7 @@ class Drawn(CompactRepr):
         rows: the positions of the queries.
         places: the positions of their keys, ``int32 [r, ρ]``.
         fresh: which of these keys are allowed, ``bool [r, ρ]``.
-        again: like that of ``Piece``.
+        again: as in ``Piece``.
     """
 
     head: int
@@ -192,12 +195,12 @@ class _Union(torch.autograd.Function):
 
 
 def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
-    """Return the rows of ``[X, n]`` that belong to a piece, a view ``[x, Y, r]``."""
+    """Return the numbers of ``[X, n]`` that belong to the queries of a piece, a view ``[x, Y, r]``."""
     return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
 
 
 def put(piece: Piece | Drawn, into: Tensor, what: Tensor) -> None:
-    """Write ``[x, Y, r, e]`` to the rows of ``[X, n, e]`` that belong to a piece."""
+    """Write ``[x, Y, r, e]`` to the rows of ``[X, n, e]`` that belong to the queries of a piece."""
     if isinstance(piece, Piece) and piece.write is not None:
         piece.write(into, what)
     else:
@@ -239,7 +242,7 @@ def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]
 
 
 def merging(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces, marked as later pieces of their queries."""
+    """Yield the pieces with ``again`` set, because earlier pieces have the same queries."""
     return map(partial(replace, again=True), pieces)
 
 

@@ -73,7 +73,7 @@ def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> Held:
 
 
 def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Held]:
-    """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next cache."""
+    """Return the output of one token, ``[..., d_v]``, and the next cache."""
     heavy, size = state.heavy, state.keys.shape[-2]
     place = heavy + state.tokens % (size - heavy)
     keys, values, received, position = state.keys, state.values, state.received, state.position
@@ -203,7 +203,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
-    """Count two products over tokens and slots, twice if not causal; memory for a few copies of the cache."""
+    """Count two products over tokens and slots, twice if not causal, and the memory for a few copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))

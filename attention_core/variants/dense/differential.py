@@ -33,7 +33,7 @@ def halves(q: Tensor, k: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, T
 
 
 def factor(p: DifferentialParams) -> Tensor | float:
-    """Return λ, with what is learned for each head, ``[H, 1, 1]``."""
+    """Return λ: the setting, plus a learned number for each head in a trained model, ``[H, 1, 1]``."""
     return p.taken + p.learned.get("factor", 0.0)
 
 

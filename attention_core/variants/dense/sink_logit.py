@@ -28,7 +28,7 @@ class SinkLogitParams(Params):
 
 
 def extra(p: SinkLogitParams, like: Tensor) -> Tensor:
-    """Return the extra logit, ``[1, 1]``, or ``[H, 1, 1]`` with what is learned for each head."""
+    """Return the extra logit, ``[1, 1]``; in a trained model, plus a learned number for each head, ``[H, 1, 1]``."""
     return p.learned.get("logit", 0.0) + like.new_full((1, 1), p.logit)
 
 
@@ -49,7 +49,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products over the pairs of query and key."""
+    """Count the multiply-adds of two products over the pairs of query and key."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
 
 

@@ -21,7 +21,7 @@ class SynthesizerParams(Params):
 
 
 def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
-    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d, and add what is learned, if anything."""
+    """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d; in a trained model, add the learned matrices."""
     n, d = k.shape[-2:]
     inner, positions = normal((d, d), p.seed, k, 1) * d**-0.5, normal_table(range(n), d, p.seed, k, 2) * d**-0.5
     if not p.learned:

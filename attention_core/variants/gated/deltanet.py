@@ -18,7 +18,7 @@ from attention_core.variant import Paper
 
 
 def tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
-    """Return tokens that erase and write with the same strength β, without a gate."""
+    """Return the recurrence's inputs: the strengths of erasing and writing are the same β, and there is no gate."""
     return delta_tokens(q, k, p, first)
 
 

@@ -19,7 +19,7 @@ class GatedDeltaNetParams(GateParams, DeltaParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
-    """Return the tokens of DeltaNet with one gate for the whole state."""
+    """Return the inputs of DeltaNet's recurrence, with one gate per token for the whole state."""
     return delta_tokens(q, k, p, first, log_gates(k, p, first=first))
 
 

@@ -18,7 +18,7 @@ class GlaParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
-    """Return tokens with queries divided by √d and a gate for each channel; only gates from keys differ."""
+    """Return the recurrence's inputs: queries divided by √d, and gates; gates from keys differ between channels."""
     gates = log_gates(k, p, first=first, channels=True)
     return Tokens(q * q.shape[-1] ** -0.5, k, torch.ones_like(gates[..., :1]), gates)
 

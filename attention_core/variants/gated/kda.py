@@ -21,7 +21,7 @@ class KdaParams(GateParams, DeltaParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
-    """Return the tokens of DeltaNet with the gates of gated linear attention, one for each channel."""
+    """Return the inputs of DeltaNet's recurrence, with the gates of gated linear attention, one for each channel."""
     return delta_tokens(q, k, p, first, log_gates(k, p, first=first, channels=True))
 
 

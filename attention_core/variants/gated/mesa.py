@@ -73,12 +73,12 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
 
 
 def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
-    """Return tokens with unit queries and keys, and with gates unless every gate is 1."""
+    """Return the recurrence's inputs: unit queries and keys, and gates unless every gate is 1."""
     return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades(p) else None)
 
 
 def fades(p: MesaParams) -> bool:
-    """Return whether the weight of earlier errors falls."""
+    """Return whether gates reduce the weight of earlier errors."""
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
@@ -108,7 +108,7 @@ def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the states after it."""
+    """Return the outputs of a chunk, ``[..., c, d_v]``, and the states after it."""
     x = tokens(at_least_float32(q), at_least_float32(k), p, memory.taken)
     if read:
         x = x._replace(q=solved(memory.keys, x, p.ridge))
@@ -125,7 +125,8 @@ def chunk(p: MesaParams, *, causal: bool) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    # If not causal, only the keys change the states, and each query reads the last ones.
+    # Without a causal mask, each query reads the final states. The pass that computes them then needs no queries, so it
+    # takes the keys in their place.
     queries = q if causal else k
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=chunk(p, causal=causal))
     if causal:
@@ -140,7 +141,7 @@ def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the parts of the matrix; ``weights`` is ``read``.
+    """Return the factors of the matrix, and the matrix itself as ``read``.
 
     ``queries`` and ``keys`` are unit vectors, and ``solved`` is ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]`` each. ``read``
     holds the products of the solved queries with the decayed keys. ``linear`` holds those of the queries themselves,
@@ -176,7 +177,7 @@ def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next states."""
+    """Return the output of one token, ``[..., d_v]``, and the next states."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory

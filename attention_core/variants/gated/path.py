@@ -47,13 +47,13 @@ def directions(k: Tensor, rule: str) -> Tensor:
 
 
 def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
-    """Return the directions of the rule for unit keys, plus what is learned, if anything, as unit vectors."""
+    """Return the rule's directions for unit keys, plus learned directions in a trained model, as unit vectors."""
     found, learned = directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
     return found if learned is None else unit(found + learned.to(k.dtype))
 
 
 def tokens(q: Tensor, k: Tensor, p: PathParams, first: int) -> Tokens:
-    """Return tokens with unit queries and keys that write whole values and erase along W, without a gate."""
+    """Return the recurrence's inputs: unit queries and keys, write strength 1, erase strength β along W, no gate."""
     k = unit(k)
     one = torch.ones_like(k[..., :1])
     beta = strength_up_to(p.strength, k, p, first=first)

@@ -30,7 +30,7 @@ class ScalarDecayParams(GateParams):
 
 
 def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
-    """Return tokens with queries divided by √d and one gate for the whole state."""
+    """Return the recurrence's inputs: queries divided by √d, and one gate per token for the whole state."""
     gates = log_gates(k, p, first=first)
     write = written(gates, p, first=first) if p.write == "rest" else torch.ones_like(gates)
     return Tokens(q * q.shape[-1] ** -0.5, k, write, gates)

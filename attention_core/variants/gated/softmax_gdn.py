@@ -23,7 +23,7 @@ from attention_core.variant import Cost, Decoder, Intermediate, Variant
 
 
 class SoftmaxGdnParams(Params):
-    """Settings of the step from softmax to a gated delta rule."""
+    """Settings of the gated delta rule that is derived from softmax."""
 
     cap: float = param(
         1.0,
@@ -62,7 +62,10 @@ def means(x: Tensor, before: Tensor | float = 0.0, first: int = 0) -> Tensor:
 
 
 def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
-    """Return tokens of queries and centred keys, ``[..., n, d]``, with gates 1 - 1/t and capped strengths 1/t."""
+    """Return the recurrence's inputs for queries and centred keys, ``[..., n, d]``.
+
+    Token t has the gate 1 - 1/t and the strength 1/t, or less if its key is so long that the cap would be exceeded.
+    """
     scale = q.shape[-1] ** -0.25
     t = counts(centred, first)
     c = centred * scale
@@ -97,7 +100,7 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tenso
 
 
 def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
-    """Return ``weights`` for any cap; an infinite cap gives the step of the article."""
+    """Return ``weights`` for any cap; with an infinite cap, the state is updated as in the article."""
     q_wide, k_wide = q.double(), k.double()
     units = torch.eye(k.shape[-2], dtype=k_wide.dtype, device=k.device)
     mean = means(units)
@@ -109,7 +112,8 @@ def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    # If not causal, only the keys change the state, and each query reads the last one.
+    # Without a causal mask, each query reads the final state. The pass that computes this state then needs no queries,
+    # so it takes the keys in their place.
     queries = q if causal else k
     out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=fast_weights.CHUNK)
     if causal:
@@ -120,7 +124,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Return the outputs of a chunk of tokens, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it."""
+    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, None without ``read``, and the state after it."""
     first, query, key, value = memory.taken, at_least_float32(q), at_least_float32(k), at_least_float32(v)
     key_mean, value_mean = (means(x, old, first) for x, old in ((key, memory.key), (value, memory.value)))
     new = value - torch.cat([memory.value, value_mean[..., :-1, :]], -2)
@@ -149,14 +153,14 @@ def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
     return out.squeeze(-2), memory
 
 
 def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
-    """Return how the next token changes the state, ``[..., 1, *]``; its key is centred by the mean that includes it."""
+    """Return the recurrence's inputs for the next token, ``[..., 1, *]``; the mean of the keys includes its own key."""
     query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
     return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
 

@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: b
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the output of one head, ``[n, d_v]``."""
     state, size = empty_sums(q[..., 0, :], v[..., 0, :], p.order), block_size(q.shape[-2])
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
@@ -133,8 +133,8 @@ def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
-    tokens = state.sums[..., :1, -1]  # the feature 1 times the value 1, summed
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
+    tokens = state.sums[..., :1, -1]  # the number of tokens so far, a sum of ones
     first = torch.where(tokens == 0, at_least_float32(k), state.first)
     q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
     out, sums = take(state.sums, q, k, v, p.order)
@@ -142,7 +142,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) 
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count keys times values and queries times that sum; causal forms add the products within a block."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a block."""
     m = keys or n
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features

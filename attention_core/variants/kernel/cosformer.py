@@ -95,14 +95,14 @@ def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     turns = quarter_turns(state.position, p.length)
     out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), turns, causal=True), v)
     return out, State(sums, state.position + 1)
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
-    """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 

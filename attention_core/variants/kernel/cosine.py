@@ -68,12 +68,12 @@ def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     return kernel_step(state, Features(phi(q.unsqueeze(-2)), phi(k.unsqueeze(-2))), v)
 
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
     return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, keys=keys))
 
 

@@ -69,10 +69,10 @@ def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
     """
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
-        log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E: [..., n, b]
+        log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E step, [..., n, b]
         # With many bases, the shares need as much memory as the rest of a round. ``again`` then drops them, and the
         # backward pass recomputes them.
-        bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M: [..., b, d]
+        bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M step, [..., b, d]
         yield log_z, bases
 
 

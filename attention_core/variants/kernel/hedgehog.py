@@ -45,12 +45,12 @@ def init_state(q: Tensor, v: Tensor, p: Params) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count keys times values and queries times that sum; the causal form adds the products within a chunk."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
     adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
     # The features of keys are joined from two halves, which are in memory at the same time.
     joined = 0 if causal else 4 * d * min(keys or n, default_size(2 * d, causal=False)) + 2 * d * (d + 1)

@@ -77,13 +77,13 @@ def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, start=state.reference)
     return kernel_step(state, f, v)
 
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count keys times values and queries times that sum; causal forms add the products within a chunk."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
     referenced = p.feature_map == "exp"
     return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p), keys=keys))
 

@@ -172,7 +172,7 @@ def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next memory."""
+    """Return the output of one token, ``[..., d_v]``, and the next memory."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = take(memory.state, q, k, v, phi=partial(phi, W=memory.directions, p=p))
     return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)

@@ -84,9 +84,8 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
     """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
 
     The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
-    underflow.
-    With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also serve the
-    backward pass over the text.
+    underflow. With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also
+    serve the pass over the text from its end.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     reference = peak + faded(q.shape[-2], p, q)
@@ -133,7 +132,7 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
         if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
-            # All tokens share one reference.
+            # The reference rises so little within the chunk that the last one serves all tokens.
             row, queries = in_range(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)
@@ -160,7 +159,7 @@ def past(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 
 def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the sums of a chunk over earlier tokens and itself, with the log factors of rows as a last column."""
+    """Return a chunk's sums over its own and earlier tokens, with the logarithms of row factors as a last column."""
     (sums, row, _), state = summed(state, q, k, v, p)
     return sums if row is None else torch.cat([sums, row], -1), state
 
@@ -207,14 +206,14 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = past(state, q, k, v, p)
     return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Count the products into the state, out of it and within a chunk; twice unless causal."""
+    """Count the multiply-adds of the products into the state, out of it and within a chunk; twice unless causal."""
     if causal and fades_evenly(p):
         return Cost(*decayed_cost(n, d, d))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1

@@ -52,7 +52,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """Return the output of one head, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the output of one head, ``[n, d_v]``."""
     state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
@@ -76,14 +76,14 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
 
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
-    """Return the output of one token, ``[..., d]`` and ``[..., d_v]``, and the next sums."""
+    """Return the output of one token, ``[..., d_v]``, and the next sums."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = take(state, q, k, v)
     return out.squeeze(-2).to(v.dtype), state
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count keys times values and queries times that sum; causal forms add the products within a block."""
+    """Count the products of keys with values and of queries with their sum; if causal, also those within a block."""
     C, columns, m = width(d), d + 1, keys or n
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0

@@ -34,26 +34,29 @@ class PyramidParams(Params):
 
 
 def _sizes(n: int, p: PyramidParams) -> list[int]:
-    """Return the number of pools of each level."""
+    """Return the numbers of pools of the levels, without repetitions: 1, 3, 6 and 8 times ``levels``, at most n."""
     return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the tokens that each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
+    """Return the weight of each token in each pool, ``provenance [S, n]``, and the factors of ``weights``.
+
+    The factors are ``left``, ``[..., n, S]``, and ``right``, ``[S, n]``, with ``weights = left @ right``.
+    """
     n = k.shape[-2]
-    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], means of every level
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], a row for each pool
     return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
 
 
 def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """Compute ``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
     n = k.shape[-2]
-    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], the means of every level
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], a row for each pool
     return scores(q, P @ k).softmax(-1) @ P
 
 
 def _pools(x: Tensor, p: PyramidParams) -> Tensor:
-    """Return the means of all levels, ``[..., S, d]``."""
+    """Return the means of the tokens in each of the S pools of all levels, ``[..., S, d]``."""
     n = x.shape[-2]
     return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
 

@@ -116,7 +116,7 @@ def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
 
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tuple[Tensor, State]:
-    """Read one token, ``[..., d]`` and ``[..., d_v]``; return its output and the next state."""
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), at_least_float32(v).unsqueeze(-2)
     keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
     # The oldest token leaves the window and is added to the sums. Until the window is full, its slot holds values of

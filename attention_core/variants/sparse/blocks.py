@@ -97,10 +97,11 @@ def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the chosen blocks and the best choice, ``[..., n, blocks]`` each.
+    """Return how each query chooses its blocks, as tensors ``[..., n, blocks]``.
 
-    ``scores`` is ``-inf`` where a block must not be chosen. ``chosen`` and ``best``, ``bool``, are the blocks chosen by
-    the score and by the true mass. ``mass`` is the weight that softmax over all keys gives to each block.
+    ``scores`` are the blocks' scores, ``-inf`` for blocks that the query must not choose. ``chosen``, ``bool``, are the
+    blocks with the highest scores. ``best``, ``bool``, are those with the largest softmax mass. ``mass`` is this mass:
+    the weight that softmax over all keys gives to each block.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)

@@ -179,7 +179,7 @@ def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
-    """Count the branches, which run one after the other; memory for the sum and the largest branch."""
+    """Count the branches, which run one after the other, and the memory for the sum and the largest branch."""
     adds, peaks = 0, [0]
     if p.gate_compressed:
         m = block_count(n, p.block)

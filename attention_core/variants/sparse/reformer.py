@@ -64,7 +64,11 @@ def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> l
 
 
 def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Return the pairs that a round finds, ``bool [..., n, n]``, given its buckets ``[..., n]`` and equal buckets."""
+    """Return the pairs that one round finds, ``bool [..., n, n]``.
+
+    ``bucket``, ``int64 [..., n]``, holds each token's bucket, and ``same``, ``bool [..., n, n]``, the pairs that share
+    a bucket.
+    """
     # If causal, each bucket is cut into chunks separately; otherwise the list sorted by (bucket, position) is cut.
     place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
     chunk = place // p.bucket_size
@@ -74,7 +78,7 @@ def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> T
 
 
 def others_first(seen: Tensor, *, causal: bool) -> Tensor:
-    """Remove the pairs of a token with itself unless the token has no other pair, ``bool [..., n, n]``."""
+    """Remove each token's pair with itself unless the token has no other pair, ``bool [..., n, n]``."""
     itself = torch.eye(seen.shape[-1], dtype=torch.bool, device=seen.device)
     others = seen.tril(-1) if causal else seen & ~itself
     return others | (itself & ~others.any(-1, keepdim=True))
@@ -99,7 +103,7 @@ def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pairs that share a bucket, the pairs that only share chunks, and tokens that found no other token."""
+    """Return the pairs that share a bucket, the pairs that only share chunks, and lone tokens' own pairs."""
     near, same_bucket = found_and_same_bucket(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
     return {"bucket": near & same_bucket, "chunk": near & ~same_bucket & ~itself, "itself": near & itself}
@@ -160,7 +164,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
-    """Count the hash and two products over the pairs in the chunks; memory for keys, outputs and sorted copies."""
+    """Count the hash and two products over the pairs in the chunks, and memory for keys, outputs and sorted copies."""
     work = peak = 0
     for _, stop, sizes in stretches(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1

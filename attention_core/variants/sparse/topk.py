@@ -133,7 +133,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> T
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count one product over all pairs and one over the selected; memory for the output and a block's logits."""
+    """Count one product over all pairs and one over the selected, and memory for the output and a block's logits."""
     m = keys or n
     if p.k >= m:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

@@ -13,7 +13,7 @@ from attention_core import family_tree
 from attention_core.variant import SpecialCase
 from pages.home import tree
 
-EDGES = family_tree.every_edge()
+EDGES = tuple(edge for variant in ac.all_variants() for edge in family_tree.edges(variant))
 
 
 @pytest.fixture(scope="module")

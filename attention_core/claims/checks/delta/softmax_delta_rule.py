@@ -25,7 +25,10 @@ BEYOND = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """The relative error of one form in one head against causal softmax, and the share of unstable steps of 1/t."""
+    """The relative error of one form in one head, compared with causal softmax.
+
+    ``unstable`` is the percentage of tokens at which an update with strength 1/t is unstable.
+    """
 
     form: str
     head: int

@@ -30,7 +30,7 @@ MATRIX, OUTPUT = "matrix", "output"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRow:
-    """The relative error of one kernel on one head; ``of`` is ``MATRIX`` or ``OUTPUT``."""
+    """The relative error of one kernel's attention matrix or output (``of``) in one head, compared with softmax."""
 
     kernel: str
     of: str

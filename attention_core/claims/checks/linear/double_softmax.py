@@ -23,7 +23,10 @@ SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumRow:
-    """The smallest or the largest row sum in one head of a product; ``used`` if the input attends in that form."""
+    """The smallest or the largest row sum of one product in one head.
+
+    ``used`` is true for a double softmax with the input's own mask, causal or not.
+    """
 
     product: str
     used: bool
@@ -33,7 +36,7 @@ class SumRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[SumRow]:
-    """Yield the smallest and the largest row sum of every product per head."""
+    """Yield the smallest and the largest row sum of each of the four products, ``DOUBLE`` to ``MASKED``, per head."""
     qkv = inputs.record()
     efficient = registry.get("efficient").weights(qkv.q, qkv.k)
     products = {

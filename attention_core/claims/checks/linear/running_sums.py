@@ -28,9 +28,10 @@ MOST = 2**22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientBytesRow:
-    """The peak memory of one way's forward and backward pass at one head size, max(d, d_v).
+    """The peak memory of the forward and backward pass by one of two algorithms, at one head size, max(d, d_v).
 
-    ``difference`` is the largest difference of both ways' gradients on the input itself, equal in every row.
+    ``difference`` is the largest difference between the gradients of the two algorithms on the input itself. It is the
+    same in every row.
     """
 
     way: str
@@ -79,7 +80,7 @@ def max_gradient_difference(own: Sequence[Tensor], other: Sequence[Tensor]) -> f
 
 
 def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
-    """Return the memory of both ways at the head's own size, the growth of their ratio, and the gradient difference."""
+    """Return both algorithms' memory at the head's own size, the growth of their ratio, and the gradient difference."""
     sums, states = (values(rows, "kib", way=name) for name in NAMES.values())
     measured = values(rows, "size", way=NAMES[SUMS])
     ratios = [b / a for a, b in zip(sums, states, strict=True)]

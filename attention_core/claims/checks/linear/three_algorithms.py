@@ -24,7 +24,7 @@ SMALLEST = math.isqrt(CHUNK // 2) + 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRow:
-    """The peak of numbers in memory (``elements``, per head), and the output's difference from the whole matrix's.
+    """The peak memory of one algorithm in numbers per head (``elements``), and its output's difference from ``MATRIX``.
 
     For ``elements``, heads are cut to their first ``size`` numbers if the input cannot reach 2d² tokens.
     """

@@ -26,7 +26,10 @@ grow."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRow:
-    """The relative error of one matrix of one head at one length; ``future`` is ``FUTURE`` of the input."""
+    """The relative error of one matrix of one head at one length, in tokens.
+
+    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    """
 
     n: int
     rank: int

@@ -20,9 +20,10 @@ INVERSES = {EXACT: "exact", ITERATED: "iterative"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandmarksRow:
-    """The relative error of one head's matrix, and ``FUTURE``.
+    """The relative error of one head's Nyström matrix with one number of landmarks.
 
     ``condition`` is the condition number of softmax's own matrix, which is inverted when every token is a landmark.
+    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
     """
 
     inverse: str

@@ -20,7 +20,10 @@ TIMES, JUDGED = (1, 2, 4, 8), 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturesRow:
-    """The relative error of one head's matrix, Performer's with ``features`` = ``times`` · d, and ``FUTURE``."""
+    """The relative error of one head's matrix by one variant; Performer has ``features`` = ``times`` · d features.
+
+    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    """
 
     times: int
     features: int

@@ -22,7 +22,10 @@ RESIDUAL, ATTENTION = "residual I − M V", "attention error"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationRow:
-    """The relative error of one head's inverse or attention matrix (``of``) after one iteration, and ``FUTURE``."""
+    """The relative error of one head's inverse or attention matrix (``of``) after a number of iterations.
+
+    ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
+    """
 
     tokens: int
     future: float

@@ -31,7 +31,10 @@ ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """One time sample, its ratio to the time of ``FULL`` in the same round, and the ratio of ``MASKED`` to ``HELD``."""
+    """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round.
+
+    ``unmasked`` is the ratio of the times of ``MASKED`` and ``HELD``.
+    """
 
     variant: str
     n: int

@@ -25,7 +25,15 @@ def stride(n: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachRow:
-    """Per cent of a head's pairs that ``layers`` layers connect; ``keys``, per cent of pairs with weight in a stack."""
+    """How many of a head's pairs a stack of layers connects.
+
+    Attributes:
+        stack: name of the stack.
+        layers: number of its layers applied.
+        head: the head.
+        share: per cent of the pairs that these layers connect.
+        keys: number of weights above zero in one round of the stack, in per cent of the pairs of a full layer.
+    """
 
     stack: str
     layers: int
@@ -35,7 +43,7 @@ class ReachRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[ReachRow]:
-    """Yield the share of pairs that stacks of layers connect on this input, per head."""
+    """Yield the share of token pairs in which one token can influence the other, for each stack of layers and head."""
     qkv = inputs.record()
     r = stride(qkv.n)
     local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
@@ -60,7 +68,7 @@ def reach_rows(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -
 
 
 def numbers(rows: Sequence[ReachRow]) -> Numbers:
-    """Return mean shares of pairs connected after one and two layers, and of pairs that two layers attend to."""
+    """Return mean shares of pairs connected after one and two layers, and the number of weights in two layers."""
     return {
         "two": fmean(values(rows, "share", stack=MIXED, layers=2)),
         "one": fmean(values(rows, "share", stack=MIXED, layers=1)),
