@@ -16,18 +16,16 @@ from pages.error.options import ErrorOptions, Question, question, show_options
 
 
 def top() -> tuple[DeltaGenerator, Question]:
-    """Draw the metric's definition, the variant picker and the options.
+    """Draw the variant picker and the options.
 
     Returns:
         The place of the view's sentence, which is above the controls, and the comparison that the options describe.
     """
-    headline, definition = st.container(), st.empty()
+    headline = st.container()
     variant_picker.show()
     variant_picker.show_left_out()
     show_options()
-    found = question(input_panel.chosen())
-    definition.caption(found.meaning)
-    return headline, found
+    return headline, question(input_panel.chosen())
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -114,7 +114,10 @@ class View:
         def explain() -> None:
             st.markdown(words.reading_guide(question, found))
 
-        if is_drawn and (below := [*words.beyond(question, drawn, end, right), *self.notes(question, found)]):
+        if is_drawn and (why := words.explanation(question, found)):
+            st.markdown(why)
+        if is_drawn:
+            below = [question.meaning, *words.beyond(question, drawn, end, right), *self.notes(question, found)]
             st.caption("  \n".join(below))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.nearest(question, found)):

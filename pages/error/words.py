@@ -62,7 +62,7 @@ def amount(question: Question, error: float) -> str:
 
 
 def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
-    """Return the best variant at half of softmax's cost or less, and the reasons on a line below, for each reference.
+    """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
     Args:
         question: what the visitor compares.
@@ -76,11 +76,7 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     for reference, own, zero in by_reference(question, found):
         best = best_within(own, SHARE * whole, times)
         text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
-        why = reasons(question, own, zero) or _(
-            "Cheaper variants skip pairs of tokens or summarise them, so they differ from {reference}.",
-            reference=reference_name(ac.get(reference)),
-        )
-        lines += [paragraph(text, just_above(question, own, best, cost=cost, whole=whole, times=times)), why]
+        lines.append(paragraph(text, just_above(question, own, best, cost=cost, whole=whole, times=times)))
     return request(question) or "  \n".join(lines)
 
 
@@ -222,9 +218,24 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                     **values,
                 )
             )
-        sentences.append(reasons(question, rivals, zero))
     why = _("A budget, such as a window, sets how much a variant computes, and so how close it can come to softmax.")
     return request(question) or (paragraph(why, *sentences) if sentences else "")
+
+
+def explanation(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return the reasons for the errors over cost or budget, for each reference; empty over length."""
+    if question.options.against == "length" or request(question):
+        return ""
+    return paragraph(
+        *(
+            reasons(question, rivals, zero)
+            or _(
+                "Cheaper variants skip pairs of tokens or summarise them, so they differ from {reference}.",
+                reference=reference_name(ac.get(reference)),
+            )
+            for reference, rivals, zero in by_reference(question, found)
+        )
+    )
 
 
 def reasons(question: Question, rivals: Sequence[ErrorPoint], zero: float) -> str:
@@ -254,8 +265,8 @@ def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
         "size": math.ceil(10 * max(p.size for p in worse)) / 10,
     }
     worst = _n(
-        "**Local** with window {windows} is worse than this average.",
-        "**Local** with windows {windows} is worse than this average.",
+        "**Local** with window {windows} is worse than a plain average of the values.",
+        "**Local** with windows {windows} is worse than a plain average of the values.",
         n=len(worse),
         **values,
     )

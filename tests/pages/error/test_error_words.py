@@ -87,7 +87,6 @@ def test_a_better_point_just_above_half_of_the_cost_is_named(middle, spent, name
     almost = point(middle, word="local~window~9", multiply_adds=spent)
     text = words.against_cost(asked("local"), [point(0.3, multiply_adds=32768), almost, mean(0.8)])
     assert text.startswith("With at most half of softmax's multiply-adds, ")
-    assert text.endswith("\nCheaper variants skip pairs of tokens or summarise them, so they differ from softmax.")
     assert ("With 60% of softmax's multiply-adds, Local · window 9 has 20% matrix error." in text) == named
 
 
@@ -474,15 +473,22 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     question = asked("local", measure=measure)
     assert words.reasons(question, found, 0.8) == (
-        "**Local** with windows 1, 2 is worse than this average. It hides at least 55% of softmax's weight and scales "
+        "**Local** with windows 1, 2 is worse than a plain average of the values. It hides at least 55% of softmax's weight and scales "
         f"the rest up to 100%{result}"
     )
-    for describe in (words.against_cost, words.against_budget):
-        assert words.reasons(question, found, 0.8) in describe(question, [*found, mean(0.8)])
+    for axis, explained in (("cost", words.reasons(question, found, 0.8)), ("length", "")):
+        assert words.explanation(asked("local", measure=measure, against=axis), [*found, mean(0.8)]) == explained
     assert words.reasons(question, [narrow], 0.8).startswith(
-        "**Local** with window 1 is worse than this average. It hides at least 86% of"
+        "**Local** with window 1 is worse than a plain average of the values. It hides at least 86% of"
     )
     assert words.reasons(question, [found[0]], 0.8) == ""
+
+
+def test_without_a_special_reason_the_cause_of_all_errors_is_named():
+    assert words.explanation(asked("local"), [point(0.3), mean(0.8)]) == (
+        "Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax."
+    )
+    assert words.explanation(asked("softmax"), [mean(0.8)]) == ""
 
 
 @pytest.mark.parametrize(
