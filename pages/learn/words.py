@@ -56,8 +56,8 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 def headline(found: Sequence[Outcome]) -> str:
     """Return how many variants learned the task, after how many steps, and how far the others came, on two lines.
 
-    The share of answers that a variant's mask hides is next to the variant's own result. Further sentences say whether
-    the order is certain, which variants remember more, and why a variant learns slowly.
+    The share of answers that a variant's mask hides is next to the variant's own result. Further sentences say which
+    variants remember more, and why a variant learns slowly.
 
     Args:
         found: the variants; at least one.
@@ -107,7 +107,6 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
     return (
         paragraph(
             _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
-            fastest(found),
             remembering(found),
         ),
         paragraph(

@@ -80,7 +80,7 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
 
 
 def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "") -> str:
-    """Return how far the variants on screen are from their references (softmax for nearly all).
+    """Return how far the variants on screen are from their references (mostly softmax), and why on a second line.
 
     Args:
         matrices: the numbers of each variant.
@@ -92,11 +92,9 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hid
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    text = paragraph(
-        *(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals),
-        *(lost(attention, found, hidden) for attention, found in matrices.items()),
-        flatness(matrices),
-    )
+    results = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
+    reasons = paragraph(*(lost(attention, found, hidden) for attention, found in matrices.items()), flatness(matrices))
+    text = "  \n".join(filter(None, (results, reasons)))
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 

@@ -206,7 +206,8 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "name": line.name,
         "legendgroup": group,
         "showlegend": line.name_at_end,
-        "mode": "lines" + "+markers" * line.marks + "+text" * any(line.texts),
+        # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
+        "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
         **({"text": list(line.texts), "textposition": _beside(line)} if any(line.texts) else {}),
         "opacity": 0.45 if line.halo else 1.0,
         "line": {
@@ -217,6 +218,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         },
         "marker": {
             "size": 15 if line.halo else line.size,
+            "opacity": float(line.marks),
             "symbol": line.symbol or look.mark + ("-open" if line.hollow or line.halo else ""),
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },
