@@ -30,7 +30,8 @@ def catalogue(messages, **changes):
 
 
 def test_every_shipped_language_is_complete_and_uses_the_terms():
-    assert list(shipped_faults()) == []
+    found = list(shipped_faults())
+    assert not found, "\n".join(["translate these messages (CONTRIBUTING.md, “A sentence on screen”):", *found])
 
 
 def test_every_shipped_language_is_compiled():
@@ -38,7 +39,8 @@ def test_every_shipped_language_is_compiled():
         compiled = BytesIO()
         write_mo(compiled, found)
         path = LOCALES / tag.replace("-", "_") / "LC_MESSAGES" / "messages.mo"
-        assert path.read_bytes() == compiled.getvalue(), f"pybabel compile -d app/locale -l {tag.replace('-', '_')}"
+        is_compiled = path.read_bytes() == compiled.getvalue()
+        assert is_compiled, f"run: pybabel compile -d app/locale -l {tag.replace('-', '_')}"
 
 
 def test_a_catalogue_without_faults_has_none():
@@ -126,8 +128,10 @@ def test_a_translator_may_exempt_a_message_from_a_term():
 
 def test_the_table_has_every_variant_and_every_glossary_entry_once():
     words, names = terms(DOCUMENT)
-    assert [variant.title for variant in ac.all_variants() if variant.title not in names] == []
+    unnamed = [variant.title for variant in ac.all_variants() if variant.title not in names]
+    assert not unnamed, f"add a row to “Names of variants” in docs/terms.zh-CN.md for {unnamed}"
     wanted = [form for entry in ENTRIES for form in entry.forms.lower().split("|")]
-    assert [form for form in wanted if form not in words] == []
+    unlisted = [form for form in wanted if form not in words]
+    assert not unlisted, f"add a row to “Terms” in docs/terms.zh-CN.md for {unlisted}"
     listed = [english for line in DOCUMENT.splitlines() if line.count("|") == 5 for english in [line.split("|")[1]]]
     assert len({*listed}) + 2 == len(listed), "each term has one row; the heads and the lines of two tables are equal"

@@ -18,6 +18,7 @@ from test_pages import open_app
 import attention_core as ac
 from app.lessons.lesson import Lesson, Step
 from app.lessons.shipped import shipped
+from app.page import discover as discover_pages
 from app.words import i18n
 from app.words.extraction import core, lesson, screen
 from pages.inside.steps import link_numbers
@@ -227,6 +228,7 @@ VIEWS = [
     ("lessons", {"draft": Lesson(title="1", steps=(Step(at="masks", ask="2", answer="pairs local"),))}),
     *((each.steps[0].page, {"lesson": each}) for each in shipped().values()),
 ]
+VIEWS += [(page, {}) for page in discover_pages() if page not in {page for page, _ in VIEWS}]
 
 
 def missing(at):

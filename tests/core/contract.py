@@ -94,7 +94,8 @@ def check_faces_agree(a: Attention) -> None:
                 assert matrix.shape == (2, 3, n, n), case
                 assert out.shape == v.shape, case
                 assert matrix.dtype == out.dtype == dtype, case
-                assert error(out, matrix.double() @ a.values(v).double()) <= tolerance, case
+                off = error(out, matrix.double() @ a.values(v).double())
+                assert off <= tolerance, f"{case}: attend differs from weights @ values, with relative error {off:.1e}"
 
 
 def check_definition(a: Attention) -> None:
@@ -330,7 +331,7 @@ _LOOSE = {"allow_unused": True, "materialize_grads": True}
 
 
 def check_patterns(a: Attention) -> None:
-    """Check that no weight lies outside ``mask`` or ``pattern``, the union of ``primitives``, or ahead if causal."""
+    """Check that weights lie in ``mask`` or ``pattern``, the union of ``primitives``, and that no mask is wider."""
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
@@ -344,6 +345,9 @@ def check_patterns(a: Attention) -> None:
                 assert allowed.shape in ((n, n), matrix.shape), case
                 assert not matrix.masked_fill(allowed, 0).any(), case + "a weight outside the pattern"
                 assert not (causal and allowed.triu(1).any()), case + "the pattern looks ahead"
+                if a.variant.mask is not None and not a.variant.zero_rows:
+                    unused = (allowed & (matrix == 0).flatten(0, -3).all(0)).nonzero().tolist()
+                    assert not unused, f"{case}no head has weight on the allowed pair {unused[0]}"
                 if a.variant.primitives is not None:
                     parts = a.variant.primitives(q, k, a.params, causal=causal)
                     union = torch.stack([part.expand(allowed.shape) for part in parts.values()]).any(0)

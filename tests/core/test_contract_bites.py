@@ -228,6 +228,9 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     contract.check_patterns: {
         "weighs outside its mask": wrong(LOCAL, weights=full),
         "weighs more than its pattern": wrong(TOPK, weights=full),
+        "allows more than it weighs": wrong(
+            LOCAL, primitives=None, mask=lambda n, p, causal: torch.ones(n, n).tril(0 if causal else n) > 0
+        ),
         "colours less than its pattern": wrong(
             LOCAL, primitives=lambda q, k, p, causal: {"self": torch.eye(len(q[0, 0])) > 0}
         ),
