@@ -88,7 +88,7 @@ def test_a_line_that_ends_far_from_its_name_is_not_connected_with_it(end, joints
     assert len(figure["layout"]["shapes"]) == joints
 
 
-@pytest.mark.parametrize(("last", "joints"), [(1.002, ["→ all"] * 2), (1.1, ["→ 0", "→ 1", "→ 2"])])
+@pytest.mark.parametrize(("last", "joints"), [(1.002, ["→ *"] * 2), (1.1, ["→ 0", "→ 1", "→ 2"])])
 def test_three_lines_that_end_at_the_same_place_share_one_connecting_line_and_a_bracket(last, joints):
     ends = [1.0, 1.001, last]
     figure = curves([Curve(f"line {i}", [1, 10], [0.0, y]) for i, y in enumerate(ends)], x_title="", y_title="")

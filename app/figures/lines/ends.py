@@ -31,7 +31,7 @@ INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 """Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "
 """Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
-ALL = "all"
+ALL = "*"
 """Text after the prefix of a shape that belongs to several names."""
 
 

@@ -98,8 +98,8 @@ CLAIM = Claim(
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
     finding="One matrix of fixed size must replace all earlier keys and values. The delta rule's matrix error is at "
     "most 50% in {near}% of the heads, and smaller than the errors of two simpler methods in {closer}% of the heads.",
-    details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t, {first} "
-    "for the first-order series of softmax, and {mean} for the mean of the values.",
+    details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t. It is "
+    "{first} for the first-order series of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
             finding="Steps of 1/t make the matrix of stored values unstable in {unstable}% of the updates. With "
