@@ -29,7 +29,7 @@ def test_matrices_and_errors_are_those_of_the_variants(convert):
 def test_the_table_has_a_row_for_each_variant_and_head():
     found = ac.compare(ac.QKV.from_tensors(Q, K, V), variants=WORDS)
     assert isinstance(found.table, pd.DataFrame)
-    assert found.table.shape == (6, 9)
+    assert found.table.shape == (6, 11)
     cost = ac.get("linear").cost(24, 8, heads=2).multiply_adds
     assert found.table[found.table.variant == "linear"].multiply_adds.tolist() == [cost // 2] * 2
 

@@ -93,8 +93,8 @@ def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
 
 def test_claims_are_chosen_by_key_and_kept_in_order():
     source = SyntheticSource(SyntheticSpec(n=64, d=4, heads=1))
-    keys = [task.key for task in claims.tasks(source, keys=["memory_quadruples", "drowning", "memory_quadruples"])]
-    assert keys == ["drowning", "memory_quadruples"]
+    keys = [task.key for task in claims.tasks(source, keys=["drowning", "memory_quadruples", "drowning"])]
+    assert keys == ["memory_quadruples", "drowning"]
 
 
 def test_outcomes_are_kept_as_they_are():
