@@ -473,8 +473,8 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     question = asked("local", measure=measure)
     assert words.reasons(question, found, 0.8) == (
-        "**Local** with windows 1, 2 is worse than a plain average of the values. It hides at least 55% of softmax's weight and scales "
-        f"the rest up to 100%{result}"
+        "**Local** with windows 1, 2 is worse than a plain average of the values. It hides at least 55% of softmax's "
+        f"weight and scales the rest up to 100%{result}"
     )
     for axis, explained in (("cost", words.reasons(question, found, 0.8)), ("length", "")):
         assert words.explanation(asked("local", measure=measure, against=axis), [*found, mean(0.8)]) == explained
