@@ -106,8 +106,7 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
             others.append((-outcome.accuracy, _result(outcome, share)))
     return (
         paragraph(
-            _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
-            remembering(found),
+            _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))), remembering(found)
         ),
         paragraph(
             _(
