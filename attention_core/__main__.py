@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
     change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
-    change.add_argument("--json", action="store_true", help="the file to which the rows are written as JSON")
+    change.add_argument("--json", action="store_true", help="print the rows as JSON")
     change.set_defaults(command=_swap)
     learn = commands.add_parser("learn", help="train tiny models, one per variant, on a small task")
     learn.add_argument("--task", default="recall", metavar="KEY", help=f"the default: {', '.join(TASKS)}")
