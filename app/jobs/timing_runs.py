@@ -207,7 +207,7 @@ def missing_text(run: Run) -> str:
     if found.tokens is None:
         return _("Incomplete run: some variants are not measured even at the shortest length.")
     return _(
-        "Incomplete run: all variants are measured only up to {n:,} of {longest:,} tokens.",
+        "Incomplete run: the longest length measured for all variants so far is {n:,} of {longest:,} tokens.",
         n=found.tokens,
         longest=run.spec.sizes[-1],
     )

@@ -39,5 +39,7 @@ class LessonOptions(Options, shared=2):
         lambda: replace(link_fields.switch(False), presentation_only=True),
         C_("show to a class", "Present"),
         widget=st.toggle,
-        help=N_("Larger type and no sidebar, for a class. The arrow keys move between the steps of a lesson."),
+        help=N_(
+            "For a class: larger text and no sidebar. In this mode, the arrow keys move between the steps of a lesson."
+        ),
     )

@@ -161,8 +161,8 @@ def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < SAVED:
         raise UntestableError(
-            "On this text, copying lowers the model's loss by {saved} nats per token, which is too little. At least "
-            "{least} nats are needed. Choose a text with more different words.",
+            "On this text, copying lowers the model's loss by only {saved} nats per token. At least {least} nats are "
+            "needed. Choose a text with a larger number of different words.",
             saved=format_readable(first - second, 2),
             least=format_readable(SAVED, None),
         )

@@ -65,7 +65,9 @@ class QKV:
                 v=tuple(self.v.shape),
             )
         if self.crosses and self.causal:
-            raise NotCrossError("Keys of another sequence cannot be causal. Leave out causal.")
+            raise NotCrossError(
+                "If the keys come from another sequence, there can be no causal mask. Leave out the argument causal."
+            )
         if not len(self.tokens) == len(self.special) == len(self.groups) == n:
             raise ShapeError(
                 "There are {tokens} token labels for {n} positions. Save one label per position.",

@@ -63,9 +63,11 @@ def from_upload(data: bytes, name: str) -> QKV:
     keys = _labels(npz, members["key_tokens"]) if "key_tokens" in members else numbered_keys(k.shape[-2])
     causal = "causal" in members and bool(npz.array(members["causal"]))
     if crosses and causal:
-        raise InputError("Keys of another sequence cannot be causal. Save causal=False, or leave it out.")
+        raise InputError(
+            "If the keys come from another sequence, there can be no causal mask. Save causal=False, or leave it out."
+        )
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
-    notices = [Notice("These arrays of the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
+    notices = [Notice("These arrays in the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
     places = _places(npz, members, len(tokens), MASKS)
     n, padding = len(places), len(tokens) - len(places)
     if padding:
@@ -169,8 +171,9 @@ def _check_types(members: dict[str, Member]) -> None:
                 raise InputError(MASK_REFUSED, name=Name(member.name))
         elif kind == "V" and size == 2 and member.dtype.names is None:
             raise InputError(
-                "Array {name} has the type {found}, which is bfloat16. Save {name}.astype(np.float32), or for a "
-                "loaded array (({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
+                "Array {name} has the type {found}, which means bfloat16. Save {name}.astype(np.float32) "
+                "instead. If you loaded the array from a file, save "
+                "(({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
                 name=Name(member.name),
                 found=found,
             )

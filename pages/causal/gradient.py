@@ -69,7 +69,8 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
         _(
-            "The gradients from running sums and from autograd differ by at most {most} of the largest gradient.",
+            "The gradients are computed in two ways: from running sums over the tokens, and by autograd. Their entries "
+            "differ by at most {most} times the largest entry.",
             most=at_most(single),
         )
         if single is not None

@@ -138,7 +138,10 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     """
     values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
-        return _("**Every variant compared with {reference} needs more than half of softmax's {cost}.**", **values)
+        return _(
+            "**All the variants that are compared with {reference} here need more than half of softmax's {cost}.**",
+            **values,
+        )
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         text = _(

@@ -292,7 +292,10 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
 
     def draw(key: str) -> None:
         kinds = {_("earlier tokens and itself"): "window", leaking: "missed"}
-        share = _("{share:.1%} of pairs with a later key leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
+        share = _(
+            "Information leaks in {share:.1%} of the pairs with a later key",
+            share=ahead.sum() / max(1, n * (n - 1) // 2),
+        )
         left, right = st.columns(2)
         with left:
             matrix_board(

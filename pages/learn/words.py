@@ -68,8 +68,8 @@ def headline(found: Sequence[Outcome]) -> str:
 def threshold(chance: float) -> str:
     """Return from which accuracy on a variant has learned the task, and the accuracy of guessing."""
     return _(
-        "A variant has learned the task if at least {most} of its answers are correct. Guessing gives {share} "
-        "correct answers.",
+        "A variant has learned the task if at least {most} of its answers are correct. Guessing is correct in "
+        "{share} of the cases.",
         most=percent(LEARNED),
         share=percent(chance),
     )
@@ -154,14 +154,18 @@ def remembering(found: Sequence[Outcome]) -> str:
     if items <= own:
         return ""
     if not names:
-        text = N_("With {n} items to remember instead of {own}, not one of them gives at least {most} correct answers.")
+        text = N_(
+            "With {n} items to remember instead of {own}, no model that learned the task answers at least "
+            "{most} correctly."
+        )
     elif len(names) < len(ends):
         text = N_(
-            "With {n} items to remember instead of {own}, at least {most} of the answers are correct only with {names}."
+            "With {n} items to remember instead of {own}, only the models with {names} answer at least {most} "
+            "correctly."
         )
     else:
         text = N_(
-            "With {n} items to remember instead of {own}, at least {most} of the answers are correct with {names}."
+            "With {n} items to remember instead of {own}, the models with {names} answer at least {most} correctly."
         )
     return _(text, **values)
 
@@ -188,7 +192,7 @@ def _result(outcome: Outcome, result: str) -> str:
     if not share:
         return _("{name} ({result})", name=name, result=result)
     return _(
-        "{name} ({result}; its mask hides {share} of the answers from the asking token)",
+        "{name} ({result}; in {share} of the questions, its mask hides the answer from the token that asks)",
         name=name,
         result=result,
         share=percent(share),

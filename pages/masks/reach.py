@@ -192,9 +192,9 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
                 other=next(iter(others)),
             )
         return _n(
-            "This works because **{names}** also moves information by distances that are not multiples of "
+            "This works because **{names}** also moves information over distances that are not multiples of "
             "{step} tokens.",
-            "This works because **{names}** also move information by distances that are not multiples of "
+            "This works because **{names}** also move information over distances that are not multiples of "
             "{step} tokens.",
             n=len(others),
             names=enumeration(others),

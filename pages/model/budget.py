@@ -118,16 +118,18 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
         return _("No tested {setting} of **{name}** preserves perplexity or copying.", **values)
     if reads is None:
         return _(
-            "**{name}** preserves copying from {setting} {copies:g} on. No tested {setting} preserves perplexity.",
+            "**{name}** preserves copying if {setting} is at least {copies:g}. No tested {setting} preserves "
+            "perplexity.",
             **values,
         )
     if copies is None:
         return _(
-            "**{name}** preserves perplexity from {setting} {reads:g} on. No tested {setting} preserves copying.",
+            "**{name}** preserves perplexity if {setting} is at least {reads:g}. No tested {setting} preserves "
+            "copying.",
             **values,
         )
     return _(
-        "**{name}** preserves perplexity from {setting} {reads:g} on, and copying from {setting} {copies:g} on.",
+        "**{name}** preserves perplexity if {setting} is at least {reads:g}, and copying if it is at least {copies:g}.",
         **values,
     )
 

@@ -70,8 +70,9 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
     if low <= SAME or len(shares) > 1 or number(low, 3) == number(high, 3):
         return ""
     return _(
-        "Both variants hide {hidden} of the query–key pairs. Perplexity rises to ×\xa0{high} with **{most}**, which "
-        "hides the first token from most queries, but only to ×\xa0{low} with **{least}**, which does not.",
+        "Both variants hide {hidden} of the query–key pairs. With **{most}**, which hides the first token from most "
+        "queries, perplexity rises to {high} times that of the original model. With **{least}**, which does not, it "
+        "rises to only {low} times.",
         hidden=shares.pop(),
         high=number(high, 3),
         most=most.name,

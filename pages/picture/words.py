@@ -82,8 +82,8 @@ def reasons(softmax: Denoised, noisy: float, even: Sequence[str]) -> str:
         if softmax.psnr > noisy and not is_almost_mean(softmax)
         else "",
         _n(
-            "{names} gives all pixels almost the same weight, so each pixel becomes almost their mean.",
-            "{names} give all pixels almost the same weight, so each pixel becomes almost their mean.",
+            "{names} gives all pixels almost the same weight, so each output pixel is close to the mean of all pixels.",
+            "{names} give all pixels almost the same weight, so each output pixel is close to the mean of all pixels.",
             n=len(even),
             names=names_of(even),
         )
@@ -115,8 +115,10 @@ def added(squares: Sequence[str], variants: int) -> str:
         variants: the number of chosen variants.
     """
     return _n(
-        "The switch **Square windows** adds {n} image to those of the {variants} chosen variants: {names}.",
-        "The switch **Square windows** adds {n} images to those of the {variants} chosen variants: {names}.",
+        "In addition to the images of the {variants} chosen variants, the switch **Square windows** adds {n} image: "
+        "{names}.",
+        "In addition to the images of the {variants} chosen variants, the switch **Square windows** adds {n} images: "
+        "{names}.",
         n=len(squares),
         variants=variants,
         names=names_of(squares),
@@ -179,8 +181,8 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
             near=far[1],
         ),
         _(
-            "Close pixels often show the same object, so more of them have the right colour: the square window gives "
-            "{high:.1f} dB instead of {low:.1f} dB.",
+            "Close pixels often show the same object, so more pixels in the square window have the right colour. "
+            "This window gives {high:.1f} dB instead of {low:.1f} dB.",
             **values,
         )
         if round(psnr[1], 1) > round(psnr[0], 1)

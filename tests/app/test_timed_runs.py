@@ -144,8 +144,8 @@ def test_without_softmax_nothing_is_overtaken():
     ("count", "told"),
     [
         (1, "Incomplete run: some variants are not measured even at the shortest length."),
-        (2, "Incomplete run: all variants are measured only up to 16 of 2,048 tokens."),
-        (3, "Incomplete run: all variants are measured only up to 16 of 2,048 tokens."),
+        (2, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
+        (3, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
         (4, "Incomplete run: 1 of 3 rounds are measured."),
         (8, "Incomplete run: 2 of 3 rounds are measured."),
         (12, ""),

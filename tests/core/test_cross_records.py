@@ -58,7 +58,7 @@ def test_a_key_mask_hides_keys_and_a_mask_hides_queries():
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"causal": np.array(True)}, "cannot be causal"),
+        ({"causal": np.array(True)}, "there can be no causal mask"),
         ({"key_tokens": np.array(["a", "b"])}, "Array key_tokens has the shape [2], but there are 9 positions."),
         ({"key_tokens": np.arange(9)}, "Array key_tokens has the type int64"),
         ({"key_mask": np.ones(5)}, "Array key_mask must have one number per position"),
@@ -84,7 +84,7 @@ def test_tensors_of_two_sequences_are_a_record():
     assert TensorSource.of(Q, K, V) != TensorSource.of(Q, K, V, key_tokens="abcdefghi")
     with pytest.raises(ShapeError, match="There are 2 key labels for 9 keys"):
         QKV.from_tensors(Q, K, V, key_tokens="ab")
-    with pytest.raises(NotCrossError, match="cannot be causal"):
+    with pytest.raises(NotCrossError, match="there can be no causal mask"):
         QKV.from_tensors(Q, K, V, causal=True)
 
 

@@ -392,7 +392,7 @@ def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
     page.locator('input[type="file"]').set_input_files(
         {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
     )
-    notice = page.get_by_test_id("stAlert").filter(has_text="These arrays of the file are not used")
+    notice = page.get_by_test_id("stAlert").filter(has_text="These arrays in the file are not used")
     expect(notice).to_be_visible()
     assert set(names) <= set(notice.inner_text().replace("\u2060", "").rstrip(".").split(": ")[1].split(", "))
     assert notice.locator("a").count() == 0

@@ -113,7 +113,7 @@ def _network(name: str, folder: Path) -> PreTrainedModel:
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ModelError(
-            "{count} weights of {name} are missing from its file, such as {first}. Choose another model.",
+            "The file of {name} lacks some weights ({count} in total), for example {first}. Choose another model.",
             name=name,
             count=len(missing),
             first=missing[0],

@@ -42,7 +42,10 @@ def sample(generator: torch.Generator, sequences: int, _length: int, _items: int
 TASK = LearningTask(
     key="digits",
     title=N_("Handwritten digits"),
-    summary=N_("An image of 8 × 8 pixels is read as 64 tokens. From each token, the model must predict the digit."),
+    summary=N_(
+        "An image of 8 × 8 pixels is read as 64 tokens. At every token, the model must predict which digit the image "
+        "shows."
+    ),
     sample=sample,
     inputs=1,
     classes=10,

@@ -23,8 +23,9 @@ class GqaParams(Params):
         high=64,
         scale="log",
         budget=True,
-        help="Number of groups into which the heads are divided. With one group, this is multi-query attention. "
-        "With at least as many groups as heads, it is softmax attention.",
+        help="Number of groups into which the heads are divided. With one group, all heads share keys and values "
+        "(multi-query attention). With at least as many groups as heads, nothing is shared (standard multi-head "
+        "attention).",
     )
 
 

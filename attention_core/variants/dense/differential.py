@@ -73,6 +73,6 @@ VARIANT = Variant(
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
     note="Query and key vectors are split into two halves, and each half gives its own softmax weights. For each "
     "key, λ times the second half's weight is subtracted from the first half's weight. Weight that both halves give "
-    "to a key thus cancels in proportion to λ. In the paper, λ is learned and the two halves are trained together. "
-    "Both can also be done on the Learn page; elsewhere, λ is a setting.",
+    "to a key thus cancels in proportion to λ. In the paper, λ is learned, and the two halves are trained together. "
+    "The Learn page offers this training too. On other pages, λ is a setting.",
 )

@@ -17,7 +17,7 @@ class Relu2Params(Params):
         "length",
         choices=("length", "squared", "fixed", "sum"),
         help="Number by which each row is divided. length: the number of keys that the query can attend to. squared: "
-        "the square of this number. fixed: the value of the setting “base length”. sum: the sum of the row.",
+        "the square of that number of keys. fixed: the value of the setting “base length”. sum: the sum of the row.",
     )
     base_length: int = param(
         512,

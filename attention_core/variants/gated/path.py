@@ -103,8 +103,8 @@ VARIANT = fast_weights.variant(
             title="Original components",
             symbol="C",
             formula=r"C_{ij} = \beta\, w_i^\top k_j,\quad j < i",
-            mechanism="These are the components that each token would subtract from an earlier key if no token in "
-            "between had changed that key.",
+            mechanism="For each token and each earlier key: β times the key's component along the token's direction w. "
+            "The token would subtract this if no token in between had changed the key.",
             rows="token",
             columns="earlier token",
         ),

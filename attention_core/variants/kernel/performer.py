@@ -50,9 +50,9 @@ class PerformerParams(Params):
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function applied to the projections. positive: exp; hyperbolic: exp of each projection and of its "
-        "negative; trig: cosine and sine, so weights can be negative; relu: the positive part, which estimates a "
-        "different kernel from that of softmax.",
+        help="Function applied to each projection of a query or key onto a random vector. positive: exp; hyperbolic: "
+        "exp of each projection and of its negative; trig: cosine and sine, so weights can be negative; relu: the "
+        "positive part, which estimates a function other than softmax's exponential.",
     )
     orthogonal: bool = param(
         True,

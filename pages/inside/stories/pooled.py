@@ -156,7 +156,7 @@ def _masks(seen: Seen) -> Step:
                 "open",
                 _("Pools that begin later masked"),
                 past + 3 * ahead,
-                _("{share:.1%} of pairs with a later key leak"),
+                _("Information leaks in {share:.1%} of the pairs with a later key"),
             ),
             ("whole", _("Pools that end later masked"), past + np.tril(own), _("nothing leaks")),
         )

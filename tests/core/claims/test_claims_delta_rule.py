@@ -121,7 +121,7 @@ def test_softmax_and_the_delta_rule_by_their_formulas():
 @pytest.mark.parametrize(
     ("sharpness", "verdict"),
     [
-        (0.3, PARTLY),  # Small logits: both are near softmax, and the first-order series is nearer.
+        (0.3, PARTLY),  # Small logits: both are near softmax, and the first-order expansion is nearer.
         (8.0, FAILS),
     ],
 )

@@ -87,7 +87,7 @@ def test_labels_causal_and_extra_arrays():
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["These arrays of the file are not used: layer, words."]
+    assert [str(notice) for notice in qkv.notices] == ["These arrays in the file are not used: layer, words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -155,7 +155,7 @@ def test_the_remedy_for_bfloat16_works_on_an_array_that_was_loaded():
     given = triple(6, 4)
     saved = {name: (array.view(np.uint32) >> 16).astype(np.uint16).view("V2") for name, array in given.items()}
     said = refusal(save(**saved))
-    assert "Array q has the type |V2, which is bfloat16" in said
+    assert "Array q has the type |V2, which means bfloat16" in said
     remedy = said[said.index("((q.view") : said.rindex(".")]
     read = from_upload(save(**{name: eval(remedy, {"np": np, "q": array}) for name, array in saved.items()}), "x")
     np.testing.assert_allclose(read.q[0].numpy(), given["q"], rtol=2**-7)

@@ -160,7 +160,10 @@ APART = [
     DifferenceRow(dtype=dtype, gradient=letter, way=STATES, difference=difference)
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
-DIFFER = "The gradients from running sums and from autograd differ by at most 3 × 10⁻⁶ of the largest gradient."
+DIFFER = (
+    "The gradients are computed in two ways: from running sums over the tokens, and by autograd. Their entries differ "
+    "by at most 3 × 10⁻⁶ times the largest entry."
+)
 
 
 def test_the_sentence_reports_the_longest_length_up_to_512():

@@ -75,7 +75,7 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
         "80%."
     )
     assert words.verdict(None, **how) == (
-        f"**Every variant compared with {name} needs more than half of softmax's multiply-adds.**"
+        f"**All the variants that are compared with {name} here need more than half of softmax's multiply-adds.**"
     )
 
 
@@ -187,7 +187,7 @@ def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
     assert ("is closest" in text) == cheap
-    assert ("Every variant compared with softmax needs more than half" in text) != cheap
+    assert ("All the variants that are compared with softmax here need more than half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
@@ -196,7 +196,9 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
     assert ("With at most half of softmax's measured time, **Local · window 4 is closest" in text) == cheap
-    assert ("Every variant compared with softmax needs more than half of softmax's measured time" in text) != cheap
+    assert (
+        "All the variants that are compared with softmax here need more than half of softmax's measured time" in text
+    ) != cheap
     assert words.against_cost(question, found, {}) == ""
 
 

@@ -50,18 +50,18 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Guessing gives 25% correct answers." in each.value for each in at.caption)
+    assert any("Guessing is correct in 25% of the cases." in each.value for each in at.caption)
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     [text] = [text for text in texts(visit("learn", {})) if text.startswith("4 of 6 variants learn the task")]
     assert "**Linear** (2 of 3 seeds), **Softmax** (1 of 3 seeds). With 24 items to remember instead of 4, " in text
-    assert "at least 95% of the answers are correct only with **Softmax**." in text
-    assert "its mask hides 43% of the answers" in text
+    assert "only the models with **Softmax** answer at least 95% correctly." in text
+    assert "in 43% of the questions, its mask hides the answer" in text
     assert "**Gated linear** lacks a feature map." in text
     at = open_learn(l_view="attention")
-    assert any("Guessing gives 25% correct answers." in text for text in texts(at))
+    assert any("Guessing is correct in 25% of the cases." in text for text in texts(at))
 
 
 def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():

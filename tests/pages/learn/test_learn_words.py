@@ -94,7 +94,8 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
 
 def test_the_accuracy_that_counts_as_learned_is_next_to_that_of_guessing():
     assert words.threshold(0.1) == (
-        "A variant has learned the task if at least 95% of its answers are correct. Guessing gives 10% correct answers."
+        "A variant has learned the task if at least 95% of its answers are correct. Guessing is correct in 10% of the "
+        "cases."
     )
 
 
@@ -200,9 +201,9 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
 @pytest.mark.parametrize(
     ("softmax", "linear", "text"),
     [
-        (0.95, 0.9, "at least 95% of the answers are correct only with **Softmax**."),
+        (0.95, 0.9, "only the models with **Softmax** answer at least 95% correctly."),
         (0.95, 0.95, "at least 95% of the answers are correct with **Softmax**, **Linear**."),
-        (0.9, 0.9, "not one of them gives at least 95% correct answers."),
+        (0.9, 0.9, "no model that learned the task answers at least 95% correctly."),
     ],
 )
 def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, linear, text):
@@ -253,8 +254,8 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
 def test_what_a_mask_hides_is_next_to_the_result_of_its_variant():
     found = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.4]))
     share = percent(hidden_share(found[0].rows[0].spec))
-    assert "so far.  \nCorrect answers: **Local · window 16** (50%; its mask hides " + (
-        f"{share} of the answers from the asking token), **Softmax** (40%)."
+    assert "so far.  \nCorrect answers: **Local · window 16** (50%; in " + (
+        f"{share} of the questions, its mask hides the answer from the token that asks), **Softmax** (40%)."
     ) in words.headline(found)
     assert words.headline(found[:1]).endswith(words.hidden(found[:1]))
     assert "mask" not in words.headline(found[1:])

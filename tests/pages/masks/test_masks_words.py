@@ -140,7 +140,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8},
             3,
-            "This works because **A** also moves information by distances that are not multiples of 8 tokens.",
+            "This works because **A** also moves information over distances that are not multiples of 8 tokens.",
         ),
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},

@@ -122,8 +122,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         words.verdict(AS_IT_IS, [blind, seen])
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
-            "Both variants hide 61% of the query–key pairs. Perplexity rises to ×\xa02 with **A**, which hides the "
-            "first token from most queries, but only to ×\xa01.10 with **B**, which does not.  \n"
+            "Both variants hide 61% of the query–key pairs. With **A**, which hides the first token from most queries, "
+            "perplexity rises to 2 times that of the original model. With **B**, which does not, it rises to only 1.10 "
+            "times.  \n"
             f"Copying fails with both variants{reason}"
         )
     )
@@ -246,16 +247,16 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local** preserves perplexity from window 8 on, and copying from window 4 on."
+    assert told == "**Local** preserves perplexity if window is at least 8, and copying if it is at least 4."
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
         (99.0, 9.0, "No tested window of **Local** preserves perplexity or copying."),
-        (99.0, 1.0, "**Local** preserves copying from window 2 on. No tested window preserves perplexity."),
-        (20.0, 9.0, "**Local** preserves perplexity from window 2 on. No tested window preserves copying."),
-        (20.0, 1.0, "**Local** preserves perplexity from window 2 on, and copying from window 2 on."),
+        (99.0, 1.0, "**Local** preserves copying if window is at least 2. No tested window preserves perplexity."),
+        (20.0, 9.0, "**Local** preserves perplexity if window is at least 2. No tested window preserves copying."),
+        (20.0, 1.0, "**Local** preserves perplexity if window is at least 2, and copying if it is at least 2."),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):

@@ -61,7 +61,10 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_improve_
     [headline] = [each.value for each in at.markdown if "better than the noisy image" in each.value]
     assert "of 10 images" in headline
     assert "Linear" in headline.partition("Almost one colour")[2]
-    assert any("adds 2 images to those of the 8 chosen variants" in each.value for each in at.caption)
+    assert any(
+        "images of the 8 chosen variants, the switch **Square windows** adds 2 images" in each.value
+        for each in at.caption
+    )
     assert any("Linear gives all pixels almost the same weight, so" in each.value for each in at.caption)
     assert any(each.value.startswith("**Why Linear returns almost the mean of the image:**") for each in at.markdown)
     assert any("instead of" in each.value and "square window gives" in each.value for each in at.markdown)

@@ -71,13 +71,15 @@ BOARD = (
             20.0,
             ["Linear"],
             "Softmax averages pixels with similar patches, which removes more noise than detail. Linear gives all "
-            "pixels almost the same weight, so each pixel becomes almost their mean. ",
+            "pixels almost the same weight, so each output pixel is close to the mean of all "
+            "pixels. ",
         ),
         (
             image(25.2, 0.01),
             20.0,
             ["Softmax", "Linear"],
-            "Softmax, Linear give all pixels almost the same weight, so each pixel becomes almost their mean. ",
+            "Softmax, Linear give all pixels almost the same weight, so each output pixel is close to the mean of all "
+            "pixels. ",
         ),
     ],
 )
@@ -116,8 +118,12 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
 
 
 def test_added_images_are_counted():
-    assert "adds 1 image to those of the 2 chosen variants: Local 3 × 3." in words.added(["Local 3 × 3"], 2)
-    assert "adds 2 images to those of the 4 chosen variants: A, B." in words.added(["A", "B"], 4)
+    assert "images of the 2 chosen variants, the switch **Square windows** adds 1 image: Local 3 × 3." in words.added(
+        ["Local 3 × 3"], 2
+    )
+    assert "images of the 4 chosen variants, the switch **Square windows** adds 2 images: A, B." in words.added(
+        ["A", "B"], 4
+    )
 
 
 @pytest.mark.parametrize(

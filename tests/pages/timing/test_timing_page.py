@@ -171,7 +171,7 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     begun.rows += islice(timing_length.measure(spec), 3)
     # Changing another control ends it.
     at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": begun})
-    missing = "Incomplete run: all variants are measured only up to 16 of 32 tokens."
+    missing = "Incomplete run: the longest length measured for all variants so far is 16 of 32 tokens."
     assert missing in sentence(at)
     assert re.match(r"On this machine \(\d+ of \d+ cores, 16 to 32 tokens\), so far, ", sentence(at))
     assert list(at.dataframe[0].value["faster from"])[1].endswith(", so far")

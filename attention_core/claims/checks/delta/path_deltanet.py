@@ -88,19 +88,19 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "same",
-            "largest difference between PaTH's and DeltaNet's matrix entries, keys as directions",
+            "largest difference between the entries of PaTH's and DeltaNet's matrices, with keys as directions w",
             digits=2,
             bound=True,
         ),
         Quantity(
             "turned",
-            "largest difference between PaTH's and DeltaNet's matrix entries, turned keys as directions, median over "
-            "heads",
+            "largest difference between the entries of PaTH's and DeltaNet's matrices, with turned keys as directions "
+            "w; median over heads",
         ),
         Quantity(
             "fixed",
-            "largest difference between PaTH's and DeltaNet's matrix entries, one direction for all tokens, median "
-            "over heads",
+            "largest difference between the entries of PaTH's and DeltaNet's matrices, with one direction w for all "
+            "tokens; median over heads",
         ),
         Quantity("n", "length of this input", "tokens"),
     ),

@@ -15,7 +15,7 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
-MEAN, FIRST, FREE = "mean of the values", "first-order series", "delta rule, steps of 1/t"
+MEAN, FIRST, FREE = "mean of the values", "first-order Taylor expansion", "delta rule, steps of 1/t"
 CAPPED = "delta rule, capped steps"
 NEAR = 0.5
 """Largest relative error at which a matrix counts as close to softmax."""
@@ -82,24 +82,25 @@ CLAIM = Claim(
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "
-    "article's delta rule, (2) the first-order series of softmax, and (3) the mean of the values. The delta rule is "
-    "derived from the series. At token t, it multiplies its matrix of stored values by 1 − 1/t and then updates it "
-    "with a step of 1/t. The matrix error is the size of the difference from softmax's matrix, divided by the size "
-    "of that matrix. The app also shows steps that are capped to keep the matrix stable. Capped steps do not affect "
-    "the verdict.",
+    "article's delta rule, (2) the first-order Taylor expansion of softmax, and (3) the mean of the values. The delta "
+    "rule is derived from this expansion. At token t, it decays its matrix of stored values by the factor 1 − 1/t and "
+    "adds a delta-rule update with step 1/t, computed from the matrix before this decay. The matrix error is the size "
+    "of the difference from softmax's matrix, divided by the size of that matrix. The app also shows results with "
+    "steps capped to keep the matrix stable. These do not affect the verdict.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its matrix error is "
     "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}× the size of "
     "softmax's matrix (50%) in at least {most}% of the heads. (2) It is smaller than the error of softmax's "
-    "first-order series and the error of the mean of the values in at least {most}% of the heads. The claim holds if "
-    "both conditions are met. It holds partly if only one is met.",
+    "first-order Taylor expansion and the error of the mean of the values in at least {most}% of the heads. The claim "
+    "holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75, "near": NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="One matrix of fixed size must replace all earlier keys and values. The delta rule's matrix error is at "
-    "most 50% in {near}% of the heads, and smaller than the errors of two simpler methods in {closer}% of the heads.",
+    finding="The delta rule must replace all earlier keys and values by one matrix of fixed size. Its matrix error "
+    "(relative difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, it "
+    "is smaller than the errors of both the first-order Taylor expansion of softmax and the mean of the values.",
     details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t. It is "
-    "{first} for the first-order series of softmax, and {mean} for the mean of the values.",
+    "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
             finding="Steps of 1/t make the matrix of stored values unstable in {unstable}% of the updates. With "
@@ -115,11 +116,11 @@ CLAIM = Claim(
         Quantity(
             "closer",
             "share of heads where the delta rule's matrix error is smaller than those of softmax's first-order "
-            "series and of the mean of the values",
+            "Taylor expansion and of the mean of the values",
             "%",
         ),
         Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),
-        Quantity("first", "matrix error of softmax's first-order series, median over heads", share=True),
+        Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),
         Quantity("mean", "matrix error of the mean of the values, median over heads", share=True),
         Quantity("capped", "matrix error of the delta rule with capped steps, median over heads", share=True),
         Quantity(

@@ -163,7 +163,10 @@ CLAIM = Claim(
             "%",
         ),
         Quantity(
-            "late", "share of weight that the newest quarter of the tokens gives to the last 4, without decay", "%"
+            "late",
+            "share of weight that tokens in the newest quarter give to the 4 most recent tokens (including "
+            "themselves), linear attention without decay",
+            "%",
         ),
         Quantity(
             "decayed_early",
@@ -171,7 +174,10 @@ CLAIM = Claim(
             "%",
         ),
         Quantity(
-            "decayed_late", "share of weight that the newest quarter of the tokens gives to the last 4, with decay", "%"
+            "decayed_late",
+            "share of weight that tokens in the newest quarter give to the 4 most recent tokens (including "
+            "themselves), linear attention with decay",
+            "%",
         ),
     ),
     figure=Figure(

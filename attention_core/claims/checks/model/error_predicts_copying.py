@@ -6,12 +6,13 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="A replacement for softmax with a smaller output error lets a trained model copy text better.",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
-    "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads 48 tokens "
-    "of the text in random order, then the same tokens again, so only copying can predict the second half. The gain "
-    "from copying is how much better the second half is predicted than the first. The loss of copying is the share of "
-    "this gain that is lost with a replacement. The output error is the relative difference between the outputs of the "
-    "replacement and of softmax on the unchanged model's queries, keys and values. It is averaged over heads and "
-    "layers. The paper compares approximations by this error, but does not test copying.",
+    "with and without sinks, top-k, linear attention, retention, and the mean of the values. To test copying, 48 "
+    "tokens of the text are shuffled once, and the model reads this sequence twice in a row. Only copying can predict "
+    "the second half. The gain from copying is how much better the second half is predicted than the first. The loss "
+    "of copying is the share of this gain that is lost with a replacement. The output error is the relative "
+    "difference between the outputs of the replacement and of softmax on the unchanged model's queries, keys and "
+    "values. It is averaged over heads and layers. The paper compares approximations by this error, but does not test "
+    "copying.",
     rule="Each replacement for softmax has two numbers: its output error (the relative difference from softmax's "
     "outputs), and the loss of copying. The gain from copying is how much better the model predicts repeated tokens, "
     "and the loss is the lost share of this gain. A rank correlation of 1 means that both numbers rank the "

@@ -91,9 +91,9 @@ CLAIM = Claim(
     experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
     "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. These "
     "models are compared with rereading, as in the paper: the unchanged model reads the last 36 tokens (32 + 4) again "
-    "for every prediction. Perplexity measures how badly a model predicts the next tokens. Copying is tested with 48 "
-    "of the tokens in random order, read twice. The gain from copying is how much better the second half is predicted "
-    "than the first.",
+    "for every prediction. Perplexity measures how badly a model predicts the next tokens. To test copying, 48 tokens "
+    "of the text are shuffled once, and the model reads this sequence twice in a row. Only copying can predict the "
+    "second half. The gain from copying is how much better the second half is predicted than the first.",
     measure=measure,
     numbers=numbers,
     rule="Rereading means that the unchanged model reads the last 36 tokens again for every prediction. Three "

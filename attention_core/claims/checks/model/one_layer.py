@@ -77,10 +77,11 @@ CLAIM = Claim(
     ),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
-    "random weights or the mean of the values. This is done in layer 15 of layers 0 to 29 only, and in all layers. The "
-    "model reads the first 128 tokens of the text. Perplexity measures how badly it predicts the next tokens. To test "
-    "copying, the model also reads 48 of these tokens in random order, twice in a row, so only copying can predict the "
-    "second half. The gain from copying is how much better the second half is predicted than the first.",
+    "random weights or the mean of the values. This is done once in layer 15 alone (layers are numbered 0 to "
+    "29) and once in all layers. The model reads the first 128 tokens of the text. Perplexity measures how badly it "
+    "predicts the next tokens. To test copying, 48 of these tokens are shuffled once, and the model reads this "
+    "sequence twice in a row. Only copying can predict the second half. The gain from copying is how much better the "
+    "second half is predicted than the first.",
     measure=measure,
     numbers=numbers,
     rule="The gain from copying is how much better a model predicts tokens that it reads for the second time. Two "

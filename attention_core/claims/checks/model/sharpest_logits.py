@@ -40,10 +40,10 @@ CLAIM = Claim(
     place=Place("model", {"m_view": "predicts"}),
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
-    "128 tokens of the text. It also reads 48 of these tokens in random order, twice in a row, so only copying can "
-    "predict the second half. The gain from copying is how much better the second half is predicted than the first. "
-    "The kept weight is the share of softmax's weight on the largest logit that a replacement gives to the same key. "
-    "It is averaged over queries, heads and layers.",
+    "128 tokens of the text. In addition, 48 of these tokens are shuffled once, and the model reads this sequence "
+    "twice in a row. Only copying can predict the second half. The gain from copying is how much better the second "
+    "half is predicted than the first. The kept weight is the share of softmax's weight on the largest logit that a "
+    "replacement gives to the same key. It is averaged over queries, heads and layers.",
     measure=replacement_rows,
     numbers=numbers,
     rule="A replacement keeps the largest logits if it gives them at least {keeps}% of their weight under softmax. It "
@@ -60,9 +60,10 @@ CLAIM = Claim(
     ),
     finding="A replacement works if the model's perplexity stays within a limit. This is true for {alive} of the "
     "{keepers} replacements that keep the weight of the largest logits, and for {spared} of the {others} others.",
-    details="At least half of the gain from copying is left in {copying} of the replacements that keep the largest "
-    "logits, and in {others_copying} of the others. The kept weight and perplexity have a rank correlation of {rho}, "
-    "where −1 means opposite orders. All values are measured on {tokens} tokens that SmolLM2 reads.",
+    details="The gain from copying is how much better the model predicts repeated tokens. At least half of it remains "
+    "with {copying} of the replacements that keep softmax's weight on the largest logits, and with {others_copying} of "
+    "the others. The kept weight and perplexity have a rank correlation of {rho}, where −1 means opposite orders. All "
+    "values are measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity("alive", "number of replacements that keep the largest logits and work"),
         Quantity("keepers", "number of replacements that keep the largest logits"),

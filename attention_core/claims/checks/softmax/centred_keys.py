@@ -84,7 +84,10 @@ CLAIM = Claim(
     "latter has {centred}%.",
     quantities=(
         Quantity(
-            "closer", "share of heads where the Taylor expansion of the whole softmax has the smaller matrix error", "%"
+            "closer",
+            "share of heads where the Taylor expansion of the whole softmax has a smaller matrix error than that of "
+            "only the exponential",
+            "%",
         ),
         Quantity("own", "matrix error of the Taylor expansion of the whole softmax, median over heads", "%"),
         Quantity("exponential", "matrix error of the Taylor expansion of only the exponential, median over heads", "%"),

@@ -79,8 +79,9 @@ CLAIM = Claim(
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum of "
-    "a query is the sum of these squares over its keys. Row sums are measured at growing lengths n of this input and "
-    "averaged over queries by the geometric mean. In every head, a power law n^a is fitted to their growth.",
+    "a query is the sum of these squares over its keys. Row sums are measured at increasing lengths n of this input. "
+    "At each length, the geometric mean over queries is taken. In every head, a power law n^a is fitted to the growth "
+    "of this mean.",
     measure=measure,
     numbers=numbers,
     rule="With squared ReLU, the row sums (sums of a query's weights) grow as n to a power a, where n is the number "

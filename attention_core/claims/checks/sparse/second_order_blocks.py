@@ -95,9 +95,10 @@ CLAIM = Claim(
     finding="A mean hides a single key with a large logit, whereas the covariance shows how far keys deviate from the "
     "mean. Blocks chosen by mean and covariance contain more weight than blocks chosen by the mean alone in {wins}% of "
     "the heads, and less in {loses}%.",
-    details="In the median head, mean and covariance find {second}% of the weight, and the mean key finds {mean}%. "
-    "Quest's upper bound on the logits finds {bound}%. Selecting blocks by their true weight finds {best}%, the most "
-    "that is possible.",
+    details="Each query selects blocks of keys by a score. In the median head, the selected blocks contain {second}% "
+    "of softmax's weight with scores from the mean and covariance of the block's keys, and {mean}% with the mean key "
+    "alone. With an upper bound on the block's logits (the method Quest), they contain {bound}%. The true weights give "
+    "the most possible, {best}%.",
     quantities=(
         Quantity(
             "wins", "share of heads where mean and covariance find more of softmax's weight than the mean key", "%"
@@ -112,7 +113,11 @@ CLAIM = Claim(
             "softmax's weight in the blocks selected by Quest's upper bound on the logits, median over heads",
             "%",
         ),
-        Quantity("best", "softmax's weight in the blocks selected by their true weight, median over heads", "%"),
+        Quantity(
+            "best",
+            "softmax's weight in the blocks that have the most of it (best possible selection), median over heads",
+            "%",
+        ),
     ),
     figure=Figure(
         x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"
