@@ -202,7 +202,7 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
     ("softmax", "linear", "text"),
     [
         (0.95, 0.9, "only the models with **Softmax** answer at least 95% correctly."),
-        (0.95, 0.95, "at least 95% of the answers are correct with **Softmax**, **Linear**."),
+        (0.95, 0.95, "the models with **Softmax**, **Linear** answer at least 95% correctly."),
         (0.9, 0.9, "no model that learned the task answers at least 95% correctly."),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
             2,
-            "This works because **A, C, D** also move information by distances that are not multiples of 8 tokens.",
+            "This works because **A, C, D** also move information over distances that are not multiples of 8 tokens.",
         ),
         ({"A": 1}, 1, ""),
         ({"A": 1}, 2, ""),

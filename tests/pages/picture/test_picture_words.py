@@ -99,7 +99,7 @@ def test_why_almost_equal_weights_return_the_mean(elu):
 @pytest.mark.parametrize(
     ("psnr", "end"),
     [
-        (23.66, "the square window gives 23.7 dB instead of 22.8 dB."),
+        (23.66, "This window gives 23.7 dB instead of 22.8 dB."),
         (22.84, "the square window nevertheless gives 22.8 dB, not more than the 22.8 dB of the window along the row."),
         (21.0, "the square window nevertheless gives 21.0 dB, not more than the 22.8 dB of the window along the row."),
     ],
