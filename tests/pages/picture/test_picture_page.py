@@ -67,7 +67,7 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_improve_
     )
     assert any("Linear gives all pixels almost the same weight, so" in each.value for each in at.caption)
     assert any(each.value.startswith("**Why Linear returns almost the mean of the image:**") for each in at.markdown)
-    assert any("instead of" in each.value and "square window gives" in each.value for each in at.markdown)
+    assert any("instead of" in each.value and "This window gives" in each.value for each in at.markdown)
 
 
 def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch):
