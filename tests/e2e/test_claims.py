@@ -81,7 +81,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
 
 def test_checks_can_be_stopped_and_taken_up_again(page, server):
     # The input has to be new, also when this test runs a second time, so that no result is cached.
-    visit(page, f"{server}/claims?input=synthetic&n=512&heads=1&head=0&seed={time.time_ns() % 2**31}", until=SENTENCE)
+    visit(page, f"{server}/claims?input=synthetic&n=512&heads=12&seed={time.time_ns() % 2**31}", until=SENTENCE)
     stopped = page.get_by_text(re.compile(rf"Stopped at \d+ of {COUNT - 1}"))
     press(page, "Stop")
     expect(stopped).to_be_visible(timeout=60_000)
