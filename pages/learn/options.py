@@ -60,7 +60,7 @@ class LearnOptions(Options, prefix="l_"):
         help=N_("Position encoding of the model. Without it, a model still knows the order from the causal mask."),
     )
     gates = choice(
-        {"learned": N_("learned"), "fixed": N_("fixed")},
+        {"learned": N_("learned"), "fixed": C_("gates", "fixed")},
         N_("Gates and write strengths"),
         help=N_(
             "learned: a linear map of the token computes them, and is trained with the model. fixed: they follow the "
