@@ -30,7 +30,10 @@ PAGES = (
     (1280, ""),
     (1280, "matrices?lesson=flat&more=explain"),
     (1280, "matrices?more=numbers"),
-    (390, f"error?input=synthetic&n=512&heads=12&seed={secrets.randbelow(2**31)}"),  # not cached, so that its run is visible
+    (
+        390,
+        f"error?input=synthetic&n=512&heads=12&seed={secrets.randbelow(2**31)}",
+    ),  # not cached, so that its run is visible
     (1280, "claims"),
 )
 """Widths of the window, and addresses."""
