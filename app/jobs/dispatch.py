@@ -148,8 +148,10 @@ def visitor() -> Hashable:
 
 
 ROWS = 8
-"""Parts for rows, which take ten to hundreds of times as long per byte as a matrix: twice what a class's runs need.
-An LRU cache that is slightly too small would miss every row for a visitor who repeats a run in the same order."""
+"""Share of the cache for rows of results, in parts: about twice what the runs of a class need.
+
+A byte of rows takes ten to hundreds of times as long to compute as a byte of a matrix. If the cache were slightly too
+small, a visitor who repeats a run in the same order would find none of its rows."""
 
 _rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
 

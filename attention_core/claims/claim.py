@@ -143,7 +143,7 @@ class Claim(Generic[R]):
             and ``needs`` counts tokens of that decoder.
         is_recorded: whether it is about trained models and is judged on their recorded runs. No input is read then.
         key: its name in links and on the command line. Discovery sets it to the module's name.
-        subject: what it is about, one of ``claims.SUBJECTS``. Discovery sets it to the module's folder.
+        subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
         number: its position on the board. Discovery sets it.
     """
 

@@ -32,8 +32,8 @@ class Subject:
         side: side of the image in pixels.
         variants: the variants, best first.
         tiles: the tiles before those of the variants.
-        draw: returns what a variant's tile shows, by the names of the attributes of ``Tile``. Every session keeps it
-            while the page is open, so it refers to settings, not to images.
+        draw: returns the attributes of a variant's tile by their names in ``Tile``. It stays in the session while the
+            page is open, so it contains settings instead of images.
         rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
         headline: the finding.
         reasons: what explains the finding, and what the board shows.

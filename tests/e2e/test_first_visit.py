@@ -1,4 +1,4 @@
-"""A browser test of the benchmark of first paints: what one visit notes."""
+"""A browser test of ``benchmarks.paint``: the times that it records for one visit are those of the page's events."""
 
 import http.server
 import threading
