@@ -224,8 +224,8 @@ def gated_linear(curve, steps, **model):
 
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     assert words.explanation(gated_linear(BAD, 20)) == (
-        "**Gated linear** lacks a feature map. In earlier runs with the default settings, it learned the task within 150 "
-        "steps with that of Linear (elu + 1), which makes all attention weights positive."
+        "**Gated linear** lacks a feature map. In earlier runs with the default settings, it learned the task within "
+        "150 steps with that of Linear (elu + 1), which makes all attention weights positive."
     )
     assert words.headline([gated_linear(BAD, 20)]).endswith(words.explanation(gated_linear(BAD, 20)))
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
