@@ -57,7 +57,7 @@ def show() -> None:
             _("cost vs softmax, {n} tokens", n=found.n),
             _("cost vs softmax, {n} tokens", n=f"{LONG:,}"),
         ],
-        caption=caption(found.n),
+        caption=caption(),
         notes=notes(found),
     )
 
@@ -69,22 +69,10 @@ def cut(text: str) -> str:
     )
 
 
-def caption(n: int) -> str:
-    """Return what the errors and costs of a sentence of n tokens are, and the source of the weights."""
+def caption() -> str:
+    """Return the source of the weights, and why a cheaper variant can cost more than softmax."""
     return paragraph(
-        _(
-            "Error: distance from softmax's output over all {n} tokens, including [CLS] and [SEP], divided by the size "
-            "of softmax's output.",
-            n=n,
-        ),
-        _(
-            "Cost: multiply-adds, divided by softmax's at the same length. Softmax's cost grows with the square of the "
-            "length, that of the others in proportion to it. They can cost more in a short sentence, but cost far less "
-            "in a long text."
-        ),
-        _("Local computes blocks of {block} queries, so it saves nothing in a sentence this short.", block=BLOCK)
-        if n <= BLOCK
-        else "",
+        _("A cheaper variant can cost more than softmax in a short sentence, but costs far less in a long text."),
         _(
             "Weights of the model MiniLM-L6 (layer {layer}, head {head}).",
             layer=presets.SENTENCE_LAYER,
@@ -95,19 +83,29 @@ def caption(n: int) -> str:
 
 def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
+    cost = _(
+        "Cost: the multiply-adds of all matrix products without a causal mask, divided by those of softmax at the same "
+        "length. Softmax's cost grows with the square of the length, that of the others in proportion to it."
+    )
     return [
         _(
-            "The sentence has {n} tokens, with the special tokens [CLS] and [SEP], which are not drawn. At most {most} "
-            "are possible, so that every word fits on the screen. Negative weights are orange.",
+            "Error: distance from softmax's output over all {n} tokens, divided by the size of softmax's output. Equal "
+            "weights for all tokens would give an error of {mean}. The page Error shows the error for longer texts.",
+            n=found.n,
+            mean=percent(found.uniform_error),
+        ),
+        paragraph(
+            cost,
+            _("Local computes blocks of {block} queries, so it saves nothing in a sentence this short.", block=BLOCK)
+            if found.n <= BLOCK
+            else "",
+        ),
+        _(
+            "The {n} tokens include the special tokens [CLS] and [SEP], which are not drawn. A sentence can have at "
+            "most {most} tokens, so that every word fits on the screen. Negative weights are orange.",
             n=found.n,
             most=presets.SENTENCE_TOKENS,
         ),
-        _(
-            "The error is that of the outputs for all tokens, including [CLS] and [SEP]. Equal weights for all tokens "
-            "would give an error of {mean}. The page Error shows the error for longer texts.",
-            mean=percent(found.uniform_error),
-        ),
-        _("The cost counts matrix products only, without a causal mask."),
     ]
 
 

@@ -67,9 +67,9 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     assert first[2]["words"]["caption"].endswith(
         f" the model MiniLM-L6 (layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD})."
     )
-    assert f"over all {qkv.n} tokens, including [CLS] and [SEP]" in first[2]["words"]["caption"]
-    length, errors, _ = first[2]["words"]["notes"]
-    assert f"At most {presets.SENTENCE_TOKENS} are possible," in length
+    errors, _, length = first[2]["words"]["notes"]
+    assert f"over all {qkv.n} tokens," in errors
+    assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
     assert f"Equal weights for all tokens would give an error of {off:.0%}." in errors
 
 
@@ -88,14 +88,15 @@ def test_error_and_cost_are_of_the_same_tokens(text):
         f"cost vs softmax, {n} tokens",
         "cost vs softmax, 8,192 tokens",
     ]
-    assert f"has {n} tokens, with the special tokens [CLS] and [SEP]," in settings["words"]["notes"][0]
+    assert f"The {n} tokens include the special tokens [CLS] and [SEP]," in settings["words"]["notes"][-1]
 
 
 @pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
 def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
-    assert ("blocks of 32 queries, so it saves nothing" in sentence.caption(n)) != saves
+    found = at_every_budget(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
+    assert ("blocks of 32 queries, so it saves nothing" in sentence.notes(found)[1]) != saves
 
 
 def test_the_first_visit_is_light(first):
