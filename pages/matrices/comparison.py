@@ -131,7 +131,7 @@ def show(found: Found) -> None:
 
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
     """
-    n, hidden, difference = found.chosen.qkv.n, found.hidden, found.difference
+    hidden, difference = found.hidden, found.difference
     matrix_board(
         [_panel(a, found.matrices[a], found.chosen.qkv.m, hidden=hidden, difference=difference) for a in found.drawn],
         labels=found.labels,
@@ -150,13 +150,7 @@ def show(found: Found) -> None:
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
             sign_note(found.matrices, difference=difference),
-            scope_note(
-                n,
-                hidden,
-                rivals=any(attention.word != REFERENCE for attention in found.matrices),
-                every_head=found.view.head is None,
-                queries=found.chosen.qkv.crosses,
-            ),
+            scope_note("" if found.chosen.qkv.crosses else hidden, every_head=found.view.head is None),
         ),
         unit=found.unit,
     )
@@ -180,7 +174,7 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, 
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        caption(attention, compared, difference=difference),
+        caption(attention, compared, difference=difference, slider=knob is not None),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,

@@ -45,13 +45,6 @@ def show(found: Found) -> None:
         column_config={name: st.column_config.NumberColumn(format=form) for name, form in formats.items()},
     )
     st.caption(definitions())
-    if found.view.head is None:
-        st.caption(
-            _(
-                "The output error is computed from the outputs of all heads. All other numbers describe the "
-                "average of the heads' matrices."
-            )
-        )
     for attention in found.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))

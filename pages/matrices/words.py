@@ -93,26 +93,45 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hid
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
     results = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
-    reasons = paragraph(*(lost(attention, found, hidden) for attention, found in matrices.items()), flatness(matrices))
+    ranked = [attention for attention in matrices if label(attention) in _extremes(groups[_(REFERENCE)])]
+    reasons = paragraph(*(reason(attention, matrices, hidden) for attention in ranked))
     text = "  \n".join(filter(None, (results, reasons)))
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def _extremes(rivals: Sequence[Rival]) -> set[str]:
+    """Return the names of the variants whose error is the smallest or the largest with the precision shown."""
+    errors = {each.name: _shown(each.error) for each in rivals if math.isfinite(each.error)}
+    return {name for name, error in errors.items() if error in (min(errors.values()), max(errors.values()))}
+
+
+def reason(attention: Attention, matrices: Mapping[Attention, Compared], hidden: str = "") -> str:
+    """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
+
+    Args:
+        attention: the variant.
+        matrices: the numbers of all variants on screen.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+    """
+    return flatness(matrices) if attention.key == LINEAR else lost(attention, matrices[attention], hidden)
 
 
 def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
     """Return the reason for a window's or for landmarks' error; empty for other variants and if nothing is lost."""
     name = _(attention.title)
     if attention.key == LOCAL and _shown(found.misplaced) > 0:
-        fields = {"name": name, "share": found.misplaced, "rest": found.passport.total_variation, "hidden": hidden}
-        if hidden:
+        fields = {"name": name, "share": found.misplaced, "hidden": hidden}
+        # Without the special tokens, the window hides at most this share of all weight.
+        if hidden and found.passport.total_variation < found.misplaced / 2:
             return _(
-                "**{name}** hides {share:.0%} of softmax's weight (without {hidden}, {rest:.0%}) and scales the rest "
-                "up to 100%.",
+                "**{name}** masks the keys outside its window. They hold {share:.0%} of softmax's weight, most of it "
+                "on {hidden}.",
                 **fields,
             )
-        return _("**{name}** hides {share:.0%} of softmax's weight and scales the rest up to 100%.", **fields)
+        return _("**{name}** masks the keys outside its window. They hold {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
-        return _("**{name}** blurs groups of tokens, because each landmark is the mean of a group.", name=name)
+        return _("**{name}** replaces groups of tokens by their means, the landmarks.", name=name)
     return ""
 
 
@@ -123,8 +142,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** is flat because no exponential enlarges the differences between keys: each row spreads its weight "
-        "over about {linear:.0f} effective keys; a softmax row, over {exact:.0f}.",
+        "**{name}** has no exponential that enlarges the differences between keys, so each row spreads its weight over "
+        "about {linear:.0f} effective keys (softmax: {exact:.0f}).",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,
@@ -214,11 +233,11 @@ def _baseline(above: float, **fields: object) -> str:
         fields: values of the message.
     """
     if above < 0:
-        return _("Equal weights for {keys} would give a smaller error than **{last}**: {zero:.0%}.", **fields)
+        return _("Equal weights for {keys} would give only {zero:.0%}.", **fields)
     if above == 0:
         return _("Equal weights for {keys} would give {zero:.0%} too.", **fields)
     if above <= CLOSE:
-        return _("Equal weights for {keys} would give {zero:.0%}, hardly more than **{last}**.", **fields)
+        return _("Equal weights for {keys} would give {zero:.0%}, hardly more.", **fields)
     return _("Equal weights for {keys} would give {zero:.0%}.", **fields)
 
 
@@ -227,19 +246,21 @@ def _shown(error: float) -> float:
     return float(f"{error:.0%}".rstrip("%"))
 
 
-def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
+def caption(attention: Attention, found: Compared, *, difference: bool, slider: bool = True) -> str:
     """Return the lines under a panel's title: its output error, and what it is compared with if that is not clear.
 
     Args:
         attention: the variant.
         found: its numbers.
         difference: whether the panel shows the difference from the reference.
+        slider: whether the panel has a slider; otherwise a line about the rows takes its place.
     """
     numbers = found.passport
     if not math.isfinite(numbers.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
+    spread = "" if slider else "\n" + _("{n:.0f} effective keys per row", n=numbers.perplexity)
     if attention.word == REFERENCE:
-        return _("reference")
+        return _("reference") + spread
     error = _("output error {output:.0%}", output=found.output_error)
     if numbers.negative_mass > NEGATIVE and not difference:
         error += " · " + _("{share:.0%} of weight negative", share=numbers.negative_mass)
@@ -247,7 +268,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
         return f"{error}\n{_('reference {reference}', reference=reference_name(attention))}"
-    return error
+    return error + spread
 
 
 def details(attention: Attention, found: Compared, *, hidden: str) -> str:
@@ -299,40 +320,27 @@ def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> st
     """Return the meaning of the colours on either side of zero; empty if no weight is negative."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
-    negative = [attention for attention, found in matrices.items() if found.passport.negative_mass > NEGATIVE]
-    return paragraph(
-        _("Orange cells are negative weights, which subtract a value from the output.") if negative else "",
-        _("In Nyström, an inverse matrix causes them.")
-        if any(attention.key == NYSTROM for attention in negative)
-        else "",
-    )
+    if any(found.passport.negative_mass > NEGATIVE for found in matrices.values()):
+        return _("Orange: negative weights, which subtract values from the output.")
+    return ""
 
 
-def scope_note(n: int, hidden: str, *, rivals: bool, every_head: bool, queries: bool = False) -> str:
-    """Return which tokens and heads the output error and the matrices on the board include.
+def scope_note(hidden: str, *, every_head: bool) -> str:
+    """Return which heads the numbers include, and which tokens the matrices on the board leave out.
 
     Args:
-        n: tokens of the input.
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
-        rivals: whether the board shows an output error, which softmax does not have.
         every_head: whether the matrices are averages over all heads.
-        queries: whether these tokens are only the queries, because the keys are those of another sequence.
     """
-    if queries:
-        where = _("{n} queries and heads", n=n) if every_head else _("{n} queries", n=n)
-        error = _(
-            "Output error: distance from the reference's output, divided by its size, over all {where}.", where=where
-        )
-        return error if rivals else ""
-    error = (
+    return paragraph(
         _(
-            "Output error: distance from the reference's output, divided by its size, over all {n} tokens and heads.",
-            n=n,
+            "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
+            "heads' matrices."
         )
         if every_head
-        else _("Output error: distance from the reference's output, divided by its size, over all {n} tokens.", n=n)
+        else "",
+        _("The matrices leave out {tokens}.", tokens=hidden) if hidden else "",
     )
-    return paragraph(error if rivals else "", _("The matrices leave out {tokens}.", tokens=hidden) if hidden else "")
 
 
 def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:

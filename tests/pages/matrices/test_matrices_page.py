@@ -202,7 +202,7 @@ def test_the_closest_on_screen_is_the_closest():
     assert errors[first] < zero
     assert (
         f"Closest to softmax: **{label(first)}** ({errors[first]:.0%} output error). Farthest: **{label(last)}** "
-        f"({errors[last]:.0%}). Equal weights for all keys would give {zero:.0%}, hardly more than **{label(last)}**."
+        f"({errors[last]:.0%}). Equal weights for all keys would give {zero:.0%}, hardly more."
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
 
@@ -211,7 +211,7 @@ def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_wher
     table = at.dataframe[0].value.set_index("variant")
     assert table["causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
-    assert settings(at)["words"]["note"].endswith("divided by its size, over all 12 tokens.")
+    assert "leave out" not in settings(at)["words"]["note"]
     assert ac.variant("reformer").note not in spoken(at, "caption")
 
 
