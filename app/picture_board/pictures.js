@@ -13,8 +13,8 @@ const LEVELS = 127; // the number of levels of a weight on either side of zero
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
-const AROUND = 290; // pixels of the window that the rest of the page takes above the images
-const CAPTION = 52; // pixels of a tile's height that its name and its slider take
+const AROUND = 240; // pixels of the window that the rest of the page takes above the images
+const CAPTION = 66; // pixels of a tile's height that its name, its slider and its note take
 const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
@@ -125,7 +125,7 @@ export class PictureBoard {
     const texts = [make("span", { class: "title" }), opener, make("span", { class: "number" })];
     const pictures = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
     const image = make("div", { class: "image" }, ...pictures, make("span", { class: "rank" }), make("i"));
-    const below = [this.knobs.build(), make("div", { class: "note" })];
+    const below = [make("div", { class: "note" }), this.knobs.build()];
     return make("figure", {}, make("figcaption", {}, ...texts), image, ...below);
   }
 

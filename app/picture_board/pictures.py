@@ -41,7 +41,7 @@ class Tile:
         error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
         maps: its attention maps; None for none. Those with a mean show it until the pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
-        note: a text below the image, in place of a slider.
+        note: a text below the image and its slider.
         score: the number by which the images are ranked, highest first; None for an image without a rank.
         about: the tooltip of the name; empty for the name itself.
         opens: the name of the button next to the name that opens the variant's settings; empty for no button.

@@ -11,7 +11,7 @@ export interface SentTile {
   details: string;
   tone: "better" | "worse" | "";
   knob: SentKnob | null;
-  note: string; // below the image, in place of a slider
+  note: string; // below the image and its slider
   score: number | null; // by which the images are ranked, highest first
   about: string; // the tooltip of the title
   opens: string; // name of the button that opens the settings; empty for no button

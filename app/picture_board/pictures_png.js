@@ -36,7 +36,9 @@ export function picturesPng({ root, grid, panels }) {
     pen.text(fitted(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
     pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
     drawShown(pen, figure, left, top + NAME_LINE);
-    pen.text(knob ? knobText(knob) : note, left, top + NAME_LINE + SAVED_SIDE + 11, { size: 12, colour: theme.muted });
+    const below = top + NAME_LINE + SAVED_SIDE + 11;
+    if (knob) pen.text(knobText(knob), left, below, { size: 12, colour: theme.muted });
+    pen.text(note, left + SAVED_SIDE, below, { size: 12, colour: theme.muted, align: "right" });
   });
   origin.forEach((words, i) => pen.text(words, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));

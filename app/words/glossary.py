@@ -45,6 +45,13 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("connect all pairs|connects all pairs|pairs connected"),
+        N_(
+            "Layers connect a pair if information from the key reaches the query, directly or through other tokens "
+            "in earlier layers."
+        ),
+    ),
+    Entry(
         N_("decode step|decode steps"),
         N_("The computation that generates the next token after all earlier tokens have been processed."),
     ),
@@ -139,6 +146,13 @@ ENTRIES = (
         N_(
             "The exponential of the mean loss per token in nats. A perplexity of 10 means that the model is as "
             "uncertain as if 10 tokens were equally likely."
+        ),
+    ),
+    Entry(
+        N_("PSNR|dB"),
+        N_(
+            "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original, where "
+            "black is 0 and white is 1. Higher is closer. With 10 dB more, this difference is a tenth."
         ),
     ),
     Entry(

@@ -8,7 +8,7 @@ from app.figures.categories import OTHER, steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
-from app.words.i18n import _, _n, enumeration, escape_markdown
+from app.words.i18n import _, _n, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
@@ -45,6 +45,7 @@ def show(followed: StackReach) -> None:
         )
     if followed.whole is None and found.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
+    full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
     kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
     panels = [_panel(found, attention, pattern, kinds) for attention, pattern in found.drawn.items()]
     categories = kinds.categories
@@ -67,13 +68,11 @@ def show(followed: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
+            note=_("Not drawn, because all pairs are allowed: {names}.", names=enumeration(full)) if full else "",
             pinned=MasksOptions.front.value,
             on_pin=take_token,
             file_name="masks",
         )
-    full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
-    if full:
-        st.caption(_("Not drawn, because all pairs are allowed: {names}.", names=escape_markdown(enumeration(full))))
 
 
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:

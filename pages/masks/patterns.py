@@ -9,7 +9,7 @@ from app.jobs.cached import View
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, enumeration, paragraph
+from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
@@ -80,8 +80,11 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
 
 def _alone(diameters: Mapping[str, int]) -> str:
     """Return how many layers each variant alone needs to connect all pairs, by its name; "" for none."""
-    needed = enumeration(_("**{name}** ({n})", name=name, n=diameter) for name, diameter in diameters.items())
-    return _("Layers the others need alone: {needed}.", needed=needed) if needed else ""
+    needed = enumeration(
+        _n("{n} layer (**{name}**)", "{n} layers (**{name}**)", name=name, n=diameter)
+        for name, diameter in diameters.items()
+    )
+    return _("Alone, the others need {needed}.", needed=needed) if needed else ""
 
 
 def _never(steps: Mapping[str, int]) -> str:
@@ -98,20 +101,16 @@ def _never(steps: Mapping[str, int]) -> str:
         )
     for name, step in steps.items():
         if step == 0:
-            return _(
-                "Layers of **{name}** alone never connect all pairs, because each token attends only to itself.",
-                name=name,
-            )
+            return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
         if step > 1:
             return _(
-                "Layers of **{name}** alone never connect all pairs, because information moves only by multiples of "
+                "**{name}** alone never connects all pairs, because information moves only by multiples of "
                 "{step} tokens.",
                 name=name,
                 step=step,
             )
         return _(
-            "Layers of **{name}** alone never connect all pairs, because information never leaves some groups of "
-            "tokens.",
+            "**{name}** alone never connects all pairs, because information never leaves some groups of tokens.",
             name=name,
         )
     return ""

@@ -84,7 +84,6 @@ def summary(followed: StackReach) -> str:
         reason(
             list(zip(titles, followed.patterns, strict=True)), followed.whole.complete, n=len(followed.found.labels)
         ),
-        _("A stack connects a pair if information from the key reaches the query, directly or through other tokens."),
     )
 
 
@@ -185,8 +184,8 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
             # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
             return _(
-                "Every distance is a multiple of {step} tokens, which **{strided}** covers, plus a remainder, which "
-                "**{other}** covers.",
+                "**{strided}** moves information by multiples of {step} tokens, and **{other}** covers the rest of "
+                "each distance.",
                 step=widest,
                 strided=next(name for name, pattern in layers if pattern.step == widest),
                 other=next(iter(others)),

@@ -17,7 +17,7 @@ from attention_core.experiments.denoising import square_form
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, numbers, words
 from pages.picture.photo import Found
-from pages.picture.subject import Subject, name
+from pages.picture.subject import Subject, cost, name
 
 FORMULA = (
     r"y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}}, \qquad "
@@ -27,7 +27,7 @@ FORMULA = (
 
 def subject(found: Found) -> Subject:
     """Return a photograph as a subject of the page, with the views of its PSNR."""
-    noisy, titles = found.noisy, {name(attention): image for attention, image in found.variants.items()}
+    noisy = found.noisy
     tiles = (
         Tile(key="original", title=_("Original"), image=found.clean),
         Tile(
@@ -45,8 +45,7 @@ def subject(found: Found) -> Subject:
         tiles=tiles,
         draw=partial(_draw, found.source, noisy.psnr),
         rank=_("Rank {rank} of {count} by PSNR"),
-        headline=words.headline(titles, noisy.psnr),
-        reasons=_reasons(found),
+        headline=_headline(found),
         units=words.units(),
         remarks=[text for text in _remarks(found) if text],
         views={
@@ -58,15 +57,16 @@ def subject(found: Found) -> Subject:
     )
 
 
-def _reasons(found: Found) -> str:
-    """Return why softmax removes noise and why other images have one colour, and what the board shows."""
+def _headline(found: Found) -> str:
+    """Return which images are better than the noisy image, and why."""
     even = [
         name(each)
         for each, image in found.variants.items()
         if words.is_almost_mean(image) and words.is_even(cached.attention_maps(found.source, each).largest)
     ]
     softmax = next(image for each, image in found.variants.items() if each.key == REFERENCE)
-    return words.reasons(softmax, found.noisy.psnr, even)
+    titles = {name(each): image for each, image in found.variants.items()}
+    return words.headline(titles, found.noisy.psnr, softmax, even)
 
 
 def _remarks(found: Found) -> Iterator[str]:
@@ -101,6 +101,7 @@ def _draw(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),
+        "note": cost(attention, cached.record(source, source.size**2)),
     }
 
 

@@ -22,7 +22,7 @@ from attention_core.formatting import percent
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
 from pages.picture import words
-from pages.picture.subject import Subject, name, shown
+from pages.picture.subject import Subject, cost, name, shown
 
 FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
 
@@ -52,7 +52,6 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         headline=words.closest(
             {name(each): error for each, error in ranked.items()}, next(iter(found.values())).uniform_error
         ),
-        reasons=words.output_error(),
         units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),
         views={
             "explain": partial(_explain, source),
@@ -82,7 +81,8 @@ def _ranked(attention: ac.Attention, found: Compared) -> float | None:
 def _draw(source: TrainedSource, head: int | None, attention: ac.Attention) -> Mapping[str, Any]:
     """Return what the tile of a variant shows: the digit, the attention over it, and the output error."""
     found = _compared(source, head, attention)
-    tile = {"image": _pixels(source), "maps": maps_with_mean(found.weights)}
+    note = cost(attention, cached.record(source))
+    tile = {"image": _pixels(source), "maps": maps_with_mean(found.weights), "note": note}
     if attention.word == REFERENCE:
         return {**tile, "number": _("reference")}
     error = _ranked(attention, found)

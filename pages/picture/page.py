@@ -37,7 +37,6 @@ def top() -> Subject:
             subject = comparison.subject(photo.of(source))
     with place:
         st.markdown(subject.headline)
-        st.caption(subject.reasons)
         panel.offer_digits()
     show(subject)
     explain(subject)

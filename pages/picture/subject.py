@@ -10,12 +10,13 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached, dispatch
 from app.picture_board import Tile, picture_board
-from app.state.session import SharedOptions
+from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
-from app.words.i18n import _, enumeration
-from app.words.labels import readable
+from app.words.i18n import _
 from attention_core.analysis.denoised_image import cell_side
 from attention_core.experiments.denoising import columns_of, square_form
+from attention_core.formatting import percent
+from attention_core.inputs import QKV
 from pages.picture import words
 from pages.picture.options import PictureOptions
 
@@ -36,7 +37,6 @@ class Subject:
             page is open, so it contains settings instead of images.
         rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
         headline: the finding.
-        reasons: what explains the finding, and what the board shows.
         units: how the numbers on the board are computed.
         remarks: sentences about some of the images.
         views: functions that draw the views below the board, by the views' names.
@@ -48,7 +48,6 @@ class Subject:
     draw: Draw
     rank: str
     headline: str
-    reasons: str
     units: str
     remarks: Sequence[str] = ()
     views: Mapping[str, Callable[[], None]]
@@ -70,6 +69,14 @@ def name(attention: ac.Attention) -> str:
     if not sizes:
         return _(attention.title)
     return _("{name} {side} × {side}", name=_(attention.title), side=next(iter(sizes.values())))
+
+
+def cost(attention: ac.Attention, qkv: QKV) -> str:
+    """Return the multiply-adds of a variant relative to those of softmax on the same tokens."""
+    own, softmax = (
+        each.cost(qkv.n, qkv.q.shape[-1], heads=qkv.heads).multiply_adds for each in (attention, ac.get(REFERENCE))
+    )
+    return _("{share} of softmax's cost", share=percent(own / softmax))
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:
@@ -105,7 +112,7 @@ def explain(subject: Subject) -> None:
     """Write which images are square forms, and the remarks."""
     chosen = SharedOptions.variants.value
     if squares := [name(each) for each in subject.variants if each not in chosen]:
-        st.caption(words.added(squares, len(chosen)))
+        st.caption(words.added(squares))
     for text in subject.remarks:
         st.markdown(text)
 
@@ -134,7 +141,6 @@ def _tile(draw: Draw, side: int, attention: ac.Attention) -> Tile:
         key=attention.word if is_twin else attention.key,
         title=name(attention),
         knob=None if is_twin else variant_picker.board_knob(attention, side**2),
-        note=enumeration(f"{readable(each)} {side} × {side}" for each, side in _sizes(attention).items()),
         about=_(attention.variant.summary),
         opens="" if is_twin else _("Settings of {name}", name=_(attention.title)),
         **draw(attention),

@@ -13,49 +13,49 @@ EQUAL = 2.0
 """Largest weight, in equal shares, below which all weights are almost the same."""
 
 
-def names_of(names: Sequence[str]) -> str:
-    """Return a list of names as words."""
-    return enumeration(names)
-
-
-def headline(found: Mapping[str, Denoised], noisy: float) -> str:
-    """Return which variants improve the image, which make it worse, and which return its mean.
+def headline(found: Mapping[str, Denoised], noisy: float, softmax: Denoised, even: Sequence[str]) -> str:
+    """Return how many variants improve the image, why softmax does, and which variants return its mean, and why.
 
     Args:
         found: the image that each variant returns, by the variant's name.
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
+        softmax: the image that softmax returns.
+        even: names of the variants that return almost the mean because their weights are almost equal.
     """
-    grey = [name for name, each in found.items() if is_almost_mean(each)]
-    better = [name for name, each in found.items() if each.psnr > noisy]
-    worse = [name for name in found if name not in better]
+    grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
+    better = sum(each.psnr > noisy for each in found.values())
     best = max(found, key=lambda name: found[name].psnr)
+    values = {"name": best, "psnr": found[best].psnr, "noisy": noisy}
     if better and len(found) == 1:
-        first = _("**{name} improves the image:** {psnr:.1f} dB.", name=best, psnr=found[best].psnr)
-        second = _("The noisy image has {noisy:.1f} dB.", noisy=noisy)
+        first = _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
     elif better:
         first = _n(
-            "**{n} of {count} images is better than the noisy image:** {names}.",
-            "**{n} of {count} images are better than the noisy image:** {names}.",
-            n=len(better),
+            "**{n} of {count} images is better than the noisy image.** {name} is best: {psnr:.1f} dB instead of "
+            "{noisy:.1f} dB.",
+            "**{n} of {count} images are better than the noisy image.** {name} is best: {psnr:.1f} dB instead of "
+            "{noisy:.1f} dB.",
+            n=better,
             count=len(found),
-            names=names_of(better),
-        )
-        second = _(
-            "{name} is best: {psnr:.1f} dB, compared with {noisy:.1f} dB for the noisy image.",
-            name=best,
-            psnr=found[best].psnr,
-            noisy=noisy,
+            **values,
         )
     elif math.isinf(noisy):
-        first, second = _("**The image has no noise, so no variant can improve it.**"), ""
+        first = _("**The image has no noise, so no variant can improve it.**")
     else:
         first = _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
-        second = ""
     return paragraph(
         first,
-        second,
-        _("Not better than the noisy image: {names}.", names=names_of(worse)) if worse else "",
-        _("**Almost one colour, the mean of all pixels:** {names}.", names=names_of(grey)) if grey else "",
+        _("Softmax averages pixels with similar patches, which removes more noise than detail.")
+        if softmax.psnr > noisy and not is_almost_mean(softmax)
+        else "",
+        _n(
+            "**{names} returns almost one colour**, because it gives all pixels almost the same weight.",
+            "**{names} return almost one colour**, because they give all pixels almost the same weight.",
+            n=len(even),
+            names=enumeration(even),
+        )
+        if even
+        else "",
+        _("**Almost one colour, the mean of all pixels:** {names}.", names=enumeration(grey)) if grey else "",
     )
 
 
@@ -69,59 +69,21 @@ def is_even(largest: float) -> bool:
     return largest < EQUAL
 
 
-def reasons(softmax: Denoised, noisy: float, even: Sequence[str]) -> str:
-    """Return why softmax removes noise and why other images have one colour, and what the board shows.
-
-    Args:
-        softmax: the image that softmax returns.
-        noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
-        even: names of the variants that return almost the mean because their weights are almost equal.
-    """
-    return paragraph(
-        _("Softmax averages pixels with similar patches, which removes more noise than detail.")
-        if softmax.psnr > noisy and not is_almost_mean(softmax)
-        else "",
-        _n(
-            "{names} gives all pixels almost the same weight, so each output pixel is close to the mean of all pixels.",
-            "{names} give all pixels almost the same weight, so each output pixel is close to the mean of all pixels.",
-            n=len(even),
-            names=names_of(even),
-        )
-        if even
-        else "",
-        _("The **PSNR** in dB measures how close an image is to the original: higher is better."),
-        _("Inset: the error of each pixel, darker for larger errors."),
-    )
-
-
 def units() -> str:
-    """Return how the PSNR, the ranks and the error maps on the board are computed."""
+    """Return what the ranks, the insets and the costs on the board are."""
     return paragraph(
-        _(
-            "The PSNR is the peak signal-to-noise ratio: −10 log₁₀ of the mean squared difference from the original, "
-            "where black is 0 and white is 1."
-        ),
-        _("With 10 dB more, this difference is a tenth."),
-        _("The images are sorted by PSNR. Rank 1 has the highest."),
-        _("All insets have one scale."),
+        _("The number on an image is its rank by PSNR. Inset: the error of each pixel, darker for larger errors."),
+        _("Cost: multiply-adds, counted for values as long as keys."),
     )
 
 
-def added(squares: Sequence[str], variants: int) -> str:
-    """Return which images the switch for square windows adds to those of the chosen variants.
-
-    Args:
-        squares: the names of the added images, at least one.
-        variants: the number of chosen variants.
-    """
+def added(squares: Sequence[str]) -> str:
+    """Return which images the switch for square windows adds; at least one."""
     return _n(
-        "In addition to the images of the {variants} chosen variants, the switch **Square windows** adds {n} image: "
-        "{names}.",
-        "In addition to the images of the {variants} chosen variants, the switch **Square windows** adds {n} images: "
-        "{names}.",
+        "The switch **Square windows** adds {n} image: {names}.",
+        "The switch **Square windows** adds {n} images: {names}.",
         n=len(squares),
-        variants=variants,
-        names=names_of(squares),
+        names=enumeration(squares),
     )
 
 
@@ -257,22 +219,15 @@ def closest(errors: Mapping[str, float], equal: float) -> str:
     )
 
 
-def output_error() -> str:
-    """Return what the numbers and the colour of a digit's tiles show."""
-    return paragraph(
-        _(
-            "The **output error** is the difference between the outputs of a variant and of softmax at all pixels, "
-            "relative to the size of softmax's output: lower is better."
-        ),
-        _("Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention."),
-    )
-
-
 def digit_units(*, averaged: bool) -> str:
     """Return how the ranks and the maps of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
-        _("The images are sorted by output error. Rank 1 has the lowest."),
-        _("Each orange map has its own scale."),
+        _("The number on an image is its rank by output error."),
+        _(
+            "Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention. Each map "
+            "has its own scale."
+        ),
+        _("Cost: multiply-adds, counted for values as long as keys."),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )
 

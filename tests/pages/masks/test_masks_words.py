@@ -78,8 +78,8 @@ def test_patterns_that_never_connect_all_pairs_are_named():
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
-        f"Layers of **{name('atrous')}** alone never connect all pairs, because {why} Layers the others "
-        f"need alone: **{name('local')}** (2), **{name('sink')}** (5)."
+        f"**{name('atrous')}** alone never connects all pairs, because {why} Alone, the others need 2 layers "
+        f"(**{name('local')}**), 5 layers (**{name('sink')}**)."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
@@ -135,7 +135,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8},
             2,
-            "Every distance is a multiple of 8 tokens, which **B** covers, plus a remainder, which **A** covers.",
+            "**B** moves information by multiples of 8 tokens, and **A** covers the rest of each distance.",
         ),
         (
             {"A": 1, "B": 8},
