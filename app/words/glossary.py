@@ -116,6 +116,13 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("narrow margin|clear margin|wide margin"),
+        N_(
+            "How far the number that decides the verdict is from its threshold, relative to the larger of the two, or "
+            "to the distance from the threshold to 100%. A margin is narrow below 10% and wide above 50%."
+        ),
+    ),
+    Entry(
         N_("matrix error|matrix errors"),
         N_(
             "The size of the difference between the attention matrices of a variant and of its reference, usually "

@@ -205,7 +205,8 @@ class Claim(Generic[R]):
 
     def margin(self, numbers: Numbers) -> Margin:
         """Return the number that decides the verdict, and the threshold that it is compared with."""
-        return self.verdict.margin(numbers, self.bounds)
+        tops = {each.name: 100.0 for each in self.quantities if each.unit == "%"}
+        return self.verdict.margin(numbers, self.bounds, tops)
 
     def sentence(self, numbers: Numbers) -> str:
         """Return the finding that fits these numbers; placeholders are not filled."""

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import ge, gt, le, lt
+from types import MappingProxyType
 from typing import Literal
 
 Numbers = Mapping[str, float]
@@ -44,17 +45,25 @@ class Margin:
         value: the number.
         threshold: the threshold, in the same unit.
         measured: whether the threshold is itself computed from measured numbers.
+        top: the largest possible value of the number, such as 100 per cent; None if it has no limit.
     """
 
     quantity: str
     value: float
     threshold: float
     measured: bool
+    top: float | None = None
 
     @property
     def relative(self) -> float:
-        """The distance between number and threshold, divided by the larger of their absolute values."""
-        return abs(self.value - self.threshold) / (max(abs(self.value), abs(self.threshold)) or 1.0)
+        """The distance between number and threshold, divided by the larger of their absolute values.
+
+        A number above its threshold that has a largest value is compared with the distance of that value instead.
+        """
+        largest = max(abs(self.value), abs(self.threshold))
+        if self.top is not None and self.value > self.threshold:
+            largest = max(self.top, self.value) - self.threshold
+        return abs(self.value - self.threshold) / (largest or 1.0)
 
 
 @dataclass(frozen=True)
@@ -155,12 +164,12 @@ class Rule:
         """Return the verdict of the rule."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
 
-    def margin(self, numbers: Numbers, bounds: Numbers) -> Margin:
+    def margin(self, numbers: Numbers, bounds: Numbers, tops: Numbers = MappingProxyType({})) -> Margin:
         """Return the relatively smallest margin of the conditions that decide the verdict.
 
         A condition decides the verdict if the opposite outcome of this condition alone would change the verdict.
         Conditions of ``partly`` count only if the claim does not hold, or if no other condition decides. If no
-        condition decides alone, all unmet conditions count.
+        condition decides alone, all unmet conditions count. ``tops`` has the largest possible values of numbers.
         """
         verdict, met = self(numbers, bounds), {each: each.holds(numbers, bounds) for each in self}
 
@@ -172,7 +181,8 @@ class Rule:
             first = [*(self.requires or ()), *self.holds]
             decisive = [condition for condition in decisive if condition in first] or decisive
         candidates = decisive or [condition for condition in self if not met[condition]]
-        return min((each.margin(numbers, bounds) for each in candidates), key=lambda margin: margin.relative)
+        margins = (replace(each.margin(numbers, bounds), top=tops.get(each.quantity)) for each in candidates)
+        return min(margins, key=lambda margin: margin.relative)
 
     def _verdict(self, met: Callable[[Condition], bool]) -> Verdict:
         if self.requires and not self.requires.is_met(met):

@@ -3,7 +3,6 @@
 Its table also has the length from which a variant needs fewer multiply-adds than softmax.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -52,14 +51,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     headline.markdown(sentence(rows, len(attentions)))
     _chart(rows)
-    st.caption(
-        _(
-            "Each line is the memory of one or more variants, for {heads} heads of size {d} in one layer (float32). "
-            "A state is a set of matrices that each new token updates. Point at a line to see its variants.",
-            heads=heads,
-            d=d,
-        )
-    )
+    st.caption(note(rows, heads, d))
     st.markdown("## " + _("All variants"), anchors=False)
     st.dataframe(
         table(rows, refused),
@@ -96,43 +88,70 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def sentence(rows: Sequence[MemoryRow], n: int) -> str:
-    """Return how many of all ``n`` variants can generate text, and how many of them remember how much."""
-    kinds = Counter(map(kind, rows))
-    fixed = [row.state_bytes for row in rows if not row.grown_bytes]
+    """Return how many of all ``n`` variants can generate text, and how large their memories are."""
+    fixed = by_memory(rows)
+    growing = len(rows) - len(fixed)
     return paragraph(
         _(
-            "**{able} of {n} variants can generate text token by token**, because no output depends on a later token.",
+            "**{able} of {n} variants can generate text token by token**, because their outputs do not depend on later "
+            "tokens.",
             able=len(rows),
             n=n,
         ),
         _n(
-            "{n} variant remembers all keys and values, so its memory grows with the text.",
-            "{n} variants remember all keys and values, so their memory grows with the text.",
-            n=kinds["all"],
+            "{n} of them stores every key and value, so its memory grows with the text.",
+            "{n} of them store every key and value, so their memory grows with the text.",
+            n=growing,
         )
-        if kinds["all"]
+        if growing
         else "",
-        _n("{n} remembers a state of fixed size.", "{n} remember a state of fixed size.", n=kinds["state"])
-        if kinds["state"]
+        _n(
+            "{n} merges or discards earlier tokens, so its memory stays constant.",
+            "{n} merge or discard earlier tokens, so their memory stays constant.",
+            n=len(fixed),
+        )
+        if fixed
         else "",
-        _n("{n} remembers a few keys and values.", "{n} remember a few keys and values.", n=kinds["some"])
-        if kinds["some"]
-        else "",
-        _("A memory of constant size cannot keep every token, so it discards or blends earlier ones.") if fixed else "",
         _(
-            "From **{most:,}** tokens on, softmax's cache is larger than every memory of constant size, the largest of "
-            "which takes {memory}.",
-            most=most,
-            memory=memory(max(fixed)),
+            "A typical (median) constant memory is {memory}. Softmax needs more from **{most:,}** tokens on.",
+            memory=memory(typical.state_bytes),
+            most=typical.outgrown,
         )
-        if (most := outgrown_by_all(rows))
+        if (typical := typical_memory(rows))
         else "",
     )
 
 
-def outgrown_by_all(rows: Sequence[MemoryRow]) -> int:
-    """Return the length from which softmax's cache is larger than every memory of constant size; 0 without any."""
-    return max((row.outgrown or 0 for row in rows if not row.grown_bytes), default=0)
+def note(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
+    """Return what the chart shows, and which variant has the largest memory of constant size."""
+    text = _(
+        "Memory of one layer with {heads} heads of size {d} (float32). A state is a matrix that all tokens are merged "
+        "into. Point at a line to see its variants.",
+        heads=heads,
+        d=d,
+    )
+    if not (fixed := by_memory(rows)):
+        return text
+    return paragraph(
+        text,
+        _(
+            "The largest constant memory is {memory} ({name}). Softmax needs more from {most:,} tokens on.",
+            memory=memory(fixed[-1].state_bytes),
+            name=_(ac.from_word(fixed[-1].variant).title),
+            most=fixed[-1].outgrown,
+        ),
+    )
+
+
+def by_memory(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
+    """Return the variants with a memory of constant size, the smallest first."""
+    return sorted((row for row in rows if not row.grown_bytes), key=_bytes)
+
+
+def typical_memory(rows: Sequence[MemoryRow]) -> MemoryRow | None:
+    """Return the variant with the median memory of constant size, the smaller of two; None if no memory is constant."""
+    fixed = by_memory(rows)
+    return fixed[(len(fixed) - 1) // 2] if fixed else None
 
 
 def kind(row: MemoryRow) -> str:
@@ -146,7 +165,7 @@ def kind(row: MemoryRow) -> str:
 def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
     """Return names of variants with a memory of constant size, by the smallest size in bytes of neighbouring ones."""
     found: list[list[MemoryRow]] = []
-    for row in sorted((row for row in rows if not row.grown_bytes), key=_bytes):
+    for row in by_memory(rows):
         if found and row.state_bytes <= NEAR * found[-1][-1].state_bytes:
             found[-1].append(row)
         else:
@@ -194,7 +213,9 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         y_title=_("memory (KiB)"),
         log_x=True,
         log_y=True,
-        mark=(most, _("{n:,} tokens", n=most)) if (most := outgrown_by_all(rows)) else None,
+        mark=(typical.outgrown, _("typical: {n:,} tokens", n=typical.outgrown))
+        if (typical := typical_memory(rows)) and typical.outgrown
+        else None,
         x_ticks=ENDS[::2],
         height=HEIGHT,
     )

@@ -8,7 +8,8 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
-from attention_core.formatting import format_readable, number
+from attention_core.claims.rule import Margin
+from attention_core.formatting import format_readable
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "red", "blue", "gray"]
@@ -20,6 +21,8 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
 """Icon and colour of each verdict."""
+NARROW, WIDE = 0.1, 0.5
+"""Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
 UNCHECKED: tuple[str, Colour] = (":material/remove:", "gray")
 """Icon and colour of claims that are not checked yet."""
 SUBJECTS = {
@@ -50,41 +53,44 @@ def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
     return " ".join(parts)
 
 
+def closeness(decisive: Margin) -> str:
+    """Return how far the number that decides a verdict is from its threshold, in words."""
+    if decisive.value == decisive.threshold:
+        return _("exactly at the threshold")
+    if decisive.relative < NARROW:
+        return _("by a narrow margin")
+    return _("by a wide margin") if decisive.relative > WIDE else _("by a clear margin")
+
+
 def margin(outcome: Outcome, *, brief: bool = False) -> str:
-    """Return the distance of the number that decides the verdict to its bound.
+    """Return how clear a verdict is.
 
     Empty for a claim that was not judged, or that is a theorem.
 
     Args:
         outcome: the claim's outcome.
-        brief: whether to leave out what the number is if the finding says so.
+        brief: whether to leave out the number that decides the verdict, and its threshold.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
         return ""
     decisive = claim.margin(outcome.numbers)
+    if brief:
+        return closeness(decisive)
     [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
-    beyond = decisive.value - decisive.threshold
     scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
-    bound = (
-        quantity.plain(scale * decisive.threshold)
-        if decisive.measured
-        else format_readable(scale * decisive.threshold, None)
+    shown = [
+        quantity.plain(scale * each) if measured else format_readable(scale * each, None)
+        for each, measured in ((decisive.value, True), (decisive.threshold, decisive.measured))
+    ]
+    value, bound = (each + ("%" if percent else unit(quantity)) for each in shown)
+    return _(
+        "{closeness} ({label}: {value}, threshold: {bound})",
+        closeness=closeness(decisive),
+        label=_(quantity.label),
+        value=value,
+        bound=bound,
     )
-    distance = number(scale * abs(beyond))
-    values = {
-        "margin": _("{n} percentage points", n=distance) if percent else distance + unit(quantity),
-        "bound": f"{bound}%" if percent else bound + unit(quantity),
-    }
-    if beyond == 0:
-        text = _("equal to the threshold of {bound}", **values)
-    elif beyond > 0:
-        text = _("{margin} above the threshold of {bound}", **values)
-    else:
-        text = _("{margin} below the threshold of {bound}", **values)
-    if brief and f"{{{decisive.quantity}}}" in outcome.sentences[0]:
-        return text
-    return _("{label}: {margin}", label=_(quantity.label), margin=text)
 
 
 def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
@@ -104,8 +110,9 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the authors, year and title of an article, as Markdown with a link."""
-    return f"[{source.authors}, {source.year} · {escape_markdown(paper_title(source))}]({source.url})"
+    """Return the authors and year of an article, as a Markdown link with the title as its tooltip."""
+    title = paper_title(source).replace('"', "”")
+    return f'[{source.authors}, {source.year}]({source.url} "{escape_markdown(title)}")'
 
 
 def drawn(claim: Claim) -> str:

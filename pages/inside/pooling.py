@@ -4,6 +4,7 @@ The steps show which tokens are averaged, how much accuracy that costs, and how 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -229,13 +230,14 @@ def leak(seen: Seen, extra: str = "") -> Step:
 
     Args:
         seen: the variant on a head.
-        extra: a text of the story that is appended to the findings.
+        extra: a text of the story that is appended to the details.
     """
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
     hidden = factors.product(provenance.renormalise_started_mixtures(seen.parts["left"], P), right)
     shares = provenance.future_mass(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
+    details = ""
     if not pools:
         words = _("Each key contains a single token, so nothing leaks.")
     else:
@@ -243,21 +245,24 @@ def leak(seen: Seen, extra: str = "") -> Step:
         worst = int(shares.argmax())
         words = _(
             "Through the pool of tokens {first} to {last}, query **“{query}”** receives information from "
-            "the later token **“{token}”**. If only pools that begin after the query are masked, an average of "
-            "{mean:.0%} of a query's weight is still on later tokens. For query “{worst}” (token {i}), this share is "
-            "{most:.0%}.",
+            "the later token **“{token}”**.",
             first=first,
             last=last,
             query=seen.token(first),
             token=seen.token(last),
+        )
+        details = _(
+            "If only pools that begin after the query are masked, an average of {mean:.0%} of a query's weight is "
+            "still on later tokens. For query “{worst}” (token {i}), this share is {most:.0%}.",
             mean=shares.mean(),
             most=shares[worst],
             worst=seen.token(worst),
             i=worst,
         )
-        words = paragraph(words, hidden_whole(seen))
+        details = paragraph(details, hidden_whole(seen))
     leaking = _("leaks through a shared key")
-    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights with later pools masked"), _("weight"))
+    step = leaks(seen, hidden, words, leaking, _("Weights with later pools masked"), _("weight"))
+    return replace(step, details=paragraph(details, extra))
 
 
 def hidden_whole(seen: Seen) -> str:

@@ -38,30 +38,28 @@ def error_sentence(reference: str, error: float, baseline: float) -> str:
             "The weights differ from those of {reference} by less than {same:.1%}.", reference=reference, same=SAME
         )
     text = _(
-        "The relative error compared with {reference} is **{error:.0%}** (ratio of Frobenius norms). With equal "
-        "weights on all visible keys, it would be {baseline:.0%}.",
+        "The matrix error compared with {reference} is **{error:.0%}**. With equal weights for all keys, it would be "
+        "{baseline:.0%}.",
         reference=reference,
         error=error,
         baseline=baseline,
     )
-    if f"{error:.0%}" == f"{baseline:.0%}":
+    if error <= baseline or f"{error:.0%}" == f"{baseline:.0%}":
         return text
-    return paragraph(
-        text,
-        _("The variant is therefore closer to {reference} than equal weights are.", reference=reference)
-        if error < baseline
-        else _("Equal weights are therefore closer to {reference}.", reference=reference),
-    )
+    return paragraph(text, _("Equal weights are therefore closer to {reference}.", reference=reference))
 
 
 def _compare(seen: Seen, sentence: str) -> Step:
     reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     negative = np.maximum(-seen.weights, 0).sum() / len(sums)
-    text = error_sentence(
-        reference,
-        relative_error_of(seen.weights, seen.reference),
-        relative_error_of(uniform(seen.visible), seen.reference),
+    details, text = (
+        sentence,
+        error_sentence(
+            reference,
+            relative_error_of(seen.weights, seen.reference),
+            relative_error_of(uniform(seen.visible), seen.reference),
+        ),
     )
     if rows_are_distributions(sums.min(), sums.max(), negative):
         wrong = np.abs(difference).sum(-1).mean() / 2
@@ -70,7 +68,7 @@ def _compare(seen: Seen, sentence: str) -> Step:
             wrong=wrong,
             reference=reference,
         )
-        text = paragraph(text, moves if wrong >= SAME else "")
+        details = paragraph(moves if wrong >= SAME else "", sentence)
 
     def draw(key: str) -> None:
         signs = _("blue: more weight than {reference}, orange: less weight", reference=reference)
@@ -84,12 +82,13 @@ def _compare(seen: Seen, sentence: str) -> Step:
     n = len(seen.weights)
     return Step(
         mechanism=_(
-            "Together, the steps give each query–key pair one weight. The third matrix shows by how much this weight "
-            "differs from that of {reference}.",
+            "The steps give each query–key pair one weight. The third matrix shows how this weight differs from that "
+            "of {reference}.",
             reference=reference,
         ),
         formula=seen.attention.variant.formula.replace("A", pictures.symbol(0, "A"), 1),
         shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
-        findings=paragraph(text, sentence),
+        findings=text,
+        details=details,
         draw=draw,
     )

@@ -80,8 +80,10 @@ def show(chosen: ChosenInput) -> None:
         findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
     with row:
         _draw_formula(step)
-    st.markdown(f"{step.mechanism}\n\n{findings}")
+    st.markdown(f"{step.mechanism}  \n{findings}")
     step.draw(f"inside.{attention.key}.{index + 1}")
+    if step.details:
+        st.markdown(step.details)
     take_away.show(seen, chosen)
 
 

@@ -71,7 +71,8 @@ class Step:
         mechanism: one sentence without numbers from the data, which says how the variant computes this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
-        findings: sentences with numbers measured on the data.
+        findings: one or two sentences above the figures with the most important numbers measured on the data.
+        details: further numbers, below the figures; may be empty.
         draw: a function that draws the figures; its argument is a key prefix for the elements.
     """
 
@@ -81,6 +82,7 @@ class Step:
     shapes: Mapping[str, tuple[int, ...]]
     findings: str
     draw: Callable[[str], None]
+    details: str = ""
 
 
 class Later:

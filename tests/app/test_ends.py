@@ -248,4 +248,4 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert single["textposition"] == "top left"
     drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
     narrow = with_legend_below(curves(drawn, x_title="", y_title=""))
-    assert [trace["mode"] for trace in narrow["data"]] == ["markers", "lines+markers+text"]
+    assert [trace["mode"] for trace in narrow["data"]] == ["lines+markers", "lines+markers"]

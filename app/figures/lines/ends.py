@@ -222,8 +222,6 @@ def with_legend_below(figure: Figure) -> Figure:
         "margin": margin,
         "height": layout["height"] + more,
     }
-    # The text next to a single point may not fit between the point and the edge.
-    data = [
-        trace | {"mode": "markers"} if len(trace["x"]) == 1 and "text" in trace else trace for trace in figure["data"]
-    ]
+    # Text next to a point may not fit before the edge, or may cross other lines.
+    data = [trace | {"mode": trace["mode"].removesuffix("+text")} for trace in figure["data"]]
     return {**figure, "data": data, "layout": below}

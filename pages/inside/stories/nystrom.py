@@ -4,6 +4,7 @@ The steps show landmarks, three thin factors, and the middle factor's inverse, w
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -166,9 +167,12 @@ def _factors(seen: Seen) -> Step:
         else _("Every token is its own landmark, so averaging loses nothing.")
     )
     error, equal = (relative_error_of(each, seen.reference) for each in (seen.weights, uniform(seen.visible)))
-    text = paragraph(averaged, error_sentence(reference_name(seen.attention), error, equal), sizes)
+    text = paragraph(averaged, error_sentence(reference_name(seen.attention), error, equal))
     if m < n <= 2 * m:
-        text = paragraph(text, _("With this many landmarks, the factors together are no smaller than the full matrix."))
+        sizes = paragraph(
+            sizes, _("With this many landmarks, the factors together are no smaller than the full matrix.")
+        )
+    top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
@@ -181,8 +185,8 @@ def _factors(seen: Seen) -> Step:
             pictures.panel(
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
-            pictures.pairs(seen, "= A", seen.weights, _("the product of the three"), mark=RESULT),
-            pictures.pairs(seen, _("≈ softmax"), seen.reference, _("the matrix to approximate")),
+            replace(pictures.pairs(seen, "= A", seen.weights, _("product of the three"), mark=RESULT), top=top),
+            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("same colour scale as A")), top=top),
             unit=_("entry"),
             scale="panel",
         )
@@ -190,9 +194,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). Both steps spread weight among the "
-            "landmarks, so Z, the inverse of the landmarks' weights on each other, undoes one of the two. The product "
-            "of the three is the attention matrix A."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). This spreads weight among the "
+            "landmarks twice, so Z, the inverse of their weights on each other, undoes it once."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\; "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\; "
@@ -201,6 +204,7 @@ def _factors(seen: Seen) -> Step:
         r"S = \operatorname{softmax}",
         shapes={"L": left.shape, "Z": middle.shape, "R": right.shape},
         findings=text,
+        details=sizes,
         draw=draw,
     )
 

@@ -258,15 +258,18 @@ def _cut(seen: Seen, number: int) -> Step:
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
+            "All rounds together allow **{share:.1%}** of {possible:,} pairs.",
+            share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible),
+            possible=possible,
+        ),
+        details=_(
             "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
             "buckets. Another {missed:,} pairs share a bucket, but no round allows them, because their chunks are too "
-            "far apart. All rounds together allow {share:.1%} of {possible:,} pairs.",
+            "far apart.",
             number=number + 1,
             bucket=counts["bucket"],
             chunk=counts["chunk"],
             missed=counts["missed"],
-            share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible),
-            possible=possible,
         ),
         draw=draw,
     )

@@ -130,16 +130,18 @@ def _normalisers(seen: Seen) -> Step:
         r"Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
         shapes={"Z": divisor.shape},
         findings=_(
+            "After division by the {own}, the median row sums to **{total:.2g}**.",
+            own=names[own],
+            total=np.median(seen.weights.sum(-1)),
+        ),
+        details=_(
             "Before division, row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The "
-            "length n is at most {n}, and the fixed n₀ is {base:.0f}. After division by the {own}, the median "
-            "row sums to {total:.2g}.",
+            "length n is at most {n}, and the fixed n₀ is {base:.0f}.",
             low=sums.min(),
             high=sums.max(),
             middle=np.median(sums),
             n=len(sums),
             base=seen.parts["fixed"][0],
-            own=names[own],
-            total=np.median(seen.weights.sum(-1)),
         ),
         draw=draw,
     )

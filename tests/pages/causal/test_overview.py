@@ -7,7 +7,7 @@ from driver import charts, chosen, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
-from pages.causal.overview import KINDS, cheaper, in_words, kind, names_at_lines, sentence
+from pages.causal.overview import KINDS, cheaper, in_words, kind, names_at_lines, note, sentence, typical_memory
 
 
 def row(state=0, grown=0):
@@ -92,19 +92,28 @@ def test_from_where_a_variant_is_cheaper(n, words):
 def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
     assert sentence(found, 5) == (
-        "**4 of 5 variants can generate text token by token**, because no output depends on a later token. 2 variants "
-        "remember all keys and values, so their memory grows with the text. 2 remember a state of fixed size. A "
-        "memory of constant size cannot keep every token, so it discards or blends earlier ones. From **17** tokens "
-        "on, softmax's cache is larger than every memory of constant size, the largest of which takes 1.0 KiB."
+        "**4 of 5 variants can generate text token by token**, because their outputs do not depend on later "
+        "tokens. 2 of them store every key and value, so their memory grows with the text. 2 merge or discard earlier "
+        "tokens, so their memory stays constant. A typical (median) constant memory is 0.5 KiB. Softmax needs more "
+        "from **9** tokens on."
     )
-    some = replace(row(512), variant="local", outgrown=9)
-    assert " 1 remembers a state of fixed size. 1 remembers a few keys and values. A memory of" in sentence(
-        [*found[:1], some], 5
-    )
-    assert sentence(found[1:3], 4) == (
-        "**2 of 4 variants can generate text token by token**, because no output depends on a later token. 1 variant "
-        "remembers all keys and values, so its memory grows with the text. 1 remembers a state of fixed size. A "
-        "memory of constant size cannot keep every token, so it discards or blends earlier ones. From **9** tokens on, "
-        "softmax's cache is larger than every memory of constant size, the largest of which takes 0.5 KiB."
+    assert " 1 of them stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
+        found[1:3], 4
     )
     assert sentence(found[2:], 4).endswith("so their memory grows with the text.")
+    assert "store" not in sentence(found[:2], 4)
+
+
+def test_the_note_names_the_largest_constant_memory():
+    found = [replace(row(1024), outgrown=17), replace(row(512), variant="local", outgrown=9), row(0, 1024)]
+    assert note(found, 2, 8).endswith(
+        "The largest constant memory is 1.0 KiB (Linear). Softmax needs more from 17 tokens on."
+    )
+    assert note(found[2:], 2, 8).endswith("Point at a line to see its variants.")
+
+
+def test_the_typical_memory_is_the_median():
+    rows = [row(size) for size in (4096, 1024, 2048, 512)]
+    assert typical_memory(rows) is rows[1]
+    assert typical_memory(rows[:3]) is rows[2]
+    assert typical_memory([row(0, 8)]) is None

@@ -95,32 +95,36 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: equal to the threshold of 100%"),
-        ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 2.5 percentage points below the threshold of 100%"),
-        ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 0.50 percentage points below the threshold of 90%"),
+        ("two_layers", {"two": 100.0}, f"exactly at the threshold ({BOTH_LAYERS}: 100%, threshold: 100%)"),
+        ("two_layers", {"two": 97.5}, f"by a narrow margin ({BOTH_LAYERS}: 97.5%, threshold: 100%)"),
+        ("two_layers", {"two": 89.5}, f"by a narrow margin ({BOTH_LAYERS}: 89.5%, threshold: 90%)"),
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "share of heads where mean and covariance find more of softmax's weight than the mean key: 5 percentage "
-            "points above the threshold of 75%",
+            "by a clear margin (share of heads where mean and covariance find more of softmax's weight than the mean "
+            "key: 80%, threshold: 75%)",
         ),
-        ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.12 below the threshold of 0.9"),
-        ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 0.12 above the threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.050 above the threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: equal to the threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.7}, f"{CORRELATION}: 0.20 below the threshold of 0.9"),
-        ("error_predicts_copying", {"rho": 0.5}, f"{CORRELATION}: 0.10 below the threshold of 0.6"),
+        ("relu2_normaliser", {"exponent": 0.78}, f"by a clear margin ({GROWTH}: 0.780, threshold: 0.9)"),
+        ("relu2_normaliser", {"exponent": 1.02}, f"by a clear margin ({GROWTH}: 1.02, threshold: 0.9)"),
+        ("error_predicts_copying", {"rho": 0.95}, f"by a narrow margin ({CORRELATION}: 0.950, threshold: 0.9)"),
+        (
+            "error_predicts_copying",
+            {"rho": 0.9 - 1e-16},
+            f"exactly at the threshold ({CORRELATION}: 0.900, threshold: 0.9)",
+        ),
+        ("error_predicts_copying", {"rho": 0.7}, f"by a clear margin ({CORRELATION}: 0.700, threshold: 0.9)"),
+        ("error_predicts_copying", {"rho": 0.5}, f"by a clear margin ({CORRELATION}: 0.500, threshold: 0.6)"),
         ("path_deltanet", {}, ""),
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "share of the gain from copying that is lost with the worst replacement in one middle layer: 0.50 "
-            "percentage points above the threshold of 10%",
+            "by a narrow margin (share of the gain from copying that is lost with the worst replacement in one middle "
+            "layer: 10.5%, threshold: 10%)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "matrix error with 1 + cos(q, k), median over heads: 6.2 percentage points below the threshold of 56.2%",
+            "by a clear margin (matrix error with 1 + cos(q, k), median over heads: 50%, threshold: 56.2%)",
         ),
     ],
 )
@@ -134,8 +138,8 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
     assert (":small[" in line) == bool(expected)
 
 
-def test_a_card_names_the_deciding_number_only_if_its_finding_does_not():
-    assert words.margin(FOUND, brief=True) == "equal to the threshold of 100%"
+def test_a_card_says_only_how_clear_its_verdict_is():
+    assert words.margin(FOUND, brief=True) == "exactly at the threshold"
     numbers = {
         "wins": 80.0,
         "nystrom": 0.46,
@@ -146,8 +150,8 @@ def test_a_card_names_the_deciding_number_only_if_its_finding_does_not():
         "future": 0,
     }
     outcome = Outcome(key="nystrom_beats_performer", verdict=PARTLY, numbers=numbers)
-    expected = "matrix error of Nyström attention, median over heads: 1.0 percentage points above the threshold of 45%"
-    assert words.margin(outcome, brief=True) == words.margin(outcome) == expected
+    assert words.margin(outcome, brief=True) == "by a narrow margin"
+    assert words.margin(replace(outcome, numbers=numbers | {"wins": 20.0}), brief=True) == "by a wide margin"
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
@@ -277,7 +281,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r"[Su, 2020 · On \[x\]](https://example.org/a_b)"
+    assert words.article(odd.source) == r"""[Su, 2020](https://example.org/a_b "On \[x\]")"""
     assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
     assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 

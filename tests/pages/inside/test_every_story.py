@@ -106,7 +106,7 @@ def test_the_last_step_shows_the_errors_of_the_core(key):
         assert "by less than 0.5%." in spoken(at)
         assert "of a row's weight would" not in spoken(at)
         return
-    off, zero = said(at, r"relative error compared with .* is \*\*([\d.]+)%\*\* .* equal weights on .* be ([\d.]+)%\.")
+    off, zero = said(at, r"matrix error compared with .* is \*\*([\d.]+)%\*\*.* equal weights for .* be ([\d.]+)%\.")
     assert off == pytest.approx(100 * error, abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)
     if -own.clamp(max=0).sum() > 0.0005 * len(own) or (own.sum(-1) - 1).abs().max() > 0.005:
