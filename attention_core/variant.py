@@ -55,7 +55,7 @@ MASKED: Final = N_("its allowed pairs depend on the positions of query and key i
 _FROM_MODULE: Any = object()
 """Default of a hook: the function of that name in the variant's module."""
 
-Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark"]
+Axis = Literal["query", "key", "token", "earlier token", "entry", "channel", "block", "pool", "landmark", "basis"]
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
 
 

@@ -17,7 +17,7 @@ from pages.inside.stories import discover
 from pages.inside.story import Later, Seen, Step
 
 LINK_NUMBERS = {
-    "emanet": (1, 3, 5, 6),
+    "emanet": (1, 5, 6),
     "entmax": (1, 2, 4),
     "funnel": (1, 2, 5),
     "gla": (1, 3, 4),

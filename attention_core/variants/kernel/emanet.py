@@ -18,7 +18,7 @@ from torch import Tensor
 from attention_core.ops.linear.scans import again, by_heads, wants_gradient
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.masked import at_least_float32, nonzero
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
 
 class EmanetParams(Params):
@@ -132,13 +132,16 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
     """Return the clustering round by round.
 
     ``responsibilities``, ``[..., T, n, b]``: the assignment of keys in each round. ``bases``, ``[..., T, b, d]``: the
-    unit vectors after each round. ``given``, ``[..., n, b]``: the assignment of queries to the last bases.
+    unit vectors after each round. ``given``, ``[..., n, b]``: the assignment of queries to the last bases. ``taken``,
+    ``[..., b, n]``: the share of each token in each basis.
     """
     made = list(rounds(at_least_float32(k), p))
+    given, taken = maps(q, k, p)
     return {
         "responsibilities": torch.stack([log_z.exp() for log_z, _ in made], -3),
         "bases": torch.stack([bases for _, bases in made], -3),
-        "given": maps(q, k, p)[0],
+        "given": given,
+        "taken": taken.mT,
     }
 
 
@@ -154,6 +157,28 @@ VARIANT = Variant(
     params=EmanetParams,
     causal_reason="its bases are computed from all tokens, so every output depends on later tokens.",
     random=True,
+    intermediates=(
+        Intermediate(
+            name="taken",
+            title="Bases",
+            symbol=r"\hat Z^\top",
+            formula=r"\hat Z^\top,\qquad \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\qquad "
+            r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top)",
+            mechanism="Keys form soft clusters in a few rounds. Each cluster centre, called a basis, is a weighted "
+            "mean of its keys, and a row shows these weights.",
+            rows="basis",
+            columns="token",
+        ),
+        Intermediate(
+            name="given",
+            title="Queries over bases",
+            symbol="B",
+            formula=r"B = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top),\qquad A = B \hat Z^\top",
+            mechanism="Each query attends to the bases instead of the keys, and each basis passes on the mean value of "
+            "its tokens.",
+            columns="basis",
+        ),
+    ),
     source=Paper(
         "Expectation-Maximization Attention Networks for Semantic Segmentation",
         2019,

@@ -27,7 +27,7 @@ def steps(seen: Seen) -> tuple[Step | Later, ...]:
 
 def _step(seen: Seen, declared: Intermediate) -> Step:
     values = seen.parts[declared.name]
-    vector = values.ndim == 1 or values.shape[-1] == 1
+    vector = values.ndim == 1 or values.shape == (len(seen.labels), 1)
     values = values.reshape(-1) if vector else _visible(seen, declared, values)
     return Step(
         mechanism=_(declared.mechanism),
@@ -135,6 +135,7 @@ def _axis(kind: str) -> str:
         "block": _("block"),
         "pool": _("pool"),
         "landmark": _("landmark"),
+        "basis": _("basis"),
     }
     return names[kind]
 
