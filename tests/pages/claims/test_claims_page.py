@@ -167,7 +167,7 @@ def test_the_cards_are_ordered_by_number_and_each_names_its_article():
     links = [plain(each.value) for each in at.caption if "](https://" in each.value]
     assert all(claim.source.authors for claim in claims.discover().values())
     assert links == [
-        f"[{claim.source.authors}, {claim.source.year} · {plain(claim.source.title)}]({claim.source.url})"
+        f'[{claim.source.authors}, {claim.source.year}]({claim.source.url} "{plain(claim.source.title)}")'
         for claim in EVERY
     ]
     subjects = [claim.subject for claim in EVERY]
