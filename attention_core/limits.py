@@ -14,121 +14,84 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The bounds of one profile."""
+    """The bounds of one profile; the defaults are those of the visitor's own machine."""
 
-    text_characters: int
+    text_characters: int = 20_000
     """Maximum characters of a text: the tokenizer runs over all of them each time the visitor pauses typing."""
-    matrix_tokens: int
+    matrix_tokens: int = 1024
     """Maximum tokens (rows and columns) of a drawn matrix: eight panels of float16 send 16 n² bytes to the browser."""
-    sweep_tokens: int
+    sweep_tokens: int = 8192
     """Maximum tokens of a matrix that is measured but not drawn: one head's n² float32 numbers are 64 MiB at 4096, and
     a measurement holds a few such matrices."""
-    heads: int
+    heads: int = 32
     """Maximum heads of a synthetic input or an upload."""
-    head_size: int
+    head_size: int = 256
     """Maximum head size d of a synthetic input or an upload; no published model exceeds it."""
-    synthetic_tokens: int
+    synthetic_tokens: int = 65_536
     """Maximum tokens of a synthetic input: experiments over the sequence length use far more tokens than are drawn."""
-    synthetic_numbers: int
+    synthetic_numbers: int = 2**25
     """Maximum numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
-    upload_bytes: int
+    upload_bytes: int = 64 * 2**20
     """Maximum bytes of an unpacked upload, checked before anything is unpacked, as a protection from zip bombs."""
-    uploads_bytes: int
+    uploads_bytes: int = 2**30
     """Maximum bytes of the uploads of all visitors; a new upload evicts the least recently used ones."""
-    upload_magnitude: float
+    upload_magnitude: float = 1e6
     """Maximum absolute value in an upload: the squared logits of a second-order variant still fit into float32."""
-    upload_members: int
+    upload_members: int = 64
     """Maximum members of an upload's zip: Python holds about a kilobyte for each entry of the zip's directory."""
-    photo_bytes: int
+    photo_bytes: int = 20 * 2**20
     """Maximum bytes of an uploaded photograph, as unpacking it takes time in proportion."""
-    photo_pixels: int
+    photo_pixels: int = 40_000_000
     """Maximum pixels of an uploaded photograph, checked before it is unpacked to 3 bytes for each pixel."""
-    picture_side: int
+    picture_side: int = 64
     """Maximum side of a pixel grid: 64 means 4,096 tokens, and some variants hold several matrices of n² numbers."""
-    label_characters: int
+    label_characters: int = 256
     """Maximum characters of a token label in an upload: longer labels are mistakes, and each label is drawn n times."""
-    compared_variants: int
+    compared_variants: int = 16
     """Maximum number of variants compared on one page: with more, the panels become too small to read."""
-    stack_layers: int
+    stack_layers: int = 8
     """Maximum layers of a stack of masks: each layer costs a product of n x n matrices and needs its own colour."""
-    timed_tokens: int
+    timed_tokens: int = 65_536
     """Maximum tokens of a timed input: at 65,536 tokens with 8 heads of size 64, q, k and v take 384 MiB."""
-    timed_seconds: float
+    timed_seconds: float = 5.0
     """Maximum seconds of a timed call: it cannot be interrupted, and the heavy tasks of all visitors wait for it."""
-    timed_bytes: int
+    timed_bytes: int = 2**32
     """Maximum bytes that a timed call may hold on the CPU beyond its inputs: the process shares the machine."""
-    run_bytes: int
+    run_bytes: int = 2 * 2**20
     """Maximum bytes of a saved timing run that is read: a sample takes about 100."""
-    run_points: int
+    run_points: int = 2048
     """Maximum product of variants and sequence lengths in a saved timing run: all variants at sixty lengths."""
-    swap_tokens: int
+    swap_tokens: int = 1024
     """Maximum tokens read by a model with replaced layers: 512 take 1 to 2 s, and some variants take time n²."""
-    swap_variants: int
+    swap_variants: int = 8
     """Maximum variants that replace softmax on one page: a map of layers runs each variant about sixty times."""
-    learn_steps: int
+    learn_steps: int = 20_000
     """Maximum optimiser steps of a tiny model: a step takes 10 to 100 ms."""
-    learn_models: int
+    learn_models: int = 60
     """Maximum tiny models of one run, variants times seeds: each keeps about 200 kB for each measurement."""
-    learn_numbers: int
+    learn_numbers: int = 2**18
     """Maximum product of layers, tokens and width of a tiny model in a link: the time of a step grows with it."""
-    hub_models: bool
+    hub_models: bool = True
     """True if visitors may name any model on the hub, which is then downloaded (up to gigabytes)."""
-    hub_seconds: float
+    hub_seconds: float = 10.0
     """Seconds after which the hub counts as unreachable; the visitor waits for that time."""
-    model_parameters: int
+    model_parameters: int = 3_000_000_000
     """Maximum parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
-    heavy_jobs: int
+    heavy_jobs: int = 2
     """Number of heavy computations that run at the same time in one process, and of its workers; others wait."""
-    worker_bytes: int
+    worker_bytes: int = 2**33
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
-    concurrent_pages: int
+    concurrent_pages: int = 2
     """Number of page scripts that run at the same time in one process. All share one interpreter, so more delay all."""
-    cache_entries: int
+    cache_entries: int = 32
     """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
-    cached_bytes: int
+    cached_bytes: int = 2**30
     """Maximum bytes of all cached results: a comparison at the matrix limit holds 30 MiB, a state over time 400 MiB."""
 
 
-OWN_MACHINE = Limits(
-    text_characters=20_000,
-    matrix_tokens=1024,
-    sweep_tokens=8192,
-    heads=32,
-    head_size=256,
-    synthetic_tokens=65_536,
-    synthetic_numbers=2**25,
-    upload_bytes=64 * 2**20,
-    uploads_bytes=2**30,
-    upload_magnitude=1e6,
-    upload_members=64,
-    photo_bytes=20 * 2**20,
-    photo_pixels=40_000_000,
-    picture_side=64,
-    label_characters=256,
-    compared_variants=16,
-    stack_layers=8,
-    timed_tokens=65_536,
-    timed_seconds=5.0,
-    timed_bytes=2**32,
-    run_bytes=2 * 2**20,
-    run_points=2048,
-    swap_tokens=1024,
-    swap_variants=8,
-    learn_steps=20_000,
-    learn_models=60,
-    learn_numbers=2**18,
-    hub_models=True,
-    hub_seconds=10.0,
-    model_parameters=3_000_000_000,
-    heavy_jobs=2,
-    concurrent_pages=2,
-    worker_bytes=2**33,
-    cache_entries=32,
-    cached_bytes=2**30,
-)
+OWN_MACHINE = Limits()
 
 HOSTED = Limits(
-    text_characters=20_000,
     matrix_tokens=512,
     sweep_tokens=4096,
     heads=16,
@@ -137,27 +100,19 @@ HOSTED = Limits(
     synthetic_numbers=2**22,
     upload_bytes=16 * 2**20,
     uploads_bytes=2**28,
-    upload_magnitude=1e6,
-    upload_members=64,
     photo_bytes=8 * 2**20,
     photo_pixels=20_000_000,
     picture_side=48,
-    label_characters=256,
     compared_variants=8,
-    stack_layers=8,
     timed_tokens=4096,
     timed_seconds=2.0,
     timed_bytes=2**29,
-    run_bytes=2 * 2**20,
-    run_points=2048,
     swap_tokens=512,
     swap_variants=5,
     learn_steps=800,
     learn_models=24,
     learn_numbers=2**14,
     hub_models=False,
-    hub_seconds=10.0,
-    model_parameters=3_000_000_000,
     heavy_jobs=1,
     concurrent_pages=1,
     worker_bytes=2**30,
