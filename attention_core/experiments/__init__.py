@@ -4,7 +4,22 @@ An experiment is a list of independent frozen tasks and a pure function from a t
 streaming charts, caching and remote execution then need no extra code. Each such module has
 
 - ``tasks(...) -> tuple[Task, ...]``, with the most useful results first;
-- ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only.
+- ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only. It raises ``LabError`` if
+  the source or the text cannot be read, if the model is not available, or if the variant cannot be causal but must be.
+
+Docstrings of tasks and rows leave out the fields, and those of functions the arguments, that mean the same everywhere:
+
+- ``source``: the queries, keys and values. A synthetic source contains its seed, which is copied to ``seed``.
+- ``seeds``: number of seeds of a synthetic source, counted up from its own seed. Other sources have no seed, None.
+- ``word`` or ``variant``: a variant with its settings, as ``Attention.word`` writes them. ``words``: several variants.
+- ``n``: number of tokens; the number of keys, if they are those of another sequence. ``longest``: the largest n.
+- ``head``: the measured head. In a task, None means all heads. ``heads``: number of heads.
+- ``d``: size of queries and keys. ``d_v``: size of values.
+- ``causal``: whether a causal mask is used.
+- ``text``: the text that a model reads. ``model``: its key, or ``owner/name``.
+- ``layers``: the layers in which the variant replaces softmax; empty for the unchanged model.
+- ``live``: whether to compute even if a result is recorded.
+- ``recorded``: date and processor of the recording; empty for a new result.
 """
 
 import importlib

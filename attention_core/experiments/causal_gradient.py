@@ -34,9 +34,6 @@ class BytesTask:
     Attributes:
         word: a variant that has all ``WAYS``, with its settings.
         way: one of ``WAYS``.
-        n: tokens.
-        d: size of queries and keys.
-        d_v: size of values.
     """
 
     word: str
@@ -61,8 +58,6 @@ class DifferenceTask:
 
     Attributes:
         word: a variant that has all ``WAYS``, with its settings.
-        source: source of q, k and v.
-        head: index of the only head to compare; None for all heads.
     """
 
     word: str
@@ -113,9 +108,6 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
 
     Returns:
         For a difference task, one row per dtype, gradient and way of autograd; for a bytes task, one row.
-
-    Raises:
-        LabError: if the source cannot be read, or a gradient on it is not finite.
     """
     return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 

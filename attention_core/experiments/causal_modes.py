@@ -35,13 +35,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementTask:
-    """A task that compares the outputs of all forms of one variant on an input.
-
-    Attributes:
-        source: source of q, k and v.
-        head: index of the only head to compare; None for all heads.
-        word: the variant and its settings.
-    """
+    """A task that compares the outputs of all forms of one variant on an input."""
 
     source: Source
     head: int | None
@@ -71,10 +65,7 @@ class CostTask:
     1]ᵀ`` elementwise. These products are added to its count, so that all forms are counted in the same way.
 
     Attributes:
-        word: the variant and its settings.
         way: one of ``WAYS``.
-        n: tokens.
-        d: head size, of keys and of values.
     """
 
     word: str
@@ -166,9 +157,6 @@ def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[Agreement
 
     Returns:
         For an agreement task, one row per dtype and pair of forms; for a cost task, one row.
-
-    Raises:
-        LabError: if the source cannot be read.
     """
     return _agreement(task, load) if isinstance(task, AgreementTask) else (_cost(task),)
 

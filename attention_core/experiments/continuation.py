@@ -36,12 +36,8 @@ class ContinuationTask:
 
     Attributes:
         text: the prompt.
-        word: the attention variant.
-        layers: the layers that use it; empty for the unchanged model.
         seed: seed of the sampling noise, the same for every variant; None for greedy decoding.
         steps: number of tokens to generate.
-        live: whether to compute even if a result is recorded.
-        model: key of a decoder, or ``owner/name``.
     """
 
     text: str
@@ -58,15 +54,12 @@ class ContinuationRow:
     """A text continued once.
 
     Attributes:
-        word: the attention variant.
-        layers: the layers that used it.
         seed: the task's seed.
         prompt: number of tokens in the prompt.
         ids: the generated tokens.
         written: the generated text, one piece per token.
         seconds: time of generation, without reading the prompt.
         held: bytes needed to continue: the keys and values that later tokens can attend to, or a state.
-        recorded: date and processor of the recording; empty if the text was generated now.
     """
 
     word: str
@@ -147,9 +140,6 @@ def compute(task: ContinuationTask) -> ContinuationRow:
 
     Sampling adds Gumbel noise to the logits and takes the largest. With the same noise, two models generate the same
     tokens as long as their predictions agree.
-
-    Raises:
-        LabError: if the text is empty, the model is not available, or the variant cannot be causal.
     """
     from transformers import DynamicCache
 

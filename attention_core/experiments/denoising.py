@@ -23,7 +23,6 @@ class DenoisingTask:
 
     Attributes:
         source: the image.
-        word: the variant and its settings, as ``Attention.word`` writes them.
     """
 
     source: ImageSource
@@ -35,7 +34,6 @@ class DenoisingRow:
     """How close a variant's output is to the image without noise.
 
     Attributes:
-        variant: the variant and its settings.
         psnr: peak signal-to-noise ratio of the output in dB.
         ssim: structural similarity of the output.
         psnr_noisy: peak signal-to-noise ratio of the noisy image.

@@ -32,14 +32,7 @@ EACH = 32
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceTask:
-    """A task that measures one source with and without RoPE.
-
-    Attributes:
-        source: source of the queries and keys; a synthetic one carries its seed.
-        n: tokens.
-        causal: whether a causal mask is used.
-        seed: the synthetic source's seed, copied to the rows.
-    """
+    """A task that measures one source with and without RoPE."""
 
     source: Source
     n: int
@@ -53,8 +46,6 @@ class DistanceRow:
 
     Attributes:
         form: ``PLAIN``, ``TURNED`` or ``BIASED``.
-        head: the head.
-        seed: seed of a synthetic source.
         distance: tokens between query and key. ``weight`` to ``bound`` are means over all allowed pairs at this
             distance.
         weight: softmax's attention weight.
@@ -76,23 +67,12 @@ class DistanceRow:
 
 
 def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tuple[DistanceTask, ...]:
-    """Return one task per seed.
-
-    Args:
-        source: source of the queries and keys.
-        n: tokens.
-        causal: whether a causal mask is used.
-        seeds: number of seeds of a synthetic source, counted up from its own seed; other sources have none.
-    """
+    """Return one task per seed."""
     return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in source.reseeded(seeds))
 
 
 def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
-    """Measure every form of one source per head: first over all pairs, then at each distance.
-
-    Raises:
-        LabError: if the source cannot be read at this length.
-    """
+    """Measure every form of one source per head: first over all pairs, then at each distance."""
     qkv, rows = task.source.at_length(task.n, task.n, load), []
     near, found = distances(qkv.n), forms(qkv, task.source)
     for form, (queries, keys) in found.items():

@@ -29,9 +29,6 @@ class EmbeddingTask:
     Attributes:
         query: the sentence that the others are compared with.
         sentences: at least two.
-        word: the variant in place of softmax.
-        layers: the layers that use it.
-        model: key of an encoder, or ``owner/name``.
     """
 
     query: str
@@ -46,8 +43,6 @@ class EmbeddingRow:
     """The similarities of sentences to a query before and after a swap.
 
     Attributes:
-        word: the variant in place of softmax.
-        layers: the layers that used it.
         before: the cosine of each sentence with the query, in the unchanged model.
         after: the same with the swap.
         drift: one minus the cosine of an embedding before and after, mean over the sentences and the query.
@@ -72,11 +67,7 @@ def tasks(
 
 
 def run(task: EmbeddingTask, *, load: Load = load) -> tuple[EmbeddingRow]:
-    """Embed every sentence in the unchanged and in the swapped model, and compare the rankings.
-
-    Raises:
-        LabError: if a sentence is empty, the model is not available, or it is causal and the variant cannot be.
-    """
+    """Embed every sentence in the unchanged and in the swapped model, and compare the rankings."""
     loaded, texts = models.load(task.model), (task.query, *task.sentences)
     old = embeddings(loaded, texts)
     with swapped(loaded.model, dict.fromkeys(task.layers, from_word(task.word))):

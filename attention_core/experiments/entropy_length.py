@@ -22,16 +22,7 @@ BLOCK = 64
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyTask:
-    """A task that measures one variant on one source at one length.
-
-    Attributes:
-        source: source of the queries and keys; a synthetic one carries its seed.
-        variant: the variant and its settings, as ``Attention.word`` writes them.
-        n: tokens; keys, if they are those of another sequence.
-        longest: the largest number of tokens at which this source is measured.
-        causal: whether a causal mask is used.
-        seed: the synthetic source's seed, copied to the rows.
-    """
+    """A task that measures one variant on one source at one length."""
 
     source: Source
     variant: str
@@ -46,10 +37,6 @@ class EntropyRow:
     """One head under one variant at one length; signed and unnormalized rows are handled as in ``metrics.entropy``.
 
     Attributes:
-        variant: its word.
-        n: tokens.
-        head: the head.
-        seed: seed of a synthetic source.
         entropy: nats, mean over queries.
         normalised: entropy divided by the logarithm of the number of allowed keys, mean over queries with at least two
             allowed keys; None if no query has two.
@@ -90,11 +77,7 @@ def tasks(
 
 
 def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
-    """Measure one variant at one length, per head.
-
-    Raises:
-        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
-    """
+    """Measure one variant at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
     seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.m)
     several = seen > 1

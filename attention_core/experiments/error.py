@@ -36,11 +36,7 @@ class ErrorTask:
     """A task that measures one variant with its settings on one input, with every chosen head and every seed.
 
     Attributes:
-        source: the input.
-        word: the variant and its settings, as ``Attention.word`` writes them.
         tokens: length of the input; None for its own length.
-        head: index of the only head to measure; None for all heads.
-        causal: whether a causal mask is used.
         uniform: whether to measure uniform attention instead, against the variant's reference.
         floors: whether to compute the lower bound of the matrix error too, which needs singular values.
     """
@@ -64,10 +60,7 @@ class ErrorRow:
         value: its budget.
         word: the variant and its settings, or ``"uniform"``.
         reference: ``"softmax"``, or the key of the variant that has its own reference.
-        head: the head.
         seed: seed of a random variant.
-        n: tokens; keys, if they are those of another sequence.
-        causal: whether a causal mask was used.
         multiply_adds: for one head.
         matrix: relative Frobenius norm of the difference of the matrices.
         mass: total variation, the share of mass on the wrong keys, mean over rows.
@@ -220,11 +213,7 @@ def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
 
 
 def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
-    """Measure the errors and return one row per head and seed.
-
-    Raises:
-        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
-    """
+    """Measure the errors and return one row per head and seed."""
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
     budget, n, d = None if task.uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)

@@ -25,9 +25,7 @@ class ErrorCostSpec:
     """The variants to time on one input; each variant with its settings is one point.
 
     Attributes:
-        source: the input.
         words: the variants with their settings; ``"uniform"`` for the plain mean of the values.
-        causal: whether a causal mask is used.
     """
 
     source: Source
@@ -40,9 +38,7 @@ class ErrorCostTask:
     """A task that times one variant with its settings (one point) once.
 
     Attributes:
-        source: the input.
         word: the variant with its settings, or ``"uniform"``.
-        causal: whether a causal mask is used.
         round: the sample's number.
         before: milliseconds of this variant's first sample; None if this is the first sample.
     """
@@ -81,11 +77,7 @@ def next_sample(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostT
 
 
 def run(task: ErrorCostTask, *, load: Load = load) -> tuple[ErrorCostRow]:
-    """Measure ``attend`` of one point on all heads; a warm-up call precedes the point's first sample.
-
-    Raises:
-        LabError: if the source cannot be read, or a causal task's variant cannot be causal.
-    """
+    """Measure ``attend`` of one point on all heads; a warm-up call precedes the point's first sample."""
     call = _call(task.word, load(task.source, None), causal=task.causal)
     ms = sample(CpuClock(), call, before=task.before, least=LEAST)
     return (ErrorCostRow(word=task.word, round=task.round, ms=ms),)

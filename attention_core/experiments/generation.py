@@ -25,9 +25,6 @@ class MemoryTask:
 
     Attributes:
         word: a variant that can be causal or has a cache of its own, and its settings.
-        heads: H.
-        d: size of queries and keys.
-        d_v: size of values.
     """
 
     word: str
@@ -41,7 +38,6 @@ class MemoryRow:
     """The memory that one variant keeps between tokens, compared with a key-value cache.
 
     Attributes:
-        variant: its word.
         state_bytes: constant part for all heads, independent of the number of tokens.
         grown_bytes: additional bytes per token.
         token_bytes: bytes of one token's keys and values in a key-value cache.

@@ -25,11 +25,7 @@ class NextTokenTask:
     """A task that predicts one token of a text before and after a swap.
 
     Attributes:
-        text: the text.
-        word: the variant in place of softmax.
-        layers: the layers that use it.
         token: position of the token in the text, from 1.
-        model: key of a decoder, or ``owner/name``.
     """
 
     text: str
@@ -78,11 +74,7 @@ def tasks(
 
 
 def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
-    """Read the text up to the token with the unchanged and with the swapped model.
-
-    Raises:
-        LabError: if the text is empty, the model is not available, or the variant cannot be causal.
-    """
+    """Read the text up to the token with the unchanged and with the swapped model."""
     loaded, told = models.load(task.model), text_tokens(task.text, model=task.model)
     ids, attends = told.ids[: task.token], from_word(task.word)
     old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)

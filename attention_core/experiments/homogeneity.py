@@ -18,11 +18,7 @@ class HomogeneityTask:
     """A task that measures all variants with one factor.
 
     Attributes:
-        source: source of the queries and keys.
-        n: tokens.
-        variants: words of variants.
         factor: factor on every logit.
-        causal: whether a causal mask is used.
     """
 
     source: Source
@@ -37,9 +33,7 @@ class HomogeneityRow:
     """The measurements of one head with one variant and one factor.
 
     Attributes:
-        variant: its word.
         factor: factor on every logit.
-        head: the head.
         entropy: nats, mean over queries.
         change: largest difference of an entry from the matrix with factor 1.
         row_low: smallest row sum.
@@ -56,24 +50,14 @@ class HomogeneityRow:
 
 
 def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[HomogeneityTask, ...]:
-    """Return one task per factor, ascending.
-
-    Args:
-        source: source of the queries and keys.
-        n: tokens.
-        causal: whether a causal mask is used.
-    """
+    """Return one task per factor, ascending."""
     return tuple(
         HomogeneityTask(source=source, n=n, variants=VARIANTS, factor=factor, causal=causal) for factor in FACTORS
     )
 
 
 def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ...]:
-    """Measure the matrices with the factor and without it, per variant and head.
-
-    Raises:
-        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
-    """
+    """Measure the matrices with the factor and without it, per variant and head."""
     qkv = task.source.at_length(task.n, task.n, load)
     rows = []
     for word in task.variants:

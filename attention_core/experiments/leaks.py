@@ -14,13 +14,7 @@ from attention_core.inputs.source import Source
 
 @dataclass(frozen=True, kw_only=True)
 class LeaksTask:
-    """A task that measures one variant on one head.
-
-    Attributes:
-        source: source of the queries, keys and values.
-        head: index of the only head to measure; None for all heads.
-        word: the variant with its settings.
-    """
+    """A task that measures one variant on one head."""
 
     source: Source
     head: int | None
@@ -33,9 +27,5 @@ def tasks(source: Source, words: Iterable[str], *, head: int | None) -> tuple[Le
 
 
 def run(task: LeaksTask, *, load: Load = load) -> tuple[Influence]:
-    """Replace each token in turn and return the influence on the outputs.
-
-    Raises:
-        LabError: if the source cannot be read.
-    """
+    """Replace each token in turn and return the influence on the outputs."""
     return (influence(load(task.source, None), registry.from_word(task.word), head=task.head),)

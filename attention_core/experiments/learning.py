@@ -61,7 +61,6 @@ class TrainTask:
     """A task that trains a model for some steps and measures it.
 
     Attributes:
-        spec: the training run.
         start: where it continues; None for the beginning.
         until: the step to train up to; 0 to measure the untrained model.
     """
@@ -76,7 +75,6 @@ class TestTask:
     """A task that measures a trained model on other sequences.
 
     Attributes:
-        spec: the training run.
         end: its last checkpoint.
         tests: pairs of length and items.
     """
@@ -91,7 +89,6 @@ class LearnRow:
     """A measurement during training, or of the trained model on other sequences.
 
     Attributes:
-        spec: the training run.
         row: what was measured.
         is_test: whether the trained model was tested on other sequences.
         matrices: the attention matrices of every layer on ``example(spec)``, averaged over heads, ``[layers, n, n]``

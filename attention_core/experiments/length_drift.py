@@ -30,9 +30,6 @@ class DriftRow:
     Attributes:
         normalizer: one of ``NORMALIZERS``, or ``SOFTMAX``. ``"fixed"`` divides by 1, because any other constant is the
             same factor at every length.
-        n: tokens.
-        head: the head.
-        seed: seed of a synthetic source.
         total: row sum ``Σ_j A_ij``, mean over queries.
         size: root mean square over queries of ``‖Σ_j A_ij v_j‖``.
     """
@@ -46,11 +43,7 @@ class DriftRow:
 
 
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
-    """Measure row sums and outputs with every normalizer and softmax at one length, per head.
-
-    Raises:
-        LabError: if the source cannot be read at this length.
-    """
+    """Measure row sums and outputs with every normalizer and softmax at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
     seen = keys_seen(qkv.k, causal=task.causal)
     plain = registry.get("relu2", normalizer="fixed", base_length=1)

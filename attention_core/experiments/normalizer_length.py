@@ -18,15 +18,7 @@ LARGEST = 700.0
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizerTask:
-    """A task that measures both totals on one source at one length.
-
-    Attributes:
-        source: source of the queries and keys; a synthetic one carries its seed.
-        n: tokens.
-        longest: the largest number of tokens at which this source is measured.
-        causal: whether a causal mask is used.
-        seed: the synthetic source's seed, copied to the rows.
-    """
+    """A task that measures both totals on one source at one length."""
 
     source: Source
     n: int
@@ -41,9 +33,6 @@ class NormalizerRow:
 
     Attributes:
         normalizer: ``"softmax"`` or ``"relu2"``.
-        n: tokens.
-        head: the head.
-        seed: seed of a synthetic source.
         log_z: mean over queries of ``log Z_i``, the logarithm of the geometric mean of Z. Queries with ``Z_i = 0`` are
             left out; None if all are.
         empty: share of queries with ``Z_i = 0``.
@@ -67,11 +56,7 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
 
 
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]:
-    """Measure both totals at one length, per head.
-
-    Raises:
-        LabError: if the source cannot be read at this length.
-    """
+    """Measure both totals at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
     rows = []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):

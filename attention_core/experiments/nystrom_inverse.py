@@ -16,8 +16,6 @@ class InverseTask:
     """A task that measures one variant on one head.
 
     Attributes:
-        source: source of the queries and keys.
-        head: the head.
         word: Nyström attention with its settings; only landmarks and method are used.
     """
 

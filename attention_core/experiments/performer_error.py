@@ -26,9 +26,7 @@ class PerformerErrorTask:
     """A task that measures one number of features, drawn in one way with every seed.
 
     Attributes:
-        source: source of the queries and keys.
         head: the head to measure.
-        causal: whether a causal mask is used.
         kind: the kind of feature computed from a direction.
         orthogonal: whether directions are orthogonal, as many as fit.
         row_norms: lengths of the directions.
@@ -108,11 +106,7 @@ def tasks(
 
 
 def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorRow, ...]:
-    """Measure the errors with every seed.
-
-    Raises:
-        LabError: if the source cannot be read.
-    """
+    """Measure the errors with every seed."""
     qkv = load(task.source, None)
     q, k = (task.factor**0.5 * x[task.head, :TOKENS].double() for x in (qkv.q, qkv.k))
     visible = causal_mask(len(q)) if task.causal else 1.0

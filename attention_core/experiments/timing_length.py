@@ -35,9 +35,7 @@ class SampleTask:
     """A task that takes one sample of a variant at a length, or reports why no sample is taken.
 
     Attributes:
-        spec: the measurement.
         variant: the variant and its settings, or its mask, as named in the spec.
-        n: tokens.
         round: the sample's number.
         first: the first sample; None if this is the first sample.
         reason: why no sample is taken; None if one is taken.

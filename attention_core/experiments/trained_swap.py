@@ -17,7 +17,6 @@ class TrainedSwapTask:
     """A task that measures a trained model with a replacement.
 
     Attributes:
-        spec: the training run.
         word: the variant that replaces the model's own, or ``uniform``.
         layers: the layers in which it does; none for the unchanged model.
         weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained.
@@ -34,8 +33,6 @@ class TrainedSwapRow:
     """The answers of a trained model with a replacement, on sequences that training does not use.
 
     Attributes:
-        word: see ``TrainedSwapTask``.
-        layers: see ``TrainedSwapTask``.
         loss: mean cross-entropy in nats per answer.
         accuracy: share of correct answers.
     """
@@ -58,11 +55,7 @@ def tasks(
 
 
 def run(task: TrainedSwapTask, *, load: Load = load) -> tuple[TrainedSwapRow]:
-    """Replace the attention and measure the model.
-
-    Raises:
-        LabError: if the variant cannot be causal and the task needs it.
-    """
+    """Replace the attention and measure the model."""
     check()
     spec, attends = task.spec, from_word(task.word)
     model = model_of(spec, task.weights or trained_weights(spec))

@@ -70,10 +70,6 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
         attention: the variant with its settings; it gets all heads, as in the model.
         head: index of the head; None for all heads together.
         causal: whether future keys are hidden.
-
-    Raises:
-        NotCausalError: if ``causal`` is set and the variant cannot be causal.
-        NotCrossError: if the keys are those of another sequence, and the variant or ``causal`` does not allow it.
     """
     attention.check_causal(causal)
     if qkv.crosses:
@@ -110,9 +106,6 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
         number: number of the round, from 0; values that are too large mean the last round.
         head: index of the head.
         causal: whether future keys are hidden.
-
-    Raises:
-        NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
     attention.mask(qkv.n, causal=causal)  # raises NotCausalError
     if attention.variant.anatomy is None or not has_pattern(attention.variant):

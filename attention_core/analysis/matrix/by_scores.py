@@ -19,9 +19,6 @@ def by_scores(attention: Attention) -> bool:
     Two more coordinates and any change of basis ``q M``, ``k M⁻ᵀ`` leave these scores unchanged. They change features,
     norms of queries or keys, and gates computed from them.
 
-    Args:
-        attention: the variant with its settings.
-
     Raises:
         NotCausalError: if it cannot be causal.
     """

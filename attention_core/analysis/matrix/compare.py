@@ -43,10 +43,6 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         head: index of the head; None for the average of the heads' matrices.
         causal: whether future keys are hidden.
         special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
-
-    Raises:
-        NotCausalError: if ``causal`` is set and the variant cannot be causal.
-        NotCrossError: if the keys are those of another sequence, and the variant or ``causal`` does not allow it.
     """
     if qkv.crosses:
         attention.check_cross(causal)

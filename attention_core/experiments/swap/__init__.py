@@ -76,11 +76,7 @@ __all__ = [
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
-    """Read, copy or compare; a recorded result is returned without computing unless the task is live.
-
-    Raises:
-        LabError: if the text is empty, the model is not available, or a variant cannot be causal.
-    """
+    """Read, copy or compare; a recorded result is returned without computing unless the task is live."""
     if not task.live and (found := known(task)) is not None:
         return (found,)
     return (compute(task),)

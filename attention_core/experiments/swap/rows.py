@@ -19,13 +19,9 @@ class ReadingTask:
     """A task that reads a text once.
 
     Attributes:
-        text: the text.
         word: the attention variant, as ``model_patching.from_word`` reads it.
-        layers: the layers that use it; empty for the unchanged model.
         tokens: the largest number of tokens to read; None for ``limits.swap_tokens``.
         detail: whether the loss of each token is kept.
-        live: whether to compute even if a result is recorded.
-        model: key of a decoder, or ``owner/name``.
     """
 
     text: str
@@ -43,12 +39,9 @@ class CopyTask:
 
     Attributes:
         word: as in ``ReadingTask``, like ``layers``, ``detail``, ``live`` and ``model``.
-        layers: the layers that use it.
         seed: seed of the tokens.
         period: number of tokens before they repeat.
         detail: whether the loss of each token is kept.
-        live: whether to compute even if a result is recorded.
-        model: key of a decoder, or ``owner/name``.
     """
 
     word: str = SOFTMAX
@@ -66,11 +59,7 @@ class OutputErrorTask:
 
     Attributes:
         text: as in ``ReadingTask``, like all attributes below.
-        word: the attention variant.
-        layers: the layers compared.
         tokens: the largest number of tokens to read.
-        live: whether to compute even if a result is recorded.
-        model: key of a decoder, or ``owner/name``.
     """
 
     text: str
@@ -86,15 +75,12 @@ class ReadingRow:
     """The perplexity of a text read once.
 
     Attributes:
-        word: the attention variant.
-        layers: the layers that used it.
         tokens: tokens of the text.
         total: tokens of the text before it was cut.
         perplexity: ``exp`` of the mean loss of all tokens but the first.
         seconds: time of the forward pass.
         labels: the tokens in readable form; empty without detail.
         losses: loss of each token but the first, in nats; empty without detail.
-        recorded: date and processor of the recording; empty if the text was read now.
     """
 
     word: str
@@ -113,15 +99,12 @@ class CopyRow:
     """The losses on random tokens, repeated once.
 
     Attributes:
-        word: the attention variant.
-        layers: the layers that used it.
         seed: seed of the tokens.
         period: number of tokens before they repeat.
         first: mean loss, in nats, on the first occurrence: the loss of a model that cannot copy.
         copied: mean loss on the repetition.
         seconds: time of the forward pass.
         losses: loss of each repeated token but the first, in nats; empty without detail.
-        recorded: as in ``ReadingRow``.
     """
 
     word: str
@@ -140,10 +123,7 @@ class OutputErrorRow:
     """The output error of a variant.
 
     Attributes:
-        word: the attention variant.
-        layers: the layers compared.
         output: relative Frobenius norm of the difference of the outputs, mean over heads and layers.
-        recorded: as in ``ReadingRow``.
     """
 
     word: str
