@@ -1,7 +1,7 @@
 """Softmax attention to some of the keys (a part), and the exact union of several parts by their log-sum-exp."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +11,26 @@ from torch.autograd.function import once_differentiable
 from attention_core.ops.softmax.exact import ready_for_kernels
 
 Part = tuple[Tensor, Tensor]
+
+
+class Inputs(NamedTuple):
+    """The inputs of the attention kernel.
+
+    Attributes:
+        q: ``[X, Y, n, d]``.
+        k: ``[X, Y, n', d]``.
+        v: ``[X, Y, n', d]``.
+        bias: the numbers added to the scores, ``[X, Y, n, n']``; None for zeros.
+        causal: whether query i attends to keys 0..i only.
+        scale: the factor of the dot products.
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    bias: Tensor | None
+    causal: bool
+    scale: float
 
 
 def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Part:
@@ -67,26 +87,20 @@ class _Partial(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401 - torch's own context
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        bias: Tensor | None,
-        causal: bool,
-        scale: float,
-    ) -> tuple[Tensor, Tensor]:
-        out, lse = part_forward(q, k, v, bias, causal, scale)
-        ctx.save_for_backward(q, k, v, bias, out, lse)
-        ctx.causal, ctx.scale = causal, scale
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - torch's own context
+        x = Inputs(*inputs)
+        out, lse = part_forward(x)
+        ctx.save_for_backward(x.q, x.k, x.v, x.bias, out, lse)
+        ctx.causal, ctx.scale = x.causal, x.scale
         return out, lse
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        q, k, v, bias, out, lse = ctx.saved_tensors
-        backward = fused_backward if kernel_takes(q, k, v, bias) else plain_backward
-        return *backward(grad, grad_lse, q, k, v, bias, out, lse, ctx.causal, ctx.scale), None, None, None
+        *tensors, out, lse = ctx.saved_tensors
+        x = Inputs(*tensors, ctx.causal, ctx.scale)
+        backward = fused_backward if kernel_takes(x) else plain_backward
+        return *backward(x, out, lse, grad, grad_lse), None, None, None
 
 
 KERNEL_VERSIONS = ("2.13",)
@@ -94,13 +108,14 @@ KERNEL_VERSIONS = ("2.13",)
 KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
+def kernel_takes(x: Inputs) -> bool:
     """Return whether the inputs meet all assumptions of torch's CPU kernel, which itself checks nothing.
 
     With other inputs it reads beyond their memory. It assumes plain CPU tensors of one floating-point type and one head
     size, a last axis with stride 1, at least one token each, and a bias of the shape of the scores. The strides of the
     other axes and the storage offset are free.
     """
+    q, k, v, bias, *_ = x
     tensors = (q, k, v) if bias is None else (q, k, v, bias)
     lead, (n, d), keys = q.shape[:-2], q.shape[-2:], k.shape[-2]
     return (
@@ -115,95 +130,67 @@ def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
     )
 
 
-def part_forward(
-    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float
-) -> tuple[Tensor, Tensor]:
+def part_forward(x: Inputs) -> tuple[Tensor, Tensor]:
     """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if it takes the inputs."""
-    return (fused if kernel_takes(q, k, v, bias) else plain)(q, k, v, bias, causal, scale)
+    return (fused if kernel_takes(x) else plain)(x)
 
 
-def share_backward(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+def share_backward(x: Inputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the contribution of a part to the gradients, where ``out`` and ``lse`` are those of a union of parts."""
-    if kernel_takes(q, k, v, bias):
-        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-        to_q, to_k, to_v = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
-        return to_q, to_k, to_v
-    return plain_backward(grad, lse.new_zeros(()), q, k, v, bias, out, lse, causal, scale)
+    if kernel_takes(x):
+        return _kernel_backward(x, out, lse, grad)
+    return plain_backward(x, out, lse, grad, lse.new_zeros(()))
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+def fused(x: Inputs) -> tuple[Tensor, Tensor]:
     """Return output and log-sum-exp from torch's CPU kernel."""
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    out, lse = kernel(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
+    out, lse = kernel(x.q, x.k, x.v, 0.0, x.causal, attn_mask=x.bias, scale=x.scale)
     return out, lse
 
 
 def fused_backward(
-    grad: Tensor,
-    grad_lse: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: float,
+    x: Inputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return gradients from torch's CPU kernel, which does not support a gradient of the log-sum-exp.
 
     The kernel subtracts ``Σ grad · out`` from the gradient of every row. One more column, with 1 in ``grad``,
     ``-grad_lse`` in ``out`` and 0 elsewhere, adds ``grad_lse``, which is the missing gradient.
     """
-    d = v.shape[-1]
-    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-    q, k, v = (F.pad(x, (0, 1)) for x in (q, k, v))
-    grad = F.pad(grad, (0, 1), value=1.0)
+    d = x.v.shape[-1]
+    q, k, v = (F.pad(y, (0, 1)) for y in (x.q, x.k, x.v))
     out = torch.cat([out, -grad_lse.unsqueeze(-1).to(out.dtype)], -1)
-    grads = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
-    return tuple(g[..., :d] for g in grads)
+    to_q, to_k, to_v = _kernel_backward(x._replace(q=q, k=k, v=v), out, lse, F.pad(grad, (0, 1), value=1.0))
+    return to_q[..., :d], to_k[..., :d], to_v[..., :d]
 
 
-def plain(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+def _kernel_backward(x: Inputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    to_q, to_k, to_v = kernel(grad, x.q, x.k, x.v, out, lse, 0.0, x.causal, attn_mask=x.bias, scale=x.scale)
+    return to_q, to_k, to_v
+
+
+def plain(x: Inputs) -> tuple[Tensor, Tensor]:
     """Return the results of ``fused`` by the formulas, on any device; the scores of the part exist in memory."""
-    logits = _logits(q, k, bias, causal, scale)
+    logits = _logits(x)
     lse = logits.logsumexp(-1)
-    return (logits - lse.unsqueeze(-1)).exp().to(v.dtype) @ v, lse
+    return (logits - lse.unsqueeze(-1)).exp().to(x.v.dtype) @ x.v, lse
 
 
 def plain_backward(
-    grad: Tensor,
-    grad_lse: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    bias: Tensor | None,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: float,
+    x: Inputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the results of ``fused_backward`` by the formulas."""
-    p = (_logits(q, k, bias, causal, scale) - lse.unsqueeze(-1)).exp()
+    p = (_logits(x) - lse.unsqueeze(-1)).exp()
     shift = grad_lse - (grad * out).sum(-1)
-    grad_logits = (p * (grad @ v.mT + shift.unsqueeze(-1)) * scale).to(q.dtype)
-    return grad_logits @ k, grad_logits.mT @ q, p.to(v.dtype).mT @ grad
+    grad_logits = (p * (grad @ x.v.mT + shift.unsqueeze(-1)) * x.scale).to(x.q.dtype)
+    return grad_logits @ x.k, grad_logits.mT @ x.q, p.to(x.v.dtype).mT @ grad
 
 
-def _logits(q: Tensor, k: Tensor, bias: Tensor | None, causal: bool, scale: float) -> Tensor:
-    logits = (q @ k.mT * scale).to(torch.promote_types(q.dtype, torch.float32))
-    if bias is not None:
-        logits = logits + bias
-    if causal:
+def _logits(x: Inputs) -> Tensor:
+    logits = (x.q @ x.k.mT * x.scale).to(torch.promote_types(x.q.dtype, torch.float32))
+    if x.bias is not None:
+        logits = logits + x.bias
+    if x.causal:
         logits = logits.masked_fill(logits.new_ones(logits.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
     return logits

@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from attention_core.compact_repr import CompactRepr
 from attention_core.ops.softmax.exact import ready_for_kernels
 from attention_core.ops.softmax.masked import at_least_float32
-from attention_core.ops.softmax.partial import Part, part_forward, share_backward
+from attention_core.ops.softmax.partial import Inputs, Part, part_forward, share_backward
 
 with warnings.catch_warnings():
     # torch warns at the first sparse tensor that these are in beta. This call triggers the warning and ignores it; the
@@ -59,16 +59,14 @@ class Piece(CompactRepr):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         """Return the output ``[x, Y, r, e]`` and the log-sum-exp ``[x, Y, r]`` of the piece."""
-        rows = self.queries(q)
-        return part_forward(rows, self.keys(k), self.keys(v), self._bias(rows), self.causal, scale)
+        return part_forward(self._inputs(q, k, v, scale))
 
     def add_gradients(
         self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """Add the piece's gradients to those of q, k and v; ``union`` is the output and log-sum-exp of all pieces."""
         (dq, dk, dv), (out, lse), of = into, union, self.queries
-        rows = of(grad), of(q), self.keys(k), self.keys(v), self._bias(of(q)), of(out), column(self, lse)
-        to_q, to_k, to_v = share_backward(*rows, self.causal, scale)
+        to_q, to_k, to_v = share_backward(self._inputs(q, k, v, scale), of(out), column(self, lse), of(grad))
         if self.again:
             of(dq).add_(to_q)
         else:
@@ -76,8 +74,10 @@ class Piece(CompactRepr):
         self.add(dk, to_k)
         self.add(dv, to_v)
 
-    def _bias(self, rows: Tensor) -> Tensor | None:
-        return None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
+    def _inputs(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Inputs:
+        rows = self.queries(q)
+        bias = None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
+        return Inputs(rows, self.keys(k), self.keys(v), bias, self.causal, scale)
 
 
 class Drawn(CompactRepr):

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.partial import (
     KERNEL_DTYPES,
+    Inputs,
     fused,
     fused_backward,
     kernel_takes,
@@ -18,6 +19,10 @@ def inputs(n: int = 13, m: int = 17, d: int = 4, d_v: int = 4, dtype: torch.dtyp
     source = torch.Generator().manual_seed(0)
     shapes = ((2, 3, n, d), (2, 3, m, d), (2, 3, m, d_v))
     return [torch.randn(s, generator=source, dtype=torch.float64).to(dtype).requires_grad_() for s in shapes]
+
+
+def takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> bool:
+    return kernel_takes(Inputs(q, k, v, bias, False, 1.0))
 
 
 def by_definition(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,11 +83,12 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
     """Check the formulas that run on devices without the CPU kernel."""
     q, k, v = (x.detach() for x in inputs(m=13))
     bias = torch.randn(13, 13, generator=torch.Generator().manual_seed(4), dtype=q.dtype).expand(2, 3, 13, 13)
-    here, there = (run(q, k, v, bias if not causal else None, causal, 0.3) for run in (fused, plain))
+    x = Inputs(q, k, v, bias if not causal else None, causal, 0.3)
+    here, there = (run(x) for run in (fused, plain))
     for one, other in zip(here, there, strict=True):
         torch.testing.assert_close(one, other)
     out, lse = here
-    rest = (out.sin(), lse.cos(), q, k, v, None if causal else bias, out, lse, causal, 0.3)
+    rest = (x, out, lse, out.sin(), lse.cos())
     for one, other in zip(fused_backward(*rest), plain_backward(*rest), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
 
@@ -91,9 +97,9 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
 def test_the_kernel_runs_where_all_it_assumes_holds(dtype: torch.dtype):
     """Check the installed version of torch as well; another version must first be read and compared."""
     q, k, v = (x.detach() for x in inputs(dtype=dtype))
-    assert kernel_takes(q, k, v, None)
-    assert kernel_takes(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))
-    assert kernel_takes(q[:, :, 1:, 1:], k[:, :, ::2, :3], v[:, :, ::2, 1:], None), "offsets and strides of other axes"
+    assert takes(q, k, v)
+    assert takes(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))
+    assert takes(q[:, :, 1:, 1:], k[:, :, ::2, :3], v[:, :, ::2, 1:]), "offsets and strides of other axes"
 
 
 def other_kind(q: Tensor) -> Tensor:
@@ -134,15 +140,15 @@ def other_kind(q: Tensor) -> Tensor:
 )
 def test_the_kernel_does_not_run_where_an_assumption_fails(change, at: int):
     x = [y.detach() for y in inputs(m=13)]
-    assert kernel_takes(*x, None)
+    assert takes(*x)
     x[at] = change(x[at])
-    assert not kernel_takes(*x, None)
+    assert not takes(*x)
 
 
 @pytest.mark.parametrize("bias", [torch.zeros(13, 17), torch.zeros(2, 3, 13, 1), torch.zeros(2, 3, 17, 13).mT.float()])
 def test_the_kernel_does_not_run_with_a_bias_of_another_shape_type_or_order(bias: Tensor):
     q, k, v = (x.detach() for x in inputs())
-    assert not kernel_takes(q, k, v, bias)
+    assert not takes(q, k, v, bias)
 
 
 def test_another_version_of_torch_runs_the_formulas(monkeypatch: pytest.MonkeyPatch):
