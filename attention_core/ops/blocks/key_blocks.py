@@ -1,11 +1,11 @@
-"""Blocks of consecutive keys: how a query scores them, chooses a few of them, and attends to the chosen ones.
+"""Blocks of consecutive keys: how a query scores them, and how it attends to those that were chosen for it.
 
 A query's own block is not scored, because the query always attends to it. If causal, only blocks before the query's own
 are scored, so that a later token changes no earlier selection.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -13,11 +13,8 @@ from torch import Tensor
 
 from attention_core.ops.lsh import bucket_chunks, chunk_rows
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.ops.softmax.partial import Part, partial_attention
 
-ROWS = 256
-"""Queries scored in one step; a quarter of these where the score needs every key or direction of a block."""
 CHOICES = 2**13
 """Pairs of a query and a chosen block that are computed in one step, for each head."""
 STEP = 2**15
@@ -90,85 +87,6 @@ def _each(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
     return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)
 
 
-def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, score: str, rank: int) -> int:
-    """Count the multiply-adds of the scores in ``choose`` for one head."""
-    scored = sum((rows.stop - rows.start) * b for rows, b in steps(n, m, block=block, causal=causal, score=score))
-    each = {MEAN: d, SECOND: d * (1 + min(block, d)), BOUND: 2 * d, INDEXER: block * rank, MASS: block * d}[score]
-    return scored * each + ((n + block_count(n, block) * block) * d * rank if score == INDEXER else 0)
-
-
-def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
-    """Return the peak number of elements that ``choose`` needs for one head, without its result."""
-    blocks, rows = block_count(n, block), min(at_once(score), n)
-    size = blocks * block
-    summary = {
-        MEAN: blocks * d,
-        SECOND: blocks * (d + min(block, d) * d),
-        BOUND: 2 * blocks * d,
-        INDEXER: size * rank,
-        MASS: size * d,
-    }[score]
-    step = {SECOND: 2 * min(block, d) * rows * blocks, INDEXER: rows * size, MASS: 2 * rows * size}.get(score, 0)
-    return summary + max(step, rows * blocks + rows * min(blocks, rows // block + 1) // 4)
-
-
-@torch.no_grad()
-def choose(
-    q: Tensor, k: Tensor, *, block: int, number: int, causal: bool, score: str, rank: int, seed: int
-) -> tuple[Tensor, Tensor]:
-    """Choose the blocks that each query attends to in addition to its own, best first; on a tie the earlier block.
-
-    Args:
-        q: ``[..., n, d]``.
-        k: ``[..., n, d]``.
-        block: tokens in a block, counted from the first.
-        number: the most blocks to choose.
-        causal: whether only blocks before the query's own may be chosen.
-        score: as in ``scorer``.
-        rank: as in ``scorer``.
-        seed: as in ``scorer``.
-
-    Returns:
-        The indices of blocks, ``int64 [..., n, m]`` with ``m = min(number, blocks - 1)``, and which of them are valid,
-        ``bool [..., n, m]``, since a causal query may have fewer earlier blocks.
-    """
-    q, k = at_least_float32(q), at_least_float32(k)
-    # The first key is subtracted from all keys, because a large common part of the keys would cause rounding errors.
-    # This changes all scores of a query by the same number, so it does not change the choice.
-    k = k - k[..., :1, :]
-    n, blocks = q.shape[-2], block_count(q.shape[-2], block)
-    m = min(number, blocks - 1)
-    if m == 0:
-        none = torch.empty(*q.shape[:-1], 0, dtype=torch.int64, device=q.device)
-        return none, none.bool()
-    score_of = scorer(k, block=block, score=score, rank=rank, seed=seed)
-    index = torch.empty(*q.shape[:-1], m, dtype=torch.int64, device=q.device)
-    found = torch.empty_like(index, dtype=torch.bool)
-    place = torch.arange(blocks, device=q.device)
-    for rows, b in steps(n, m, block=block, causal=causal, score=score):
-        scores = score_of(q[..., rows, :], b)
-        # Blocks before ``near`` may be chosen by all queries of this step, so only the blocks in it need a mask.
-        near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)
-        hidden = others(rows, place[near], block=block, causal=causal).logical_not_()
-        scores[..., near].masked_fill_(hidden, -math.inf)
-        values, index[..., rows, :] = best(scores, m)
-        found[..., rows, :] = values > -math.inf
-        del scores, hidden  # free their memory before the next step
-    return index, found
-
-
-def at_once(score: str) -> int:
-    """Return the number of queries scored in one step."""
-    return ROWS if score in (MEAN, BOUND) else ROWS // 4
-
-
-def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[tuple[slice, int]]:
-    """Yield each step's queries and the number of blocks they score: all, or if causal the earlier ones, at least m."""
-    for start in range(0, n, at_once(score)):
-        stop = min(start + at_once(score), n)
-        yield slice(start, stop), max((stop - 1) // block, m) if causal else block_count(n, block)
-
-
 def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     """Return the m largest entries of the last axis, descending, and their indices; finite ties keep their order."""
     if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no ties
@@ -189,7 +107,7 @@ def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
 
 
 def as_mask(index: Tensor, found: Tensor, *, blocks: int) -> Tensor:
-    """Convert the result of ``choose`` to a mask of blocks, ``bool [..., n, blocks]``."""
+    """Convert the result of ``Selection.choose`` to a mask of blocks, ``bool [..., n, blocks]``."""
     mask = torch.zeros(*index.shape[:-1], blocks, dtype=torch.bool, device=index.device)
     return mask.scatter_(-1, index, found)
 
@@ -211,8 +129,8 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
         k: ``[..., blocks, block, d]``, all keys, from ``cut``.
         v: ``[..., blocks, block, d_v]``, all values, from ``cut``.
         n: number of tokens in the blocks.
-        index: ``int64 [..., rows, m]``, m >= 1, from ``choose``.
-        found: ``bool [..., rows, m]``, from ``choose``.
+        index: ``int64 [..., rows, m]``, m >= 1, from ``Selection.choose``.
+        found: ``bool [..., rows, m]``, from ``Selection.choose``.
     """
     (rows, m), (blocks, block) = index.shape[-2:], k.shape[-3:-1]
     bucket = index.reshape(-1, rows * m)

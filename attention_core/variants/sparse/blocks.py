@@ -5,6 +5,8 @@ keys of the block. If causal, a query therefore scores only the blocks before it
 own block up to itself. The last block, which may be short, is then never scored.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -110,7 +112,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
     full = masked_softmax(scores(q, k), visible(q, causal=causal))
     mass = key_blocks.cut(full.mT, p.block).sum(-2).mT  # [..., n, blocks]
     chosen, best = (
-        key_blocks.as_mask(*selection(p).choose(q, k, causal=causal, score=score), blocks=blocks)
+        key_blocks.as_mask(*replace(selection(p), score=score).choose(q, k, causal=causal), blocks=blocks)
         for score in (p.score, key_blocks.MASS)
     )
     return {"scores": rank(q, blocks).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}
