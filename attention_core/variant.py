@@ -22,26 +22,8 @@ from attention_core.errors import NotCausalError, NotCrossError, ShapeError
 from attention_core.formatting import N_
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
-from attention_core.settings import Params, Setting, Trainable, Value, param
-
-__all__ = [
-    "TOKENS",
-    "Attention",
-    "Cache",
-    "Cost",
-    "Decoder",
-    "Family",
-    "Intermediate",
-    "Paper",
-    "Params",
-    "Setting",
-    "SpecialCase",
-    "Trainable",
-    "Value",
-    "Variant",
-    "hooks",
-    "param",
-]
+from attention_core.settings import Params, Setting, Trainable, Value
+from attention_core.settings import param as param  # so that a variant imports all its declarations from here
 
 SOFTMAX = "softmax"
 """Key of the variant that is the reference of nearly all approximation errors."""
@@ -313,6 +295,11 @@ class Attention:
     keep it as an attribute. It supports gradients and autocast. The README says which variants ``torch.compile``
     compiles.
 
+    Queries q are ``[..., n, d]``, keys k ``[..., m, d]`` and values v ``[..., m, d_v]``. If ``causal`` is set, query i
+    attends to keys 0..i only. All methods check their arguments and raise ``ShapeError`` if these do not fit together,
+    ``NotCausalError`` if the variant cannot be causal, and ``NotCrossError`` if m differs from n or keys are hidden
+    and the variant, or its causal form, does not allow it.
+
     Example:
         >>> import torch
         >>> import attention_core as ac
@@ -370,23 +357,8 @@ class Attention:
     ) -> Tensor:
         """Return the output of ``attend``, with the arguments of torch's ``scaled_dot_product_attention``.
 
-        Under autocast, the inputs are converted to autocast's type, as torch does. The variant then runs in this type.
-
-        Args:
-            query: queries, ``[..., n, d]``.
-            key: keys, ``[..., m, d]``.
-            value: values, ``[..., m, d_v]``.
-            causal: whether future keys are hidden.
-            is_causal: torch's name of ``causal``.
-            key_mask: the keys that are not padding; see ``weights``.
-
-        Returns:
-            The output, ``[..., n, d_v]``.
-
-        Raises:
-            NotCausalError: if the causal form is requested of a variant that cannot be causal.
-            NotCrossError: as for ``attend``.
-            ShapeError: if query, key, value and the mask do not fit together.
+        ``is_causal`` is torch's name of ``causal``. Under autocast, the inputs are converted to autocast's type, as
+        torch does. The variant then runs in this type.
         """
         device = query.device.type
         if not torch.is_autocast_enabled(device):
@@ -412,17 +384,8 @@ class Attention:
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False, key_mask: Tensor | None = None) -> Tensor:
         """Return the explicit attention matrix ``A``, ``[..., n, m]``; rows are queries, columns are keys.
 
-        Args:
-            q: queries, ``[..., n, d]``.
-            k: keys, ``[..., m, d]``; m may differ from n unless the variant has a ``cross_reason``.
-            causal: whether query i attends to keys 0..i only.
-            key_mask: the keys that are not padding, ``bool [m]`` or ``[B, m]`` for keys ``[B, H, m, d]``; the weights
-                of the others are zero, and the rest is as if they were absent.
-
-        Raises:
-            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-            NotCrossError: if keys are hidden or m differs from n, and the variant or the causal form does not allow it.
-            ShapeError: if q, k and the mask do not fit together.
+        ``key_mask`` marks the keys that are not padding, ``bool [m]`` or ``[B, m]`` for keys ``[B, H, m, d]``. The
+        weights of the others are zero, and the rest is as if they were absent.
         """
         self._check(q, k, k, causal)
         if key_mask is not None:
@@ -433,20 +396,7 @@ class Attention:
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, key_mask: Tensor | None = None
     ) -> Tensor:
-        """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm.
-
-        Args:
-            q: queries, ``[..., n, d]``.
-            k: keys, ``[..., m, d]``; m may differ from n unless the variant has a ``cross_reason``.
-            v: values, ``[..., m, d_v]``.
-            causal: as for ``weights``.
-            key_mask: as for ``weights``.
-
-        Raises:
-            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-            NotCrossError: if keys are hidden or m differs from n, and the variant or the causal form does not allow it.
-            ShapeError: if q, k, v and the mask do not fit together.
-        """
+        """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm."""
         self._check(q, k, v, causal)
         if key_mask is not None:
             self._check_key_mask(k, key_mask, causal)
@@ -454,11 +404,7 @@ class Attention:
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Compute the matrix that errors are taken against, ``[..., n, n]``: the variant's own reference, or softmax.
-
-        Raises:
-            ShapeError: if q and k do not fit together.
-        """
+        """Compute the matrix that errors are taken against, ``[..., n, n]``: the variant's own reference, or softmax."""
         self._check(q, k, k, causal=False)
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)
@@ -479,16 +425,7 @@ class Attention:
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
         """Return the cost of ``attend`` summed over all heads, each with n tokens and head size d.
 
-        Args:
-            n: number of tokens; of queries, if ``keys`` is set.
-            d: head size.
-            causal: whether future keys are hidden.
-            heads: number of heads.
-            keys: number of keys if they are those of another sequence; None for the keys of the same n tokens.
-
-        Raises:
-            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-            NotCrossError: if the number of keys is not n, and the variant or the causal form does not allow it.
+        ``keys`` is the number of keys if they are those of another sequence, and n is then the number of queries.
         """
         self.check_causal(causal)
         crossed = {}
@@ -534,22 +471,14 @@ class Attention:
         )
 
     def check_causal(self, causal: bool) -> None:
-        """Check that the causal form exists if it is requested.
-
-        Raises:
-            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
-        """
+        """Raise ``NotCausalError`` if the causal form is requested of a variant that cannot be causal."""
         if causal and self.variant.causal_reason is not None:
             raise NotCausalError(
                 "{title} cannot be causal: {reason}", title=self.title, reason=self.variant.causal_reason
             )
 
     def check_cross(self, causal: bool = False) -> None:
-        """Check that keys may be absent or belong to another sequence.
-
-        Raises:
-            NotCrossError: if ``causal`` is set, or the variant does not allow it.
-        """
+        """Raise ``NotCrossError`` if keys must not be hidden or belong to another sequence."""
         if causal:
             raise NotCrossError("A causal mask needs as many queries as keys, and no hidden keys.")
         if self.variant.cross_reason is not None:

@@ -11,11 +11,10 @@ from typing import Literal
 import torch
 
 from attention_core import registry
-from attention_core.experiments.normalizer_length import NormalizerTask, tasks
+from attention_core.experiments.normalizer_length import NormalizerTask
+from attention_core.experiments.normalizer_length import tasks as tasks
 from attention_core.experiments.task import Load, by_head, load
 from attention_core.ops.softmax.masked import keys_seen, nonzero
-
-__all__ = ["NORMALIZERS", "SOFTMAX", "ratios", "run", "tasks"]
 
 NORMALIZERS = ("length", "squared", "fixed", "sum")
 """The divisors of ``relu2``, as values of its setting."""

@@ -15,8 +15,6 @@ from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
-__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic"]
-
 SHARPEST = 1e3
 """Maximum sharpness, at which the logits are still far within the range of float32."""
 

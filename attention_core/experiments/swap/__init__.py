@@ -32,7 +32,6 @@ from attention_core.experiments.swap.sweeps import (
     depths,
     ladder,
     layer_tasks,
-    stack,
     tasks,
 )
 from attention_core.experiments.task import Load, load
@@ -69,7 +68,6 @@ __all__ = [
     "output_error",
     "reading",
     "run",
-    "stack",
     "tasks",
     "text_tokens",
 ]
