@@ -226,14 +226,12 @@ def cost(
     fall by e⁴⁰ or more within a chunk, because their products need another algorithm.
 
     Args:
-        n: tokens.
         d: size of queries, keys and values.
         causal: whether query i reads before token i + 1 is written.
         erases: whether the rule erases.
         gates: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
         along: whether the rule erases along directions other than the keys.
         separate: whether each channel has its own gate.
-        keys: number of keys; n for None.
     """
     m = keys or n
     c = min(m, CHUNK)
