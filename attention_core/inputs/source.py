@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 from torch import Tensor
 
 from attention_core.errors import InputError, Names, Notice
+from attention_core.formatting import N_
 from attention_core.inputs import image, models
 from attention_core.inputs.npz import printable
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, PositionedLayers, Positions, Rope, with_positions
@@ -145,11 +146,12 @@ class Source(ABC):
                 "You selected RoPE, so it is applied to these queries and keys. The original input is the queries "
                 "and keys without RoPE."
             )
-        return self._own_notice()
+        return self._own_notice
 
+    @property
     @abstractmethod
     def _own_notice(self) -> Notice:
-        """Return the notice for own positions; see ``rope_notice``."""
+        """The notice for own positions; see ``rope_notice``."""
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made."""
@@ -191,7 +193,6 @@ class TextSource(Source):
     written = True
 
     def _own(self, tokens: int | None) -> QKV:
-        """Return the record of the text, or of its first tokens, which the model then reads as a complete text."""
         return from_text(self.text, model=self.model, layer=self.layer, max_tokens=tokens)
 
     def room(self, record: QKV) -> int:
@@ -228,24 +229,21 @@ class TextSource(Source):
         info = models.load(self.model).info
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
+    @property
     def _own_notice(self) -> Notice:
-        """Return a notice on whether the model uses RoPE, and with which base."""
         info = models.load(self.model).info
         if not info.rotary:
-            return Notice(
-                "{model} was trained without RoPE. The form with RoPE rotates its queries and keys.",
-                (("model", info.title),),
+            text = N_("{model} was trained without RoPE. The form with RoPE rotates its queries and keys.")
+        elif info.rotary_base is None:
+            text = N_(
+                "{model} applies RoPE before queries and keys are recorded, and the angles of its RoPE are not known."
             )
-        if info.rotary_base is None:
-            return Notice(
-                "{model} applies RoPE before queries and keys are recorded, and the angles of its RoPE are not known.",
-                (("model", info.title),),
+        else:
+            text = N_(
+                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. The form without "
+                "RoPE reverses these rotations."
             )
-        return Notice(
-            "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. The form without RoPE "
-            "reverses these rotations.",
-            (("model", info.title), ("base", info.rotary_base)),
-        )
+        return Notice(text, (("model", info.title), ("base", info.rotary_base)))
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made, which depends on whether the model is causal."""
@@ -277,7 +275,6 @@ class SyntheticSource(Source):
     trained = False
 
     def _own(self, tokens: int | None) -> QKV:
-        """Return the sequence, or one of the same kind and seed with another number of tokens."""
         return from_synthetic(self.spec if tokens is None else replace(self.spec, n=tokens))
 
     def room(self, record: QKV) -> int:
@@ -300,12 +297,10 @@ class SyntheticSource(Source):
         """The default RoPE if the spec asks for RoPE, else None."""
         return Rope() if self.spec.rope else None
 
-    def _own_notice(self) -> Notice:
-        """Return a notice that holds for all synthetic sequences."""
-        return Notice(
-            "Both forms start from the same queries and keys without RoPE. This does not depend on whether RoPE is on "
-            "for this input."
-        )
+    _own_notice = Notice(
+        "Both forms start from the same queries and keys without RoPE. This does not depend on whether RoPE is on for "
+        "this input."
+    )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice that holds for all synthetic sequences."""
@@ -339,16 +334,12 @@ class UploadSource(Source):
         return cls(printable(name), hashlib.sha256(data).hexdigest(), data, positions=positions)
 
     def _own(self, tokens: int | None) -> QKV:
-        """Return the record of the file, or of its first tokens."""
-        qkv = from_upload(self.data, self.name)
-        return qkv if tokens is None else first_tokens(qkv, tokens)
+        return first_tokens(from_upload(self.data, self.name), tokens)
 
-    def _own_notice(self) -> Notice:
-        """Return a notice that holds for all files."""
-        return Notice(
-            "The uploaded queries and keys are assumed not to have been rotated by RoPE. They are rotated here for the "
-            "form with RoPE."
-        )
+    _own_notice = Notice(
+        "The uploaded queries and keys are assumed not to have been rotated by RoPE. They are rotated here for the "
+        "form with RoPE."
+    )
 
     @property
     def code(self) -> str:
@@ -466,9 +457,7 @@ class ImageSource(Source):
         """Return one pair of seed and source for each seed of the noise."""
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
 
-    def _own_notice(self) -> Notice:
-        """Return a notice that holds for all images."""
-        return Notice("Queries and keys of an image have no RoPE. The form with RoPE rotates them by position.")
+    _own_notice = Notice("Queries and keys of an image have no RoPE. The form with RoPE rotates them by position.")
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice that holds for all images."""
@@ -486,8 +475,8 @@ class ImageSource(Source):
         return f"ac.inputs.ImageSource.of({self.photo!r}, {read}, {settings}{self._positions_code})"
 
 
-def first_tokens(qkv: QKV, tokens: int) -> QKV:
-    """Return a record with only its first positions.
+def first_tokens(qkv: QKV, tokens: int | None) -> QKV:
+    """Return a record with only its first positions, or unchanged for None.
 
     For a causal model these are exactly the queries, keys and values of the shorter text. If the keys are those of
     another sequence, its first keys are used by all queries.
@@ -495,6 +484,8 @@ def first_tokens(qkv: QKV, tokens: int) -> QKV:
     Raises:
         InputError: if the record has fewer positions.
     """
+    if tokens is None:
+        return qkv
     if not 1 <= tokens <= qkv.m:
         raise InputError(
             "The input has {n} tokens. Choose a number from 1 to {n} instead of {tokens}.", n=qkv.m, tokens=tokens

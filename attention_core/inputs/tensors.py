@@ -63,15 +63,12 @@ class TensorSource(Source):
         return cls(known.hexdigest(), qkv, positions=positions)
 
     def _own(self, tokens: int | None) -> QKV:
-        """Return the record, or its first tokens."""
-        return self.qkv if tokens is None else first_tokens(self.qkv, tokens)
+        return first_tokens(self.qkv, tokens)
 
-    def _own_notice(self) -> Notice:
-        """Return a notice that holds for all tensors."""
-        return Notice(
-            "The loaded query and key tensors are assumed not to have been rotated by RoPE. They are rotated here for "
-            "the form with RoPE."
-        )
+    _own_notice = Notice(
+        "The loaded query and key tensors are assumed not to have been rotated by RoPE. They are rotated here for the "
+        "form with RoPE."
+    )
 
     @property
     def code(self) -> str:

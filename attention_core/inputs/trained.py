@@ -181,9 +181,7 @@ class TrainedSource(Source):
         return cls(run_from_words(words), sequence, layer, positions=positions)
 
     def _own(self, tokens: int | None) -> QKV:
-        """Return the record of the sequence, or of its first tokens."""
-        qkv = self._read()[self.layer]
-        return qkv if tokens is None else first_tokens(qkv, tokens)
+        return first_tokens(self._read()[self.layer], tokens)
 
     def _read(self) -> _Layers:
         """Return the records of all layers from one forward pass."""
@@ -239,8 +237,8 @@ class TrainedSource(Source):
         """The RoPE of the model, or None."""
         return Rope() if self.spec.model.positions == "rotary" else None
 
+    @property
     def _own_notice(self) -> Notice:
-        """Return a notice on whether the model was trained with RoPE."""
         if self.own_rope:
             return Notice(
                 "This model was trained with RoPE, which is part of its queries and keys. The form without RoPE "
