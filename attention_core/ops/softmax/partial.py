@@ -96,8 +96,8 @@ class _Partial(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        *tensors, out, lse = ctx.saved_tensors
-        x = Inputs(*tensors, ctx.causal, ctx.scale)
+        q, k, v, bias, out, lse = ctx.saved_tensors
+        x = Inputs(q, k, v, bias, ctx.causal, ctx.scale)
         backward = fused_backward if kernel_takes(x) else plain_backward
         return *backward(x, out, lse, grad, grad_lse), None, None, None
 
