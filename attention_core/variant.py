@@ -296,9 +296,12 @@ class Attention:
     compiles.
 
     Queries q are ``[..., n, d]``, keys k ``[..., m, d]`` and values v ``[..., m, d_v]``. If ``causal`` is set, query i
-    attends to keys 0..i only. All methods check their arguments and raise ``ShapeError`` if these do not fit together,
-    ``NotCausalError`` if the variant cannot be causal, and ``NotCrossError`` if m differs from n or keys are hidden
-    and the variant, or its causal form, does not allow it.
+    attends to keys 0..i only. All methods check their arguments:
+
+    - ``ShapeError`` is raised if shapes or types do not fit together.
+    - ``NotCausalError`` is raised if ``causal`` is set and the variant cannot be causal.
+    - ``NotCrossError`` is raised if m differs from n or keys are hidden, and the variant does not allow it. No causal
+      form does.
 
     Example:
         >>> import torch
