@@ -88,6 +88,13 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("gate|gates"),
+        N_(
+            "A factor computed from the input, usually between 0 and 1, that scales down a memory, a weight or an "
+            "output."
+        ),
+    ),
+    Entry(
         N_("KV cache|key-value cache"),
         N_(
             "The keys and values of all tokens so far, stored so that later tokens can attend to them. It grows with "
@@ -107,6 +114,10 @@ ENTRIES = (
             "A vector that represents many tokens, such as the mean of neighbouring tokens. Tokens attend to "
             "landmarks instead of to each other."
         ),
+    ),
+    Entry(
+        N_("latent|latents"),
+        N_("A short vector per token that is stored instead of its keys and values, which are computed from it."),
     ),
     Entry(
         N_("logit|logits"),
@@ -184,11 +195,22 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("state|states"),
+        N_(
+            "A matrix of fixed size in which a variant stores what it remembers of all earlier tokens. Each new token "
+            "changes it."
+        ),
+    ),
+    Entry(
         N_("total variation"),
         N_(
             "Half the sum of the absolute differences between two distributions. It is the share of weight that "
             "falls on different keys."
         ),
+    ),
+    Entry(
+        N_("write strength|write strengths|update strength"),
+        N_("How far a token moves the value stored under its key towards its own value: 0 not at all, 1 completely."),
     ),
 )
 """The entries, in alphabetical order."""

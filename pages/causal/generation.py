@@ -27,10 +27,10 @@ from attention_core.benchmarking.run_summary import REFERENCE, of_variant, ratio
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import MemoryRow
-from attention_core.formatting import MIB, memory
+from attention_core.formatting import memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.shared import bold, show_lines, size_in_words, with_settings
+from pages.causal.shared import KIB, bold, show_lines, size_in_words, with_settings
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
@@ -191,18 +191,18 @@ def short_name(rows: Sequence[MemoryRow]) -> str:
 def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
     longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in rows))
     ends = [2**i for i in range(longest.bit_length() + 1)]
-    cache = [n * rows[0].token_bytes / MIB for n in ends]
+    cache = [n * rows[0].token_bytes / KIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=place(REFERENCE), marks=False)]
     for group in group_by_size(rows):
         row, name = _first(group), name_of_group(group)
         colour = place(row.variant.partition("~")[0])
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
-        sizes = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
+        sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in along]
         lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=short_name(group)))
         if (at := row.outgrown) is not None:
             notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
-            height = (row.state_bytes + at * row.grown_bytes) / MIB
+            height = (row.state_bytes + at * row.grown_bytes) / KIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
     show_lines(
         lines,
@@ -210,7 +210,7 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         name="generation-" + key.rpartition(".")[-1],
         alt=_("Lines: memory against the number of tokens, for growing caches and constant states"),
         x_title=_("tokens so far"),
-        y_title=_("memory (MiB)"),
+        y_title=_("memory (KiB)"),
         log_x=True,
         log_y=True,
         mark=(chosen.qkv.n, _("this input")),

@@ -124,22 +124,25 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
     leaking = [
         _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count
     ]
-    tight = enumeration(label(a) for a, count in moved.items() if not count)
-    found_words = paragraph(
-        _("**Leak:** {names}.", names=enumeration(leaking)) if leaking else "",
-        _("**No earlier output changes:** {names}.", names=tight) if tight else "",
-    )
-    condition = paragraph(
+    if not leaking:
+        return _(
+            "**No variant leaks**: no earlier output changes if token {t} “{token}” is replaced.", t=t, token=token
+        )
+    return paragraph(
         _n(
-            "Token {t} “{token}” is replaced; there is {n} output at an earlier position.",
-            "Token {t} “{token}” is replaced; there are {n} outputs at earlier positions.",
-            n=t,
+            "**{n} variant leaks:** {names}. Earlier outputs change if token {t} “{token}” is replaced, so the variant "
+            "uses later tokens and cannot generate text.",
+            "**{n} variants leak:** {names}. Earlier outputs change if token {t} “{token}” is replaced, so these "
+            "variants use later tokens and cannot generate text.",
+            n=len(leaking),
             t=t,
             token=token,
+            names=enumeration(leaking),
         ),
-        _("A variant leaks if one of these outputs changes; it then cannot generate text."),
+        _n("{n} other variant does not leak.", "{n} other variants do not leak.", n=others)
+        if (others := len(moved) - len(leaking))
+        else "",
     )
-    return f"{found_words}  \n:small[{condition}]"
 
 
 def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:

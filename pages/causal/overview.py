@@ -25,9 +25,8 @@ from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
 from attention_core.formatting import memory
-from pages.causal.shared import show_lines, size_in_words, with_settings
+from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
 
-KIB = 2**10
 HEIGHT = 430
 ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""

@@ -15,6 +15,8 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.variant import Variant
 
+KIB = 2**10
+
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
     """Return the variants with the visitor's settings or defaults, except ``mode``, which keeps its default."""

@@ -29,7 +29,7 @@ from attention_core.limits import current
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from pages.causal.shared import export_panel
-from pages.causal.state_words import FAST_WEIGHTS, SUMS, change, notes, sentence
+from pages.causal.state_words import FAST_WEIGHTS, SUMS, change, finding, notes, sentence
 
 PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
@@ -52,11 +52,11 @@ class StateOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
-    headline.markdown(_("The state is all that the variant remembers of the text, and each token changes it."))
     attention, head = _pick(), chosen.head or 0
     again = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
         grown = again()
+    headline.markdown(finding(grown))
     labels = number_repeats(chosen.qkv.names[: len(grown.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
     if words := notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
@@ -156,9 +156,6 @@ def _draw(play: Animation, again: Callable[[], StateHistory], labels: tuple[str,
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    # A container keeps its old content until the new sentence is known. A placeholder would be emptied first, and the
-    # page would jump.
-    place = st.container()
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width=120):
@@ -172,8 +169,8 @@ def _draw(play: Animation, again: Callable[[], StateHistory], labels: tuple[str,
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    place.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
     _board(grown, labels, i)
+    st.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
     _figure(grown, i)
     if not ticking:
         url.write_link()

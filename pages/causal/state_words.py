@@ -46,32 +46,41 @@ FAST_WEIGHTS = (
 """Formula of variants with fast weights, and the notes on their pictures."""
 
 
+def finding(grown: StateHistory) -> str:
+    """Return the size of the state, and the length from which a key-value cache is larger."""
+    each = grown.cache.shape[1]
+    return paragraph(
+        _(
+            "**The state holds {size:,} numbers at any length**, because every token is merged into the same matrices.",
+            size=grown.held,
+        ),
+        _(
+            "A key-value cache stores {each:,} more numbers with each token, so it is larger from **{n:,}** tokens on.",
+            each=each,
+            n=grown.held // each + 1,
+        ),
+    )
+
+
 def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
-    """Return the size of the state after token i, and the distance of its output from other outputs.
+    """Return the distance of the output of token i from other outputs.
 
     Args:
         grown: states after each token.
         i: index of the last token taken in.
         labels: labels of the tokens.
     """
-    memory = paragraph(
+    return paragraph(
         _n(
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
         _(
-            "Because every token updates the same matrices, the state holds **{size:,}** numbers at any length. A "
-            "key-value cache stores every token separately, so it holds **{cached:,}** numbers here.",
-            size=grown.held,
-            cached=(i + 1) * grown.cache.shape[1],
+            "The output read from the state differs from softmax's output by {lost:.0%} of the norm of softmax's "
+            "output. It is the output of the variant's own full matrix, to within {difference}.",
+            lost=grown.lost(i),
+            difference=format_readable(grown.difference(i), 1),
         ),
     )
-    output = _(
-        "The output read from the state differs from softmax's output by {lost:.0%} of the norm of softmax's output. "
-        "It is the output of the variant's own full matrix, to within {difference}.",
-        lost=grown.lost(i),
-        difference=format_readable(grown.difference(i), 1),
-    )
-    return f"{memory}  \n{output}"
 
 
 def change(grown: StateHistory, i: int) -> str:

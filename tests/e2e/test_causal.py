@@ -20,7 +20,7 @@ def take_away(page, name):
 
 def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
-    expect(page.get_by_text("Leak: Nyström · landmarks 4 (changed outputs: 6).")).to_be_visible()
+    expect(page.get_by_text("Nyström · landmarks 4 (changed outputs: 6).")).to_be_visible()
     expect(page.get_by_text("leaks: its landmarks")).to_be_visible()
     leaks = board(page, "causal.leaks")
     leaks.locator(".grid").focus()
@@ -28,7 +28,7 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
         page.keyboard.press("ArrowDown")
     expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
     page.keyboard.press("Enter")
-    expect(page.get_by_text(re.compile(r"Leak: Nyström · landmarks 4 \(changed outputs: \d\d\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Nyström · landmarks 4 \(changed outputs: \d\d\)"))).to_be_visible()
     settle(page)
     [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6

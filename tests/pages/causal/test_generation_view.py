@@ -17,10 +17,10 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     at = open_view("generation", d=32)
     held, clock = points(at, -3), points(at, -1)
     token = 2 * (32 + 32) * 4
-    assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**20)
+    assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**10)
     state = 2 * 4 * 32 * 33
     [linear] = [line for name, line in held.items() if name.startswith("Linear")]
-    assert set(linear.values()) == {state / 2**20}
+    assert set(linear.values()) == {state / 2**10}
     assert state // token + 1 in linear
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
     assert f"From **{wide // token + 1}** tokens on, all constant states are smaller" in spoken(at)
@@ -90,4 +90,4 @@ def test_states_and_caches_have_a_chart_each(open_view):
     assert not any(name.startswith("Latent") for name in points(at, -3))
     [latent] = [line for name, line in found.items() if name.startswith("Latent attention · rank 32: ")]
     once, each = 2 * 4 * 2 * 32 * 32, 4 * 2 * 32
-    assert latent[1024] == pytest.approx((once + 1024 * each) / 2**20)
+    assert latent[1024] == pytest.approx((once + 1024 * each) / 2**10)

@@ -11,7 +11,7 @@ import attention_core as ac
 from app.ui import animation
 from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
 from attention_core.registry import matrix_states
-from pages.causal.state_words import change, notes, sentence
+from pages.causal.state_words import change, finding, notes, sentence
 
 
 def grown(n=3, log_unit=0.0):
@@ -35,12 +35,14 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "2 tokens read, up to “b\\_”. Because every token updates the same matrices, the state holds **8** numbers at "
-        "any length. A key-value cache stores every token separately, so it holds **10** numbers here.  \n"
-        "The output read from the state differs from softmax's output by 25% of the norm of softmax's output. It is "
-        "the output of the variant's own full matrix, to within 2 × 10⁻⁷."
+        "2 tokens read, up to “b\\_”. The output read from the state differs from softmax's output by 25% of the norm "
+        "of softmax's output. It is the output of the variant's own full matrix, to within 2 × 10⁻⁷."
     )
     assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
+    assert finding(grown()) == (
+        "**The state holds 8 numbers at any length**, because every token is merged into the same matrices. A "
+        "key-value cache stores 5 more numbers with each token, so it is larger from **2** tokens on."
+    )
 
 
 def weights(fades=0.0, erases=None, along=False):
@@ -123,7 +125,7 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     lost = f"{grown.lost(7):.0%} of the norm of softmax's output."
     assert f"The output read from the state differs from softmax's output by {lost}" in spoken(at)
     assert change(grown, 7) in spoken(at)
-    assert f"the state holds **{grown.held:,}** numbers at any length" in spoken(at)
+    assert f"**The state holds {grown.held:,} numbers at any length**" in spoken(at)
     assert "8 tokens read" in spoken(at)
 
 
