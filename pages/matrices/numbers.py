@@ -18,7 +18,7 @@ RANKED = 256
 
 
 def show(found: Found) -> None:
-    """Draw the table of metrics with notes on its columns."""
+    """Draw the table of metrics with the definitions of its columns in their tooltips."""
     ranked = len(found.words) <= RANKED or MatricesOptions.ranks.draw()
     kinds = (Passport, Ranks) if ranked else (Passport,)
     known, output_error = chain(*(each.columns().items() for each in kinds)), _("output error")
@@ -37,46 +37,56 @@ def show(found: Found) -> None:
         row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
         row[_("time")] = _(attention.variant.complexity)
         rows.append(row)
-    formats = {_(column.label): column.format for column in columns.values() if column.format}
-    formats[output_error] = columns["relative_error"].format
-    st.dataframe(
-        table(rows),
-        hide_index=True,
-        column_config={name: st.column_config.NumberColumn(format=form) for name, form in formats.items()},
-    )
-    st.caption(definitions())
+    helps = definitions()
+    percent = columns["relative_error"].format
+    config = {output_error: st.column_config.NumberColumn(format=percent, help=helps["output_error"])}
+    for name, column in columns.items():
+        # The two ends of a range are text, which a column of numbers does not show.
+        config[_(column.label)] = (
+            st.column_config.TextColumn(help=helps.get(name))
+            if column.to
+            else st.column_config.NumberColumn(format=column.format or None, help=helps.get(name))
+        )
+    st.dataframe(table(rows), hide_index=True, column_config=config)
     for attention in found.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 
 
-def definitions() -> str:
-    """Return the definitions of the columns as a Markdown list."""
-    lines = (
-        _(
-            "**Matrix error** is the Frobenius norm of the difference between the attention matrices of a variant and "
-            "of its reference, divided by the norm of the reference's matrix. **Output error** is the same ratio for "
-            "the outputs, which are the matrix times the values."
+def definitions() -> dict[str, str]:
+    """Return the definitions of the columns, by the names of their fields."""
+    return {
+        "relative_error": _(
+            "Size of the difference between the attention matrices of the variant and of its reference, divided by "
+            "the size of the reference's matrix (Frobenius norms)."
         ),
-        _(
-            "**Total variation** is half the sum of the absolute differences between a row of the variant and the same "
-            "row of the reference."
+        "output_error": _(
+            "Size of the difference between the outputs of the variant and of its reference, divided by the size of "
+            "the reference's output. The output is the matrix times the values."
         ),
-        _(
-            "**KL** is the sum of P · ln(P / Q) over the keys of a row. P holds the absolute weights of the variant in "
-            "this row, divided by their sum. Q is the same for the reference. KL is infinite if the variant gives "
-            "weight to a key that has no weight in the reference."
+        "total_variation": _(
+            "Share of a row's weight that the variant and its reference place on different keys: half the sum of the "
+            "absolute differences, averaged over rows."
         ),
-        _(
-            "**Top-k overlap** is the share of the {k} keys with the largest weights in a row that the variant and the "
-            "reference have in common.",
+        "kl": _(
+            "Sum of P · ln(P / Q) over the keys of a row, averaged over rows. P: the variant's absolute weights, "
+            "divided by their sum. Q: the same for the reference. Infinite if the variant gives weight to a key that "
+            "has none in the reference."
+        ),
+        "top_k_overlap": _(
+            "Share of the {k} keys with the largest weights in a row that the variant and its reference have in "
+            "common, averaged over rows.",
             k=HEAVIEST,
         ),
-        _(
-            "**Entropy** is the sum of −P · ln P over the keys of a row. **S** is the mean absolute weight of a row, "
-            "divided by the root of the mean square. In a row with n allowed keys, S is 1 if all weights are equal, "
-            "and 1/√n if a single key has all the weight."
+        "row_sum_min": _("Smallest and largest sum of the weights of a row."),
+        "negative_mass": _("Share of the absolute weight that is negative."),
+        "density": _("Share of the allowed pairs whose weight is not zero."),
+        "entropy": _(
+            "How widely a row is spread: the sum of −P · ln P over its keys, averaged over rows. P: absolute weights, "
+            "divided by their sum."
         ),
-        _("All of these numbers except the two errors are averages over rows."),
-    )
-    return "\n".join(f"- {line}" for line in lines)
+        "sparsity": _(
+            "Mean absolute weight of a row, divided by the root of the mean square, averaged over rows. With n allowed "
+            "keys: 1 if all weights are equal, 1/√n if a single key has all the weight."
+        ),
+    }

@@ -101,14 +101,14 @@ def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
     return paragraph(
         _("**Why {name} returns almost the mean of the image:** its weights are almost equal.", name=name),
         _(
-            "Its weights are products of the features elu + 1 of two patches. These grow far more slowly with the "
+            "A weight is a product of smooth features (elu + 1) of two patches, which grows far more slowly with the "
             "patches' similarity than the exponential in softmax."
         )
         if elu
         else "",
         _(
-            "If all weights were equal, each would be one equal share. For a typical pixel, the largest weight of "
-            "{name} is {largest:.2f} equal shares, and that of softmax is {softmax:.2f}.",
+            "For a typical pixel, the largest weight of {name} is {largest:.2f} times the average weight. In softmax, "
+            "it is {softmax:.2f} times.",
             name=name,
             largest=largest,
             softmax=softmax,
@@ -131,10 +131,9 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
     values = {"high": psnr[1], "low": psnr[0]}
     return paragraph(
         _(
-            "**A square window contains closer pixels than a window along the row.** {row} takes {pixels} "
-            "consecutive pixels in reading order. They are up to {far} columns away, or in the neighbouring row where "
-            "the window runs past the edge. {square} takes {inside} pixels, all at most {near} rows and {near} columns "
-            "away.",
+            "**A square window contains closer pixels than a window along the row.** {row} averages {pixels} pixels, "
+            "up to {far} places before or after a pixel in reading order. {square} averages {inside} pixels, at most "
+            "{near} rows and {near} columns away.",
             pixels=pixels[0],
             row=row,
             far=far[0],

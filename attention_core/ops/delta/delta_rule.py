@@ -14,9 +14,9 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="unit: queries and keys are scaled to length 1. exact: queries and keys are divided by d^(1/4), where d "
-        'is the head size. The delta rule is one approximate (Euler) step of a differential equation. With "exact", '
-        "each update solves this equation exactly, as in EFLA, and is stable for keys of any length.",
+        help="unit: queries and keys are scaled to length 1, and the strength β is the setting. exact: queries and "
+        "keys are divided by d^(1/4), where d is the head size, and a key k̂ has the strength β = (1 - e^(-η‖k̂‖²)) "
+        "/ ‖k̂‖², where η is the setting strength. The state then stays stable for keys of any length, as in EFLA.",
     )
     strength: float = param(
         1.0,

@@ -61,8 +61,8 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | Non
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Each half of the query and key vectors gives its own softmax weights, and λ times the second half's "
-    "weights is subtracted from the first half's.",
+    summary="Two softmax attentions, one for each half of the query and key vectors: λ times the second is "
+    "subtracted from the first.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
@@ -71,8 +71,6 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Query and key vectors are split into two halves, and each half gives its own softmax weights. For each "
-    "key, λ times the second half's weight is subtracted from the first half's weight. Weight that both halves give "
-    "to a key thus cancels in proportion to λ. In the paper, λ is learned, and the two halves are trained together. "
-    "The Learn page offers this training too. On other pages, λ is a setting.",
+    note="Weight that both attentions give to a key cancels in proportion to λ. In the paper, λ is learned, and the "
+    "two halves are trained together. The Learn page offers this training too. On other pages, λ is a setting.",
 )

@@ -80,8 +80,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="The similarity of query q and key k is exp(q · k), q · k, or ReLU(a + b), with a computed from q and b "
-    "from k.",
+    summary="A weight is one of three similarities of a query q and a key k: exp(q · k), q · k, or the ReLU of a sum "
+    "of their projections.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",

@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=lambda p: "none",
     title="DeltaNet",
-    summary="One matrix, the state, stores all keys and values, and each token corrects the value that the state "
-    "returns for its key.",
+    summary="Each token retrieves the value stored for its key in one matrix, the state, and corrects it towards its "
+    "own value.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -57,11 +57,9 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
-    "value that the state returns for its key towards its own value. In published models, β is learned, and queries "
-    "and keys first pass through a short convolution. Both can also be trained on the Learn page; elsewhere, "
-    'β follows the settings, and there is no convolution. With keys "unit", queries and keys have length 1, and β is '
-    'the setting strength. With keys "exact", they are divided by d^(1/4) for head size d, and a key k̂ has β = (1 - '
-    "e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of any length. "
-    "Without a causal mask, all tokens change the state first, in order. Then every query reads the final state.",
+    note="The state stores all keys and values in one matrix. The strength β sets how far a token moves the value "
+    "that the state returns for its key towards its own value. In published models, β is learned, and queries and "
+    "keys first pass through a short convolution. Both can also be trained on the Learn page; elsewhere, β follows "
+    "the settings, and there is no convolution. Without a causal mask, all tokens change the state first, in order. "
+    "Then every query reads the final state.",
 )

@@ -45,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=each,
     title="Kimi delta",
-    summary="DeltaNet whose state, the matrix of past keys and values, decays at each token, with a separate decay "
-    "factor (gate) for each component of the keys.",
+    summary="Each token shrinks one matrix, the state, by a separate factor (gate) for each key component, then "
+    "corrects the value stored for its key as in DeltaNet.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -57,15 +57,12 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="All keys and values are stored in one matrix, the state. The strength β sets how far a token moves the "
-    "value that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the decay "
-    "factors of the state, are learned, and queries and keys first pass through a short convolution. These parts can "
+    note="The state stores all keys and values in one matrix. The strength β sets how far a token moves the value "
+    "that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the factors that "
+    "shrink the state, are learned, and queries and keys first pass through a short convolution. These parts can "
     "also be trained on the Learn page; elsewhere, there is no convolution, and the gates follow a fixed rule, by "
-    'default α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. With keys "unit", queries and keys have '
-    'length 1, and β is the setting strength. With keys "exact", they are divided by d^(1/4) for head size d, and a '
-    "key k̂ has β = (1 - e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting strength. This β keeps the state stable for keys of "
-    "any length. Without a causal mask, all tokens change the state first, in order. Then every query reads the final "
-    "state.",
+    "default α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. Without a causal mask, all tokens "
+    "change the state first, in order. Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

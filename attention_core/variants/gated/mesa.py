@@ -198,8 +198,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="At each token, ridge regression gives the matrix (state) that best maps all keys so far to their values, "
-    "and the query is multiplied by it.",
+    summary="Each query is multiplied by the matrix (state) that best maps all keys so far to their values: least "
+    "squares with a penalty on large entries.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"

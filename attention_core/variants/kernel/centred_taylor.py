@@ -161,8 +161,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | No
 VARIANT = Variant(
     __name__,
     title="Centred Taylor",
-    summary="A Taylor polynomial around equal logits approximates each softmax weight, and rows sum to one without "
-    "being divided by their sum.",
+    summary="A polynomial approximates softmax near equal logits, and its rows sum to one without a division by "
+    "their sum.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",

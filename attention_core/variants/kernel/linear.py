@@ -102,8 +102,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Linear",
-    summary="A dot product of transformed queries and keys (features) replaces softmax's exponential, so products of "
-    "keys and values are summed once for all queries.",
+    summary="The dot product of transformed queries and keys (features) replaces softmax's exponential, so keys and "
+    "values are summed up once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,

@@ -146,8 +146,8 @@ VARIANT = Variant(
         articles.TAYLOR_EXPANSIONS,
     ),
     note="Published models are trained with block selection. Some also train an indexer, a small network that scores "
-    'the keys. The score "random indexer" uses a random projection instead. The score "second order" costs up '
-    'to d times as much as "mean key", where d is the head size. The score "true mass" costs as much as computing '
-    "all logits.",
+    'the keys; the score "random indexer" uses a random projection instead. The score "second order" costs up to d '
+    'times as much as "mean key", where d is the head size. The score "true mass" costs as much as computing all '
+    "logits.",
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

@@ -123,8 +123,8 @@ def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Longformer",
-    summary="Each query attends to a local window, with gaps if the window is dilated, and to the first few tokens, "
-    "which are global: every query attends to them.",
+    summary="Each query attends to a local window, which may skip tokens, and to the first few tokens, which are "
+    "global: every query attends to them.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",

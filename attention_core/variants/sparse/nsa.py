@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Three attention branches, over block means, over the best-scoring blocks and over a local window, are "
-    "multiplied by one factor each, the gate, and added.",
+    summary="The sum of three attentions, each multiplied by its own factor (gate): to the means of blocks, to the "
+    "best-scoring blocks, and to a local window.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -247,11 +247,10 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="A gate is the constant by which the output of one branch is multiplied. In NSA, the gates and the block "
-    "summaries are learned, each branch has its own keys and values, and the first block is always selected. Here, "
-    "gates are constants, and block summaries are means. The weights of a row sum to the sum of the gates. With a "
-    "causal mask, rows before the last token of the first block lack the branch over block means, because no block "
-    "is complete yet.",
+    note="In NSA, the gates and the block summaries are learned, each attention (branch) has its own keys and "
+    "values, and the first block is always selected. Here, gates are constants, and block summaries are means. The "
+    "weights of a row sum to the sum of the gates. With a causal mask, rows before the last token of the first block "
+    "lack the branch over block means, because no block is complete yet.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

@@ -90,8 +90,8 @@ def test_why_almost_equal_weights_return_the_mean(elu):
     assert words.why_mean("Linear", 2.0, 84.25, elu=elu) == ""
     text = words.why_mean("Linear", 1.05, 84.25, elu=elu)
     assert text.startswith("**Why Linear returns almost the mean of the image:** its weights are almost equal. ")
-    assert ("features elu + 1" in text) == elu
-    assert text.endswith("the largest weight of Linear is 1.05 equal shares, and that of softmax is 84.25.")
+    assert ("features (elu + 1)" in text) == elu
+    assert text.endswith("Linear is 1.05 times the average weight. In softmax, it is 84.25 times.")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_why_almost_equal_weights_return_the_mean(elu):
 def test_why_a_square_window_is_better_or_not(psnr, end):
     text = words.why_square("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
     assert (
-        "Local takes 33 consecutive pixels in reading order. They are up to 16 columns away, or in the neighbouring "
-        "row where the window runs past the edge. Local 5 × 5 takes 25 pixels, all at most 2 rows and 2 columns away."
+        "Local averages 33 pixels, up to 16 places before or after a pixel in reading order. Local 5 × 5 averages 25 "
+        "pixels, at most 2 rows and 2 columns away."
     ) in text
     assert text.endswith(end)
 
