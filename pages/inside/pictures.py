@@ -13,6 +13,7 @@ from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
 from app.words.i18n import _
+from app.words.labels import label
 from pages.inside.story import Seen
 
 COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab0ff", "#ff9a5c", "#6fd08c", "#dc9cea")}
@@ -74,6 +75,11 @@ def panel(
 def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> Panel:
     """Return a panel of all query-key pairs, masked where the query must not attend to the key."""
     return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption, mark=mark)
+
+
+def result(seen: Seen) -> Panel:
+    """Return a panel of the variant's matrix, to which the other panels of a step lead."""
+    return pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix"))
 
 
 def earlier(

@@ -45,8 +45,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "The state is one matrix that stores past keys and values. Before a token is stored, its key retrieves a "
-            "share of what each earlier token stored. The update erases this share."
+            "Before a token is stored in the state, its key retrieves a share of what each earlier token stored. The "
+            "update erases this share."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -58,6 +58,8 @@ def _overlaps(seen: Seen) -> Step:
         draw=lambda key: pictures.board(
             key,
             pictures.earlier(seen, _("Share retrieved"), found, row=_("writing token")),
+            pictures.result(seen),
+            scale="panel",
             unit=_("share retrieved"),
             diverging=True,
         ),
@@ -106,6 +108,8 @@ def _inverse(seen: Seen) -> Step:
         draw=lambda key: pictures.board(
             key,
             pictures.earlier(seen, "T", found, row=_("writing token"), with_itself=True, mark=0),
+            pictures.result(seen),
+            scale="panel",
             unit=_("entry"),
             diverging=True,
         ),

@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 
 from app.words.i18n import _, _n, paragraph
-from app.words.labels import label
-from attention_core.analysis.low_rank.factors import rank
+from attention_core.analysis.low_rank.factors import perplexity, rank
 from attention_core.formatting import number
 from attention_core.metrics.passport import rows_are_distributions
 from attention_core.variant import Intermediate
@@ -52,7 +51,7 @@ def _visible(seen: Seen, declared: Intermediate, values: np.ndarray) -> np.ndarr
 
 
 def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
-    """Return the sentences about the range, the signs, the row sums and the rank of a matrix.
+    """Return the sentences about the rows, the rank, the signs and the range of a matrix.
 
     Args:
         values: the matrix, NaN where masked.
@@ -64,12 +63,12 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
     entries = np.nan_to_num(values)
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
     return paragraph(
+        *(_row_findings(entries) if of_weights else ()),
+        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
+        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
         _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
         if shown.min() < shown.max()
         else _("Every entry is {value}.", value=number(shown.min())),
-        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
-        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
-        *(_row_findings(entries) if of_weights else ()),
     )
 
 
@@ -77,7 +76,11 @@ def _row_findings(entries: np.ndarray) -> tuple[str, str]:
     """Return the sentences about the row sums and the rank of a matrix; the second is empty at high rank."""
     sums, independent = entries.sum(-1), rank(entries)
     return (
-        _("Every row sums to one, so it forms a weighted mean.")
+        _(
+            "Every row is a weighted mean, on average over {own:.1f} of {n} columns (effective number).",
+            own=perplexity(entries).mean(),
+            n=entries.shape[1],
+        )
         if entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
         else _("The row sums range from {low} to {high}.", low=number(sums.min()), high=number(sums.max())),
         _n(
@@ -120,7 +123,7 @@ def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: st
     )
     panels = [shown]
     if not np.array_equal(np.nan_to_num(values), seen.weights):
-        panels.append(pictures.pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix")))
+        panels.append(pictures.result(seen))
     pictures.board(key, *panels, unit=_("entry"), scale="panel")
 
 

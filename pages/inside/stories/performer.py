@@ -117,10 +117,12 @@ def _directions(seen: Seen) -> Step:
         shapes={"W": (m, d)},
         findings=_(
             "The mean cosine of two directions, in absolute value, is {straight:.2f} for orthogonal directions and "
-            "{free:.2f} for independent directions. The lengths of the directions range from {low:.1f} to {high:.1f}. "
-            "For comparison, √d is {root:.1f}.",
+            "{free:.2f} for independent directions.",
             straight=sizes[True],
             free=sizes[False],
+        ),
+        details=_(
+            "The lengths of the directions range from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
             low=lengths[own].min(),
             high=lengths[own].max(),
             root=d**0.5,

@@ -38,21 +38,21 @@ def test_the_declared_part_is_drawn():
 
 def test_a_matrix_is_described_by_range_signs_sums_and_rank():
     assert matrix_findings(np.eye(3)) == (
-        "Entries range from 0 to 1. 67% of the entries are exactly zero. Every row sums to one, so it forms a weighted "
-        "mean."
+        "Every row is a weighted mean, on average over 1.0 of 3 columns (effective number). 67% of the entries are "
+        "exactly zero. Entries range from 0 to 1."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
-        "Entries range from −2 to 2. 50% of the entries are negative. The row sums range from −1 to 1. "
-        "The rank is 1, so all rows are multiples of one row."
+        "The row sums range from −1 to 1. The rank is 1, so all rows are multiples of one row. 50% of the entries are "
+        "negative. Entries range from −2 to 2."
     )
-    assert matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5))).endswith(
-        "The rank is 2, so every row is a combination of 2 rows."
-    )
+    halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
+    assert "on average over 2.0 of 4 columns" in halves
+    assert "The rank is 2, so every row is a combination of 2 rows." in halves
     assert matrix_findings(np.eye(3), of_weights=False) == (
-        "Entries range from 0 to 1. 67% of the entries are exactly zero."
+        "67% of the entries are exactly zero. Entries range from 0 to 1."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked).startswith("Every entry is 0.50. The row sums range from 0.50 to 1.")
+    assert matrix_findings(masked) == "The row sums range from 0.50 to 1. Every entry is 0.50."
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
 
 

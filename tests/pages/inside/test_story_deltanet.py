@@ -13,7 +13,7 @@ UNIT = np.array([1 - strength for strength in STRENGTHS])
 
 
 def sentences(attention, **given):
-    return [step.findings for step in deltanet.steps(seen(attention, **given))]
+    return [f"{step.findings} {step.details}".strip() for step in deltanet.steps(seen(attention, **given))]
 
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
@@ -109,9 +109,9 @@ def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():
 
 def test_a_token_is_drawn_beside_those_before_it_and_corrects_itself_by_one():
     at = open_step(ac.get("deltanet"), 1)
-    [(_, overlaps)] = board(at, "inside.deltanet.1")[1].values()
+    (_, overlaps), _result = board(at, "inside.deltanet.1")[1].values()
     np.testing.assert_array_equal(np.isnan(overlaps), ~np.tri(24, k=-1, dtype=bool))
     at = open_step(ac.get("deltanet"), 2, again=at)
-    [(_, inverse)] = board(at, "inside.deltanet.2")[1].values()
+    (_, inverse), _result = board(at, "inside.deltanet.2")[1].values()
     np.testing.assert_array_equal(np.isnan(inverse), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(np.diag(inverse), 1)

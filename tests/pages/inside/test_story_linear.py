@@ -132,5 +132,5 @@ def test_features_that_are_zero_and_their_angle_are_counted():
 def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
-    told = linear.steps(seen(ac.get("linear")))[-1].findings
+    told = linear.steps(seen(ac.get("linear")))[-1].details
     assert f"over {float(own):.0f} keys (effective number). With softmax, it is {float(exact):.0f}." in told
