@@ -17,6 +17,8 @@ from attention_core.variant import Attention
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
+MASKING = ("atrous", "bigbird", "blocks", "longformer", "sink", "sparse", "topk", "vertical_slash")
+"""Other variants that are softmax over some of the keys, so that their misplaced weight is that of the masked keys."""
 FLATTER = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
 CLOSE = 5.0
@@ -117,18 +119,23 @@ def reason(attention: Attention, matrices: Mapping[Attention, Compared], hidden:
 
 
 def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
-    """Return the reason for a window's or for landmarks' error; empty for other variants and if nothing is lost."""
+    """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
     name = _(attention.title)
-    if attention.key == LOCAL and _shown(found.misplaced) > 0:
+    if attention.key in (LOCAL, *MASKING) and _shown(found.misplaced) > 0:
         fields = {"name": name, "share": found.misplaced, "hidden": hidden}
-        # Without the special tokens, the window hides at most this share of all weight.
+        masked = (
+            _("**{name}** masks the keys outside its window.", name=name)
+            if attention.key == LOCAL
+            else _("**{name}** masks most keys.", name=name)
+            if found.passport.density < 0.5
+            else _("**{name}** masks some keys.", name=name)
+        )
+        # Without the special tokens, the mask hides at most this share of all weight.
         if hidden and found.passport.total_variation < found.misplaced / 2:
-            return _(
-                "**{name}** masks the keys outside its window. They hold {share:.0%} of softmax's weight, most of it "
-                "on {hidden}.",
-                **fields,
-            )
-        return _("**{name}** masks the keys outside its window. They hold {share:.0%} of softmax's weight.", **fields)
+            held = _("They hold {share:.0%} of softmax's weight, most of it on {hidden}.", **fields)
+        else:
+            held = _("They hold {share:.0%} of softmax's weight.", **fields)
+        return paragraph(masked, held)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
         return _("**{name}** replaces groups of tokens by their means, the landmarks.", name=name)

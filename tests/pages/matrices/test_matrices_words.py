@@ -14,6 +14,7 @@ from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE
 from pages.matrices.words import (
+    MASKING,
     Rival,
     attends_to,
     caption,
@@ -271,6 +272,18 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     assert apart == f"{masks} 26% of softmax's weight, most of it on [CLS] and [SEP]."
     even = lost(local, dataclasses.replace(numbers, misplaced=0.12), "[CLS] and [SEP]")
     assert even == f"{masks} 12% of softmax's weight."
+
+
+@pytest.mark.parametrize("key", MASKING)
+def test_what_a_mask_hides_is_the_weight_that_softmax_puts_on_masked_keys(key):
+    attention = ac.from_word("blocks~block~4~blocks~1" if key == "blocks" else key)
+    numbers = found(attention)
+    outside = ~(numbers.weights > 0)
+    share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
+    assert numbers.misplaced == pytest.approx(share, abs=1e-6)
+    words = lost(attention, numbers)
+    assert (f" They hold {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
+    assert ("masks most keys." in words) == (0 < numbers.passport.density < 0.5 and round(share, 2) > 0)
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
