@@ -1,4 +1,4 @@
-"""Descriptions of a variant with its settings, as plain text for a terminal and as HTML for a notebook."""
+"""Descriptions of variants and records: text for a terminal, and HTML with a picture for a notebook."""
 
 from __future__ import annotations
 
@@ -7,19 +7,36 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from attention_core.settings import Params, Setting
+from attention_core.thumbnail import thumbnail
 
 if TYPE_CHECKING:
+    from attention_core.inputs.record import QKV
     from attention_core.variant import Attention
 
 WIDEST = 100
 """Maximum width of a line, in characters."""
 TOKENS, SIZE = 1024, 64
 """Number of tokens and size of the head for which the cost is stated."""
+PICTURED = 64
+"""Number of tokens in a picture."""
+
+
+class OwnHelp:
+    """The ``__doc__`` of a class whose objects describe themselves, so that ``help(object)`` prints ``object.help()``.
+
+    The class itself keeps its docstring.
+    """
+
+    def __init__(self, docstring: str | None) -> None:
+        self.docstring = docstring
+
+    def __get__(self, instance: Attention | None, owner: type) -> str | None:
+        return self.docstring if instance is None else instance.help()
 
 
 def as_text(attention: Attention) -> str:
     """Return the formula, settings, cost and source of a variant as lines of text; see ``Attention.help``."""
-    variant, cost = attention.variant, attention.cost(TOKENS, SIZE)
+    variant = attention.variant
     causal = f"Not causal: {variant.causal_reason}" if variant.causal_reason else "Can be causal."
     return "\n".join(
         [
@@ -34,21 +51,54 @@ def as_text(attention: Attention) -> str:
             *([] if variant.params.settings() else ["    none"]),
             "",
             f"Time: {variant.complexity}",
-            *_wrapped(
-                f"Cost of one head of {TOKENS:,} tokens of size {SIZE}: {cost.multiply_adds:,} multiply-adds, and at "
-                f"most {cost.peak_elements:,} numbers in memory at the same time."
-            ),
+            *_wrapped(_cost(attention)),
             *_wrapped(causal),
             *_wrapped(variant.note),
             f"Source: {variant.source.heading} ({variant.source.year}), {variant.source.url}",
+            "",
+            "Call it like torch's scaled_dot_product_attention. help(attention_core.Attention) lists its methods.",
         ]
     )
 
 
 def as_html(attention: Attention) -> str:
-    """Return the variant with its settings, its title and its summary as a line of HTML."""
+    """Return the variant with its settings, its summary, its cost and its matrix on a fixed input as HTML."""
     title, summary = escape(attention.title), escape(attention.variant.summary)
-    return f"<p><code>{escape(repr(attention))}</code> <b>{title}</b>. {summary}</p>"
+    return (
+        f"<p><code>{escape(repr(attention))}</code> <b>{title}</b>. {summary} {_cost(attention)}</p>"
+        f"{picture(attention)}<p>Attention matrix on {PICTURED} synthetic tokens that resemble their neighbours.</p>"
+    )
+
+
+def picture(attention: Attention) -> str:
+    """Return the attention matrix of one head on fixed synthetic tokens that resemble their neighbours, as HTML."""
+    from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
+
+    qkv = from_synthetic(SyntheticSpec(kind="locally_correlated", n=PICTURED, heads=1, sharpness=2.0))
+    return thumbnail(attention.weights(qkv.q, qkv.k)[0], f"Attention matrix of {escape(attention.title)}")
+
+
+def record_as_html(qkv: QKV) -> str:
+    """Return a record's sizes, its notices, and the softmax matrix and entropy of its first tokens as HTML."""
+    from attention_core.metrics.entropy import entropy
+    from attention_core.registry import get
+
+    weights = get("softmax").weights(qkv.q[:, :PICTURED], qkv.k[:, :PICTURED], causal=qkv.causal)
+    cut = f" of the first {PICTURED} tokens" if max(qkv.n, qkv.m) > PICTURED else ""
+    heads = "" if qkv.heads == 1 else f", averaged over {qkv.heads} heads"
+    notices = "".join(f"<br>{escape(str(notice))}" for notice in qkv.notices)
+    return (
+        f"<p><code>{escape(repr(qkv))}</code>{notices}</p>{thumbnail(weights.mean(0), 'Softmax attention matrix')}"
+        f"<p>Softmax attention{cut}{heads}. Mean entropy of a row: {entropy(weights).mean():.2f} nats.</p>"
+    )
+
+
+def _cost(attention: Attention) -> str:
+    cost = attention.cost(TOKENS, SIZE)
+    return (
+        f"Cost of one head of {TOKENS:,} tokens of size {SIZE}: {cost.multiply_adds:,} multiply-adds, and at most "
+        f"{cost.peak_elements:,} numbers in memory at the same time."
+    )
 
 
 def _setting(setting: Setting, params: Params) -> str:

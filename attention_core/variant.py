@@ -49,6 +49,11 @@ class Cost:
         multiply_adds: multiply-adds of matrix products, attention kernels and distances, as counted by
             ``benchmarking.counting``; causal forms skip blocks of keys that are entirely after a block of queries.
         peak_elements: most numbers in memory at the same time, not counting q, k and v but counting the output.
+
+    Example:
+        >>> import attention_core as ac
+        >>> ac.get("softmax").cost(128, 32).multiply_adds
+        1048576
     """
 
     multiply_adds: int
@@ -78,6 +83,12 @@ class Paper:
         url: web address.
         original: the title in the original language, if ``title`` is a translation; otherwise empty.
         authors: family name of the author, with "et al." for several authors; empty if it is shown nowhere.
+
+    Example:
+        >>> import attention_core as ac
+        >>> source = ac.variant("linear").source
+        >>> print(source.year, source.url)
+        2020 https://arxiv.org/abs/2006.16236
     """
 
     title: str
@@ -208,6 +219,12 @@ class Variant:
             always independent.
         special_cases: variants that it equals at certain settings; the first one is its parent in the family tree.
         trainable: tensors that models train in addition to the projections of queries, keys and values.
+
+    Example:
+        >>> import attention_core as ac
+        >>> nystrom = ac.variant("nystrom")
+        >>> print(nystrom.family, nystrom.budget.name, nystrom.approximates)
+        low_rank landmarks softmax
     """
 
     module: str = dataclasses.field(kw_only=False)
@@ -377,6 +394,8 @@ class Attention:
     def help(self) -> str:
         """Return the formula, the settings with their bounds, the cost and the source, as text to print.
 
+        Python's ``help(attention)``, and ``attention?`` in a notebook, show the same text.
+
         Example:
             >>> import attention_core as ac
             >>> print(ac.get("local", window=8).help().splitlines()[0])
@@ -523,3 +542,6 @@ class Attention:
                 k=k.dtype,
                 v=v.dtype,
             )
+
+
+Attention.__doc__ = description.OwnHelp(Attention.__doc__)  # type: ignore[assignment]

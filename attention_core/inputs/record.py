@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from attention_core import description
 from attention_core.errors import InputError, NotCrossError, Notice, ShapeError
 from attention_core.inputs.labels import continues_character, name_pieces
 
@@ -38,6 +38,13 @@ class QKV:
         grid: height and width of an image whose pixels are the tokens, row by row; None for other inputs.
         key_tokens: one label per key if the keys are those of another sequence, as in cross-attention; None if queries
             and keys belong to the same tokens.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> qkv = ac.QKV.from_tensors(torch.randn(2, 5, 8), *torch.randn(2, 2, 9, 8))
+        >>> print(qkv.heads, qkv.n, qkv.m, qkv.crosses)
+        2 5 9 True
     """
 
     q: Tensor
@@ -90,8 +97,7 @@ class QKV:
         return f"QKV({self.origin[:80]!r}, {sizes}, causal={self.causal}, {count})"
 
     def _repr_html_(self) -> str:
-        notices = "".join(f"<br>{escape(str(notice))}" for notice in self.notices)
-        return f"<p><code>{escape(repr(self))}</code>{notices}</p>"
+        return description.record_as_html(self)
 
     @classmethod
     def from_tensors(

@@ -52,6 +52,12 @@ class TableRecord:
         own, last = getattr(self, name), self.columns()[name].to
         return between(own, getattr(self, last), ".3g") if last else float(own)
 
+    def to_frame(self) -> Any:  # noqa: ANN401 - pandas is an optional package
+        """Return the numbers as a pandas DataFrame with one row and a column per field. It needs pandas."""
+        from pandas import DataFrame
+
+        return DataFrame([vars(self)])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks(TableRecord):
@@ -115,6 +121,14 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         reference: ``[..., n, n]``, for example softmax's matrix on the same input.
         causal: whether future keys are hidden; used by the density and the sparsity.
         mask: the allowed pairs for the density, ``bool``, broadcastable; None for all.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> q, k = torch.randn(2, 4, 64, 16)
+        >>> softmax, linear = ac.get("softmax").weights(q, k), ac.get("linear").weights(q, k)
+        >>> ac.metrics.passport(linear, softmax, causal=False).to_frame().shape
+        (1, 10)
     """
     sums = row_sums(weights)
     spread, other = distribution(weights), distribution(reference)

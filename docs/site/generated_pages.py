@@ -4,21 +4,16 @@ There is one page per variant, with its matrix on a fixed input, a table of all 
 notebook. The tour, the guide to hosting, the verdicts of the claims and CONTRIBUTING.md are taken from their files.
 """
 
-import base64
-import io
 import json
 import re
 import tomllib
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 
-import numpy as np
 from latex2mathml.converter import convert
-from PIL import Image
 
 import attention_core as ac
-from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
+from attention_core.description import PICTURED, picture
 from attention_core.settings import Setting
 from attention_core.variant import Paper, Variant
 
@@ -30,8 +25,6 @@ COPIED = {
     "contributing.md": "CONTRIBUTING.md",
 }
 """Pages that are documents of the repository."""
-PICTURE = SyntheticSpec(kind="locally_correlated", n=64, heads=1, sharpness=2.0)
-"""Input of the matrices in pictures."""
 TOKENS, SIZE = 8192, 64
 """Tokens and head size of the stated costs."""
 FAMILIES = {
@@ -81,9 +74,9 @@ def _variant(variant: Variant) -> str:
     parts = [
         f"# {variant.title}",
         variant.summary,
-        f'<img class="matrix" alt="Attention matrix of {escape(variant.title)}" src="{_picture(variant)}">\n\n'
-        f"The matrix of one head on {PICTURE.n} tokens that resemble their neighbours. Rows are queries and columns "
-        "are keys. Dark cells are large weights; red cells are negative ones. Every picture has its own scale.",
+        picture(attention),
+        f"The matrix of one head on {PICTURED} synthetic tokens that resemble their neighbours. Rows are queries and "
+        "columns are keys. Dark cells are large weights; brown cells are negative. Every picture has its own scale.",
         "## Formula",
         f'<div class="formula">{convert(variant.formula, display="block")}</div>',
         variant.note,
@@ -135,19 +128,6 @@ def _equal_to(variant: Variant) -> list[str]:
 
 def _cited(paper: Paper) -> str:
     return f"[{paper.heading}]({paper.url}), {paper.year}"
-
-
-def _picture(variant: Variant) -> str:
-    """Return the variant's matrix on the fixed input as a PNG in a data URI."""
-    qkv = from_synthetic(PICTURE)
-    weights = ac.get(variant.key).weights(qkv.q, qkv.k)[0].numpy()
-    strength = np.abs(weights) / (np.quantile(np.abs(weights), 0.995) or 1.0)
-    ink = np.clip(strength, 0, 1)[..., None] ** 0.6
-    colour = np.where(weights[..., None] < 0, (178, 24, 43), (8, 48, 107))
-    pixels = (255 * (1 - ink) + colour * ink).astype(np.uint8)
-    drawn = io.BytesIO()
-    Image.fromarray(pixels).resize((384, 384), Image.Resampling.NEAREST).save(drawn, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
 
 
 def _table(variants: tuple[Variant, ...]) -> str:

@@ -1,11 +1,20 @@
 """Tests of ``Attention`` as a callable: torch's argument names, modules, autocast, compilation, help and HTML."""
 
+import base64
+import io
+import pickle
+import pydoc
+import re
+
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from PIL import Image
 from torch import nn
 
 import attention_core as ac
+from attention_core.inputs import SyntheticSpec, from_synthetic
 
 QKV = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(0))
 
@@ -85,6 +94,14 @@ def test_help_shows_formula_settings_with_bounds_cost_and_source(variant):
     assert ("Can be causal." in text) == (variant.causal_reason is None)
 
 
+def test_pythons_help_shows_the_variant_and_the_class_keeps_its_docstring():
+    nystrom = ac.get("nystrom", landmarks=7)
+    shown = pydoc.plain(pydoc.render_doc(nystrom))
+    assert all(line.strip() in shown for line in nystrom.help().splitlines())
+    assert ac.Attention.__doc__.startswith("A variant with its settings")
+    assert pickle.loads(pickle.dumps(nystrom)) == nystrom
+
+
 def test_a_repr_is_one_line_and_can_be_called():
     assert repr(ac.get("deltanet")) == "deltanet(keys='unit', strength=1.0)"
     assert repr(ac.get("local", window=3)) == "local(window=3, columns=0)"
@@ -95,3 +112,18 @@ def test_html_escapes_every_word():
         ac.get("local", window=3)._repr_html_().startswith("<p><code>local(window=3, columns=0)</code> <b>Local</b>. ")
     )
     assert "feature_map=&#x27;elu+1&#x27;" in ac.get("linear")._repr_html_()
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda variant: variant.key)
+def test_html_has_a_picture_of_the_matrix_and_the_cost(variant):
+    attention = ac.get(variant.key)
+    html = attention._repr_html_()
+    assert f"{attention.cost(1024, 64).multiply_adds:,} multiply-adds" in html
+    qkv = from_synthetic(SyntheticSpec(kind="locally_correlated", n=64, heads=1, sharpness=2.0))
+    weights = attention.weights(qkv.q, qkv.k)[0].numpy()
+    data = base64.b64decode(re.search(r"base64,([^\"]*)", html)[1])
+    pixels = np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+    assert pixels.shape == (64, 64, 3)
+    assert (pixels[weights == 0] == 255).all()
+    red, _, blue = pixels[np.unravel_index(np.abs(weights).argmax(), weights.shape)]
+    assert (red > blue) == (weights.flat[np.abs(weights).argmax()] < 0)

@@ -1,5 +1,7 @@
 """Tests of records and sources made from tensors and arrays, and of records from a loaded model."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -133,3 +135,12 @@ def test_a_layer_that_does_not_exist_and_a_model_without_attention_are_refused(m
 
 def test_html_shows_a_record_without_markup_of_its_origin():
     assert "&lt;b&gt;" in QKV.from_tensors(*ARRAYS, name="<b>")._repr_html_()
+
+
+def test_html_shows_the_softmax_matrix_and_its_entropy():
+    q, k, v = torch.zeros(2, 70, 4), torch.zeros(2, 70, 4), torch.randn(2, 70, 4)
+    html = QKV.from_tensors(q, k, v)._repr_html_()
+    assert '<img class="matrix"' in html
+    assert f"of the first 64 tokens, averaged over 2 heads. Mean entropy of a row: {math.log(64):.2f} nats." in html
+    one = QKV.from_tensors(q[:1, :5], k[:1, :9], v[:1, :9])._repr_html_()
+    assert f"<p>Softmax attention. Mean entropy of a row: {math.log(9):.2f} nats.</p>" in one

@@ -182,3 +182,10 @@ def test_sparsity_is_taken_over_the_keys_that_may_be_seen():
     rows = torch.ones(6, 6).tril() / torch.arange(1, 7)[:, None]
     assert passport(rows, rows, causal=True).sparsity == pytest.approx(1)
     assert passport(rows, rows, causal=False).sparsity < 0.8
+
+
+def test_a_table_has_one_row_with_every_number():
+    weights = torch.rand(2, 5, 5).softmax(-1)
+    found = passport(weights, weights, causal=False)
+    [row] = found.to_frame().to_dict("records")
+    assert row == dataclasses.asdict(found)
