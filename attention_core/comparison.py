@@ -1,19 +1,20 @@
 """A comparison of attention variants on the same queries, keys and values: matrices, errors and costs per head."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.compact_repr import CompactRepr
 from attention_core.experiments.error import MEASURES, errors
 from attention_core.inputs.record import QKV, Array
 from attention_core.variant import Attention
 
 
-class Comparison(CompactRepr):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
     """Attention variants on one record.
 
     Attributes:
@@ -21,12 +22,21 @@ class Comparison(CompactRepr):
         causal: whether future keys are hidden.
         attentions: the variants by their word, as ``Attention.word`` writes it, in the requested order.
         matrices: the attention matrix of each variant by its word, ``[H, n, m]``.
+
+    Example:
+        >>> import torch
+        >>> import attention_core as ac
+        >>> ac.compare(*torch.randn(3, 2, 9, 8), ["softmax", "linear"])
+        Comparison(QKV('tensors', 2 heads × 9 tokens × 8, causal=False, 0 notices), ['softmax', 'linear'], causal=False)
     """
 
     qkv: QKV
     causal: bool
     attentions: Mapping[str, Attention]
     matrices: Mapping[str, Tensor]
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.qkv!r}, {list(self.attentions)}, causal={self.causal})"
 
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:

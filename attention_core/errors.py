@@ -47,6 +47,14 @@ class LabError(Exception):
         template: the sentence, with a ``{name}`` placeholder for each value.
         **fields: the values of the placeholders. A page translates texts, notices and other errors, but neither
             ``Name``, ``Names`` nor a text that the template quotes (``{name!r}``).
+
+    Example:
+        >>> import attention_core as ac
+        >>> try:
+        ...     ac.get("nystrm")
+        ... except ac.LabError as error:
+        ...     print(error)
+        There is no attention variant 'nystrm'. Did you mean 'nystrom'?
     """
 
     def __init__(self, template: str, **fields: object) -> None:

@@ -35,7 +35,13 @@ def discover() -> dict[str, Variant]:
 
 
 def families() -> tuple[str, ...]:
-    """Return the names of the families, in the order in which pages show them."""
+    """Return the names of the families, in the order in which pages show them.
+
+    Example:
+        >>> import attention_core as ac
+        >>> ac.families()
+        ('dense', 'sparse', 'kernel', 'gated', 'low_rank', 'cache', 'mixed')
+    """
     return ("dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed")
 
 

@@ -170,6 +170,11 @@ class Params:
     Attributes:
         learned: what a trained model's layer computes for the variant's ``trainable`` tensors, by name; empty without
             training.
+
+    Example:
+        >>> import attention_core as ac
+        >>> [setting.name for setting in ac.variant("local").params.settings()]
+        ['window', 'columns']
     """
 
     learned: Mapping[str, Tensor] = field(default_factory=dict, repr=False, hash=False)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,14 @@ def test_no_page_loads_anything_from_another_host(site):
         assert not loaded, path.name
 
 
-def test_every_public_function_and_class_is_documented(site):
+def test_every_public_name_is_documented_and_every_name_that_examples_use(site):
     page = (site / "reference.html").read_text("utf-8")
-    named = [name for name in ac.__all__ if callable(getattr(ac, name))]
-    assert not [name for name in named if f'id="attention_core.{name}"' not in page]
+    files = [*SOURCES.glob("*.md"), ROOT / "README.md", ROOT / "attention_core" / "README.md"]
+    texts = [path.read_text("utf-8") for path in (*files, *(ROOT / "docs" / "notebooks").glob("*.ipynb"))]
+    used = {name for text in texts for name in re.findall(r"\bac\.([a-z_A-Z.]+[a-zA-Z])", text)}
+    assert {"compare", "show", "plot.error", "model_patching.swapped", "inputs.SyntheticSpec"} <= used
+    named = {name for name in used | {*ac.__all__} if callable(attrgetter(name)(ac))}
+    assert not {name for name in named if f'id="attention_core.{name}"' not in page}
 
 
 @pytest.mark.parametrize(("page", "code"), EXAMPLES, ids=[f"{page}-{i}" for i, (page, _) in enumerate(EXAMPLES)])

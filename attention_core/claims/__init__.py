@@ -3,6 +3,15 @@
 Each file below ``checks`` defines one claim and is found automatically, and so is each file below ``trained``, which
 defines a claim about trained models. ``claim`` defines the ``Claim`` class, ``model_experiments`` and
 ``trained_models`` are shared by several claims, and ``survey`` counts the verdicts of all claims on many inputs.
+
+Example:
+    >>> import torch
+    >>> import attention_core as ac
+    >>> source = ac.inputs.TensorSource.of(*torch.randn(3, 2, 32, 8))
+    >>> [task] = ac.claims.tasks(source, keys=["memory_quadruples"])
+    >>> [outcome] = ac.claims.run(task)
+    >>> print(outcome.verdict)
+    holds
 """
 
 import importlib

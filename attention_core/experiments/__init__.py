@@ -20,6 +20,16 @@ Docstrings of tasks and rows leave out the fields, and those of functions the ar
 - ``layers``: the layers in which the variant replaces softmax; empty for the unchanged model.
 - ``live``: whether to compute even if a result is recorded.
 - ``recorded``: date and processor of the recording; empty for a new result.
+
+``attention_core.sweep`` runs the two that most programs need, ``error`` and ``entropy_length``, in one call.
+
+Example:
+    >>> import torch
+    >>> import attention_core as ac
+    >>> source = ac.inputs.TensorSource.of(*torch.randn(3, 1, 32, 8))
+    >>> task, *_ = ac.experiments.error.tasks(source, 32, ["local~window~4"], head=0, causal=False)
+    >>> [row.n for row in ac.experiments.error.run(task)]
+    [32]
 """
 
 import importlib

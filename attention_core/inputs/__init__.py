@@ -1,4 +1,11 @@
-"""Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records."""
+"""Inputs of the library: texts, synthetic sequences, uploads and tiny trained models, all as ``QKV`` records.
+
+Example:
+    >>> import attention_core as ac
+    >>> source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(kind="needle", n=32, heads=1))
+    >>> [row.n for row in ac.sweep("entropy", source, ["softmax"])]
+    [8, 11, 16, 23, 32]
+"""
 
 from attention_core.errors import Notice
 from attention_core.inputs import models

@@ -2,6 +2,12 @@
 
 Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
 All metrics are computed and returned in float64, regardless of the type of their inputs.
+
+Example:
+    >>> import torch
+    >>> import attention_core as ac
+    >>> ac.metrics.entropy(torch.full((4, 4), 0.25), base=2)
+    tensor([2., 2., 2., 2.], dtype=torch.float64)
 """
 
 from attention_core.metrics.approximation import (

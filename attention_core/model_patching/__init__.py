@@ -1,10 +1,15 @@
 """Replace the attention in chosen layers of a trained model by any variant, without training, and measure the effect.
 
-``swapped`` is the main function; the replacement lasts until its ``with`` block ends::
+``swapped`` is the main function; the replacement lasts until its ``with`` block ends.
 
-    loaded = ac.inputs.models.load("smollm2")
-    with ac.model_patching.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
-        hidden = loaded.model(input_ids=ids).last_hidden_state
+Example:
+    >>> import attention_core as ac
+    >>> smol = ac.inputs.models.load("smollm2")
+    >>> ids = smol.tokenizer.encode("the cat saw the dog and the cat ran").ids
+    >>> with ac.model_patching.swapped(smol.model, {layer: ac.get("local", window=4) for layer in range(30)}):
+    ...     losses = ac.model_patching.losses(smol, ids)
+    >>> len(losses) == len(ids) - 1, ac.model_patching.perplexity(losses) > 1
+    (True, True)
 
 Load a model of your own with ``attn_implementation="attention_lab_record"``, a name that importing this module
 registers with transformers::

@@ -26,6 +26,7 @@ html_copy_source = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+maximum_signature_line_length = 88
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
