@@ -52,6 +52,10 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("cumsum|cumulative sum|cumulative sums"),
+        N_("For each token, the sum over all tokens up to it. All these sums are computed in one operation."),
+    ),
+    Entry(
         N_("decode step|decode steps"),
         N_("The computation that generates the next token after all earlier tokens have been processed."),
     ),
@@ -72,6 +76,9 @@ ENTRIES = (
             "How widely a row of attention is spread: 0 if one key has all the weight, log n if all n keys have "
             "equal weight."
         ),
+    ),
+    Entry(
+        N_("explicit matrix"), N_("The n × n matrix with the weight of every query on every key, stored as a whole.")
     ),
     Entry(
         N_("feature map|feature maps"),

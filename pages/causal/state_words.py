@@ -75,8 +75,8 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
             "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
         ),
         _(
-            "The output read from the state differs from softmax's output by {lost:.0%} of the norm of softmax's "
-            "output. It is the output of the variant's own full matrix, to within {difference}.",
+            "The output error compared with softmax is {lost:.0%}. The variant's full matrix gives the same output as "
+            "the state, to within {difference}.",
             lost=grown.lost(i),
             difference=format_readable(grown.difference(i), 1),
         ),

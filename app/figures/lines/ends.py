@@ -17,6 +17,8 @@ SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
 """Pixels of a line of the legend, which replaces the names on narrow screens."""
+HALF = 18
+"""Letters of the longest name of a legend with two columns."""
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 SAME = 4
@@ -208,7 +210,10 @@ def with_legend_below(figure: Figure) -> Figure:
     }
     if len(kept["annotations"]) == len(layout.get("annotations", ())):
         return figure
-    more = LEGEND * -(-sum(trace.get("showlegend", True) for trace in figure["data"]) // 2)
+    names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
+    # All columns of the legend are as wide as its longest name.
+    columns = 1 if any(len(name) > HALF for name in names) else 2
+    more = LEGEND * -(-len(names) // columns)
     # The lines now use the full width, so the button that saves the picture needs room above them.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
     if margin["b"] > 8:  # The figure has text below its axis, which needs the legend's height as additional margin.

@@ -91,9 +91,9 @@ def _inverse(seen: Seen) -> Step:
         title=_("Corrections"),
         mechanism=_(
             "Erasing one token's share changes what later tokens retrieve. The matrix T accounts for this: row i shows "
-            "how much of each earlier value is erased when token i is stored. T is the inverse of one matrix, so all "
-            "tokens are computed together."
+            "how much of each earlier value is erased when token i is stored."
         ),
+        details=_("T is the inverse of one matrix, so all tokens are computed together."),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
         + (r"\Gamma^-" if _decays(seen) else "M^-")

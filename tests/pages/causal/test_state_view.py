@@ -35,8 +35,8 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "2 tokens read, up to “b\\_”. The output read from the state differs from softmax's output by 25% of the norm "
-        "of softmax's output. It is the output of the variant's own full matrix, to within 2 × 10⁻⁷."
+        "2 tokens read, up to “b\\_”. The output error compared with softmax is 25%. The variant's full matrix gives "
+        "the same output as the state, to within 2 × 10⁻⁷."
     )
     assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
     assert finding(grown()) == (
@@ -121,9 +121,8 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "It is the output of the variant's own full matrix, to within" in spoken(at)
-    lost = f"{grown.lost(7):.0%} of the norm of softmax's output."
-    assert f"The output read from the state differs from softmax's output by {lost}" in spoken(at)
+    assert "The variant's full matrix gives the same output as the state, to within" in spoken(at)
+    assert f"The output error compared with softmax is {grown.lost(7):.0%}." in spoken(at)
     assert change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.held:,} numbers at any length**" in spoken(at)
     assert "8 tokens read" in spoken(at)
