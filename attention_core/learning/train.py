@@ -130,7 +130,8 @@ def evaluation_batch(spec: TrainSpec, length: int, items: int, sequences: int = 
 
 def loss_of(model: TinyModel, batch: Batch) -> Tensor:
     """Return the mean cross-entropy in nats over all positions with a target."""
-    return F.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
+    asked = batch.targets != IGNORED
+    return F.cross_entropy(model(batch.inputs, asked), batch.targets[asked])
 
 
 @torch.no_grad()
@@ -149,7 +150,7 @@ def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple
         LabError: if the variant cannot be trained on the task.
     """
     model = initial(spec)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=spec.rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=spec.rate, weight_decay=0.0, fused=True)
     done, seconds, tokens = 0, 0.0, 0
     if start is not None:
         model.load_state_dict(_unpacked(start.weights))

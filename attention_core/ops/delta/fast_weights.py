@@ -94,11 +94,11 @@ def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor,
     return triangle(Features(q, k, fallen), torch.zeros_like(fallen[..., :1, :]))
 
 
-def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
+def take(state: Tensor | None, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
     """Update the state by a chunk of tokens.
 
     Args:
-        state: ``S``, ``[..., d, d_v]``.
+        state: ``S``, ``[..., d, d_v]``; None before any token.
         tokens: the chunk, ``[..., c, *]``.
         v: values, ``[..., c, d_v]``.
         read: whether to compute outputs.
@@ -110,22 +110,23 @@ def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tupl
     new, later, out, back = tokens.write * v, k, None, None
     if tokens.erase is not None and along is None:
         overlaps, early, later = similar(k, k, gates)
-        new = solved(tokens.erase * overlaps, new - tokens.erase * (early @ state))
+        new = solved(tokens.erase * overlaps, new if state is None else new - tokens.erase * (early @ state))
     elif tokens.erase is not None and along is not None:
         met, _, later = similar(along, k, gates)
         overlaps, early, kept = similar(along, along, gates)
-        back = solved(tokens.erase * overlaps, tokens.erase * (early @ state + met.tril(-1) @ new))
+        read_before = met.tril(-1) @ new if state is None else early @ state + met.tril(-1) @ new
+        back = solved(tokens.erase * overlaps, tokens.erase * read_before)
     if read:
         inside, early, later = similar(q, k, gates)
-        out = inside @ new + early @ state
+        out = inside @ new if state is None else inside @ new + early @ state
         if back is not None and along is not None:
             out = out - similar(q, along, gates)[0] @ back
     elif tokens.erase is None and gates is not None:
         fallen = gates.cumsum(-2)
         later = k * (fallen[..., -1:, :] - fallen).exp()
-    if gates is not None:
+    if gates is not None and state is not None:
         state = gates.sum(-2, keepdim=True).exp().mT * state
-    state = state + later.mT @ new
+    state = later.mT @ new if state is None else state + later.mT @ new
     return out, state if back is None else state - kept.mT @ back
 
 
@@ -140,7 +141,10 @@ def advance(
 
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
-    if causal:
+    if causal and k.shape[-2] <= CHUNK:  # a single chunk needs no products with the state
+        out, _ = take(None, rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
+        assert out is not None
+    elif causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))

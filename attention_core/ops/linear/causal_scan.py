@@ -111,11 +111,15 @@ def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
 def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
     """Yield ``Σ_{j <= i} (a_i · b_j) c_j`` chunk by chunk; in reverse, last chunk first, the sums over ``j >= i``."""
     state: Tensor | None = None
+    before: tuple[Tensor, Tensor] | None = None
     for a, b, c in triples:
+        if before is not None:  # the state after the last chunk is never computed
+            added = before[0].mT @ before[1]
+            state = added if state is None else state + added
+        before = b, c
         inside = a @ b.mT
         out = (inside.triu_() if reverse else inside.tril_()) @ c
         yield out if state is None else out + a @ state
-        state = b.mT @ c if state is None else state + b.mT @ c
 
 
 class _ChunkedAttention(torch.autograd.Function):

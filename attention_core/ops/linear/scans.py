@@ -22,7 +22,7 @@ def by_chunks(
     reverse: bool = False,
     into: Tensor | None = None,
 ) -> tuple[Any, Any]:
-    """Apply a step to all tokens chunk by chunk; the backward pass recomputes each chunk from the state before it.
+    """Apply a step to all tokens chunk by chunk; the backward pass recomputes each of several chunks from its state.
 
     Args:
         step: takes the state and one chunk of every tensor; its closure must not change.
@@ -37,7 +37,8 @@ def by_chunks(
     Returns:
         The results of all steps in the order of the tokens, or None if steps return None; and the last state.
     """
-    step = again(step, *tensors)
+    if tensors[0].shape[dim] > size:  # a single chunk is computed only once, since no other chunk's memory can be freed
+        step = again(step, *tensors)
     # With one split instead of a slice per chunk, the backward pass joins the chunks' gradients in a single step.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
     whole, results = into, []

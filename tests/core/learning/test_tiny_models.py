@@ -177,6 +177,22 @@ def test_a_short_convolution_starts_as_the_identity_and_sees_its_neighbours_alon
     assert min(touched) == 4 if causal else max(abs(i - 4) for i in touched) == width // 2
 
 
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("width", [1, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_a_short_convolution_equals_conv1d_with_its_gradients(n, width, causal):
+    mix = ShortConvolution(4, width, causal=causal).double()
+    nn.init.normal_(mix.weight, generator=torch.Generator().manual_seed(3))
+    x = torch.randn(2, n, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4), requires_grad=True)
+    before = width - 1 if causal else width // 2
+    out, plain = mix(x), F.conv1d(F.pad(x.mT, (before, width - 1 - before)), mix.weight, groups=4).mT
+    torch.testing.assert_close(out, plain)
+    for found, wanted in zip(
+        *(torch.autograd.grad(y.square().sum(), (x, mix.weight)) for y in (out, plain)), strict=True
+    ):
+        torch.testing.assert_close(found, wanted)
+
+
 def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
     spec = spec_of(positions="rotary")
     plain = replace(spec, model=replace(spec.model, positions="none"))
