@@ -10,7 +10,6 @@ from app.figures.theme import style
 from app.words.i18n import _
 from attention_core.experiments.learning import LearnRow, example_labels
 from attention_core.formatting import percent
-from pages.learn import words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import Outcome, outcomes
 
@@ -40,8 +39,6 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     st.html(f'<div class="checkpoints">{"".join(panels)}</div>')
     labels = " ".join(example_labels(first[0].spec))
     st.caption(_("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"))
-    if text := words.jump_text(found):
-        st.markdown(text)
 
 
 def _marks(found: Sequence[Outcome], steps: Sequence[int]) -> str:

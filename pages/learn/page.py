@@ -31,8 +31,8 @@ def top() -> LearningTask:
 
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
     """Draw the result, the controls, and one view of the rows of the live run or of the recorded runs."""
-    st.markdown(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     result = st.container(key="learn.summary").empty()
+    st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
     with row:
         view = LearnOptions.view.draw(label_visibility="collapsed")
@@ -98,8 +98,7 @@ def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
 
 
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
-    spec = rows[0].spec
-    return paragraph(_describe_race(rows, task), words.threshold(task.chance(spec.length, spec.items)))
+    return words.jump_text(outcomes(rows)) or _describe_race(rows, task)
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:

@@ -41,7 +41,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         lines.append(_guide(_("guessing"), (0.0, last), (chance, chance)))
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    _explain(rows, found, paragraph(words.threshold(chance), words.fastest(found)))
+    _explain(rows, found, paragraph(words.notes(found), words.threshold(chance), words.fastest(found)))
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:

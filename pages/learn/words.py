@@ -56,13 +56,15 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 def headline(found: Sequence[Outcome]) -> str:
     """Return how many variants learned the task, after how many steps, and how far the others came, on two lines.
 
-    The share of answers that a variant's mask hides is next to the variant's own result. Further sentences say which
-    variants remember more, and why a variant learns slowly.
-
     Args:
         found: the variants; at least one.
     """
     return "  \n".join(filter(None, [_alone(found[0])] if len(found) == 1 else _together(found)))
+
+
+def notes(found: Sequence[Outcome]) -> str:
+    """Return what masks hide, why a variant learns slowly, and which variants remember more than in training."""
+    return paragraph(hidden(found), *map(explanation, found), remembering(found))
 
 
 def threshold(chance: float) -> str:
@@ -76,7 +78,7 @@ def threshold(chance: float) -> str:
 
 
 def _alone(outcome: Outcome) -> str:
-    """Return whether the only variant learned the task, and how often its mask hides the answer."""
+    """Return whether the only variant learned the task."""
     values = {
         "name": f"**{escape_markdown(outcome.name)}**",
         "steps": outcome.rows[0].spec.steps,
@@ -85,12 +87,10 @@ def _alone(outcome: Outcome) -> str:
     if outcome.step == 0:
         return _("Not trained yet: {names}.", names=values["name"])
     if (reached := outcome.learned) is not None:
-        text = _("{name} learns the task after {reached} of {steps} steps.", reached=reached[0], **values)
-    elif outcome.is_trained:
-        text = _("{name} does not learn the task within {steps} steps: {share} of its answers are correct.", **values)
-    else:
-        text = _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
-    return paragraph(text, hidden([outcome]), explanation(outcome))
+        return _("{name} learns the task after {reached} of {steps} steps.", reached=reached[0], **values)
+    if outcome.is_trained:
+        return _("{name} does not learn the task within {steps} steps: {share} of its answers are correct.", **values)
+    return _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
 
 
 def _together(found: Sequence[Outcome]) -> tuple[str, str]:
@@ -101,13 +101,12 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
         if outcome.step == 0:
             untrained.append(name)
         elif (reached := outcome.learned) is not None:
-            learned.append((reached[0], _result(outcome, _("after {steps} steps", steps=reached[0]))))
+            result = _("step {steps}", steps=reached[0])
+            learned.append((reached[0], _("{name} ({result})", name=name, result=result)))
         else:
-            others.append((-outcome.accuracy, _result(outcome, share)))
+            others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
     return (
-        paragraph(
-            _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))), remembering(found)
-        ),
+        _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
         paragraph(
             _(
                 N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
@@ -115,7 +114,6 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
             )
             if others
             else "",
-            *map(explanation, found),
             _("Not trained yet: {names}.", names=enumeration(untrained)) if untrained else "",
         ),
     )
@@ -183,19 +181,6 @@ def explanation(outcome: Outcome) -> str:
         "steps with that of Linear (elu + 1), which makes all attention weights positive.",
         name=escape_markdown(outcome.name),
         steps=WITH_FEATURES,
-    )
-
-
-def _result(outcome: Outcome, result: str) -> str:
-    """Return a variant's name, its result, and the share of answers that its mask hides if it hides any."""
-    name, share = f"**{escape_markdown(outcome.name)}**", hidden_share(outcome.rows[0].spec)
-    if not share:
-        return _("{name} ({result})", name=name, result=result)
-    return _(
-        "{name} ({result}; in {share} of the questions, its mask hides the answer from the token that asks)",
-        name=name,
-        result=result,
-        share=percent(share),
     )
 
 
@@ -421,7 +406,8 @@ def jump_text(found: Sequence[Outcome]) -> str:
     if not rises:
         return ""
     return _(
-        "Steps between which the accuracy rises most, marked ▲ below the slider: {names}.", names=enumeration(rises)
+        "Accuracy rises most between these training steps, marked ▲ below the slider: {names}.",
+        names=enumeration(rises),
     )
 
 

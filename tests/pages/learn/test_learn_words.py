@@ -86,7 +86,7 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     assert words.headline(outcomes(rows)) == (
-        "2 of 5 variants have learned the task so far: **DeltaNet** (after 10 steps), **Softmax** (after 20 steps).  "
+        "2 of 5 variants have learned the task so far: **DeltaNet** (step 10), **Softmax** (step 20).  "
         "\nFewer answers are correct with **Gated linear** (72%), **Linear** (30%). Not trained yet: **Local · window "
         "16**."
     )
@@ -121,8 +121,8 @@ def test_the_headline_of_one_variant(curve, text):
 
 
 GOOD, BAD = [0.1, 1.0, 1.0], [0.1, 0.5, 0.6]
-DELTANET_LEARNED = "**DeltaNet** (after 10 steps)"
-BOTH_LEARNED = "**Linear** (after 10 steps), **Softmax** (after 10 steps)"
+DELTANET_LEARNED = "**DeltaNet** (step 10)"
+BOTH_LEARNED = "**Linear** (step 10), **Softmax** (step 10)"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ BOTH_LEARNED = "**Linear** (after 10 steps), **Softmax** (after 10 steps)"
         ),
         (
             [GOOD[:2], BAD],
-            "1 of 2 variants has learned the task so far: **Softmax** (after 10 steps).  \nFewer answers are correct "
+            "1 of 2 variants has learned the task so far: **Softmax** (step 10).  \nFewer answers are correct "
             "with **Linear** (60%).",
         ),
         ([GOOD[:2], GOOD], f"Both variants have learned the task so far: {BOTH_LEARNED}."),
@@ -227,7 +227,7 @@ def test_the_slow_learning_of_gated_linear_attention_is_explained():
         "**Gated linear** lacks a feature map. In earlier runs with the default settings, it learned the task within "
         "150 steps with that of Linear (elu + 1), which makes all attention weights positive."
     )
-    assert words.headline([gated_linear(BAD, 20)]).endswith(words.explanation(gated_linear(BAD, 20)))
+    assert words.notes([gated_linear(BAD, 20)]).endswith(words.explanation(gated_linear(BAD, 20)))
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
     assert not any(map(words.explanation, others))
 
@@ -251,14 +251,13 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
     assert (matrix[0] >= 0).all()
 
 
-def test_what_a_mask_hides_is_next_to_the_result_of_its_variant():
-    found = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.4]))
-    share = percent(hidden_share(found[0].rows[0].spec))
-    assert "so far.  \nCorrect answers: **Local · window 16** (50%; in " + (
-        f"{share} of the questions, its mask hides the answer from the token that asks), **Softmax** (40%)."
-    ) in words.headline(found)
-    assert words.headline(found[:1]).endswith(words.hidden(found[:1]))
-    assert "mask" not in words.headline(found[1:])
+def test_the_notes_join_what_a_mask_hides_and_which_variants_remember_more():
+    own, other = rows_of("local", GOOD), rows_of("softmax", GOOD)
+    found = outcomes([*own, *other, *(row_of_test(each, items=8, accuracy=0.5) for each in (own, other))])
+    assert words.notes(found) == f"{words.hidden(found)} {words.remembering(found)}"
+    assert words.hidden(found)
+    assert words.remembering(found)
+    assert words.notes(outcomes(other)) == ""
 
 
 @pytest.mark.parametrize(
@@ -319,7 +318,7 @@ def test_a_loss_that_is_not_finite_is_reported(loss, fails):
 def test_the_largest_rise_is_between_two_measured_steps():
     rows = rows_of("softmax", [0.1, 0.3, 0.9, 1.0]) + rows_of("linear", [0.1, 0.1, 0.05])
     assert words.jump_text(outcomes(rows)) == (
-        "Steps between which the accuracy rises most, marked ▲ below the slider: **Softmax**: 10 to 20."
+        "Accuracy rises most between these training steps, marked ▲ below the slider: **Softmax**: 10 to 20."
     )
     assert not words.jump_text(outcomes(rows_of("linear", [0.1, 0.1])))
     assert not words.jump_text(outcomes(rows_of("linear", [0.1])))
