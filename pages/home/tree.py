@@ -24,8 +24,8 @@ def show() -> None:
     text = paragraph(
         _("With the settings shown, each variant reduces to its parent, the variant one level above it."),
         _(
-            "Each number is the largest difference between the two variants' weights of one query–key pair, on the same "
-            "{n} random tokens.",
+            "Each number is the largest difference between the two variants' weights of one query–key pair, on the "
+            "same {n} random tokens.",
             n=N,
         ),
     )
