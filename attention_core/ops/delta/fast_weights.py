@@ -94,11 +94,11 @@ def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor,
     return triangle(Features(q, k, fallen), torch.zeros_like(fallen[..., :1, :]))
 
 
-def take(state: Tensor | None, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
+def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
     """Update the state by a chunk of tokens.
 
     Args:
-        state: ``S``, ``[..., d, d_v]``; None before any token.
+        state: ``S``, ``[..., d, d_v]``.
         tokens: the chunk, ``[..., c, *]``.
         v: values, ``[..., c, d_v]``.
         read: whether to compute outputs.
@@ -110,23 +110,22 @@ def take(state: Tensor | None, tokens: Tokens, v: Tensor, *, read: bool = True) 
     new, later, out, back = tokens.write * v, k, None, None
     if tokens.erase is not None and along is None:
         overlaps, early, later = similar(k, k, gates)
-        new = solved(tokens.erase * overlaps, new if state is None else new - tokens.erase * (early @ state))
+        new = solved(tokens.erase * overlaps, new - tokens.erase * (early @ state))
     elif tokens.erase is not None and along is not None:
         met, _, later = similar(along, k, gates)
         overlaps, early, kept = similar(along, along, gates)
-        read_before = met.tril(-1) @ new if state is None else early @ state + met.tril(-1) @ new
-        back = solved(tokens.erase * overlaps, tokens.erase * read_before)
+        back = solved(tokens.erase * overlaps, tokens.erase * (early @ state + met.tril(-1) @ new))
     if read:
         inside, early, later = similar(q, k, gates)
-        out = inside @ new if state is None else inside @ new + early @ state
+        out = inside @ new + early @ state
         if back is not None and along is not None:
             out = out - similar(q, along, gates)[0] @ back
     elif tokens.erase is None and gates is not None:
         fallen = gates.cumsum(-2)
         later = k * (fallen[..., -1:, :] - fallen).exp()
-    if gates is not None and state is not None:
+    if gates is not None:
         state = gates.sum(-2, keepdim=True).exp().mT * state
-    state = later.mT @ new if state is None else state + later.mT @ new
+    state = state + later.mT @ new
     return out, state if back is None else state - kept.mT @ back
 
 
@@ -141,10 +140,7 @@ def advance(
 
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
-    if causal and k.shape[-2] <= CHUNK:  # a single chunk needs no products with the state
-        out, _ = take(None, rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
-        assert out is not None
-    elif causal:
+    if causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))
@@ -230,12 +226,14 @@ def cost(
     fall by e⁴⁰ or more within a chunk, because their products need another algorithm.
 
     Args:
+        n: tokens.
         d: size of queries, keys and values.
         causal: whether query i reads before token i + 1 is written.
         erases: whether the rule erases.
         gates: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
         along: whether the rule erases along directions other than the keys.
         separate: whether each channel has its own gate.
+        keys: number of keys; n for None.
     """
     m = keys or n
     c = min(m, CHUNK)

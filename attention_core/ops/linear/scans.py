@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+SHORT = 64
+"""Largest number of tokens of a single chunk that the backward pass does not recompute: that would free little memory
+but repeat the forward pass."""
 Step = Callable[..., tuple[Any, Any]]
 """``(state, *chunks) -> (result of the chunk, next state)``."""
 
@@ -22,7 +25,9 @@ def by_chunks(
     reverse: bool = False,
     into: Tensor | None = None,
 ) -> tuple[Any, Any]:
-    """Apply a step to all tokens chunk by chunk; the backward pass recomputes each of several chunks from its state.
+    """Apply a step to all tokens chunk by chunk; the backward pass recomputes each chunk from the state before it.
+
+    A single chunk of at most ``SHORT`` tokens is not recomputed.
 
     Args:
         step: takes the state and one chunk of every tensor; its closure must not change.
@@ -37,7 +42,7 @@ def by_chunks(
     Returns:
         The results of all steps in the order of the tokens, or None if steps return None; and the last state.
     """
-    if tensors[0].shape[dim] > size:  # a single chunk is computed only once, since no other chunk's memory can be freed
+    if tensors[0].shape[dim] > min(size, SHORT):
         step = again(step, *tensors)
     # With one split instead of a slice per chunk, the backward pass joins the chunks' gradients in a single step.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
