@@ -37,7 +37,8 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     chance = task_of(spec.model.task).chance(spec.length, spec.items)
     lines = [_line(each, measure, by) for each in found]
     if measure == "accuracy":
-        last = max((x for line in lines for x in line.x), default=0.0) or 1.0
+        # The guides reach the last planned step, so that curves that grow do not move.
+        last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         lines.append(_guide(_("guessing"), (0.0, last), (chance, chance)))
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
