@@ -1,4 +1,4 @@
-"""First paint in Chromium: the time from navigation until each page is complete, on a first visit and on a second.
+"""First paint in Chromium: the time from navigation until each page is complete, and the time that a server starts in.
 
 ``python -m benchmarks.paint http://127.0.0.1:8501 --out benchmarks/PAINT.md``
 """
@@ -6,20 +6,33 @@
 import argparse
 import shutil
 import statistics
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Playwright, sync_playwright
 from tqdm import tqdm
 
 from app.page import discover
+from benchmarks.load.server import started
 from benchmarks.load.tab import loopback
 from benchmarks.machine import machine
 
 QUIET = 1500
 """Milliseconds without a change after which a page is complete."""
+COMPLETE = {"first": 1.0, "second": 0.5}
+"""Seconds in which the pages of ``TARGET_PAGES`` should be complete, by visit."""
+TARGET_PAGES = ("home", "matrices", "masks", "inside", "causal")
+SHIFT = 0.1
+"""Layout shift that every page should stay below."""
+FREE_PORT = 8599
+"""Port of the servers that are started to measure their start."""
 WATCH = f"""() => {{
     const seen = (window.seen = {{ shift: 0, busy: 0, messages: 0 }});
     const now = () => performance.now();
@@ -60,6 +73,14 @@ class Visit(NamedTuple):
     busy: float
 
 
+class Start(NamedTuple):
+    """Seconds of a new process: importing the library, starting a healthy server, and Home's first visit on it."""
+
+    library: float
+    server: float
+    page: float
+
+
 def visit(context: BrowserContext, address: str) -> Visit:
     """Open a page in a new tab and close it when it is complete."""
     page = context.new_page()
@@ -70,21 +91,50 @@ def visit(context: BrowserContext, address: str) -> Visit:
     return Visit(*(seen.get(name, float("nan")) for name in Visit._fields))
 
 
+@contextmanager
+def opened(playwright: Playwright) -> Iterator[BrowserContext]:
+    """Start a browser that records its visits."""
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    context.add_init_script(f"({WATCH})()")
+    yield context
+    browser.close()
+
+
 def visits(server: str, pages: Sequence[str], rounds: int) -> Iterator[tuple[str, str, Visit]]:
     """Yield the page, "first" or "second", and the visit. A first visit is that of a newly started browser."""
-    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
         for _, page in tqdm([*product(range(rounds), pages)]):
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-            context.add_init_script(f"({WATCH})()")
-            for which in ("first", "second"):
-                yield page, which, visit(context, f"{server}/{'' if page == 'home' else page}")
-            browser.close()
+            with opened(playwright) as context:
+                for which in COMPLETE:
+                    yield page, which, visit(context, f"{server}/{'' if page == 'home' else page}")
 
 
-def report(found: Sequence[tuple[str, str, Visit]], rounds: int) -> str:
-    """Return the record as Markdown: medians by page, and quartiles of the time until the page is complete."""
+def starts(rounds: int) -> Iterator[Start]:
+    """Yield the times of new processes, with all files in the cache of the operating system."""
+    address = f"http://127.0.0.1:{FREE_PORT}"
+    command = "streamlit run app --server.headless true --server.port {port}"
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        for _ in tqdm(range(rounds)):
+            times = [time.perf_counter()]
+            subprocess.run([sys.executable, "-c", "import attention_core"], check=True)
+            times.append(time.perf_counter())
+            with started(command, address, Path(folder) / "server.log"), opened(playwright) as context:
+                times.append(time.perf_counter())
+                page = visit(context, address)
+            yield Start(times[1] - times[0], times[2] - times[1], page.complete / 1000)
+
+
+def middle(found: Sequence[tuple[str, str, Visit]], page: str, which: str) -> Visit:
+    """Return the medians of a page's first or second visits."""
+    own = [visit for at, kind, visit in found if (at, kind) == (page, which)]
+    return Visit(*(statistics.median(column) for column in zip(*own, strict=True)))
+
+
+def report(found: Sequence[tuple[str, str, Visit]], begun: Sequence[Start], rounds: int) -> str:
+    """Return the record as Markdown: the targets, medians by page with quartiles, and the start of a server."""
+    kinds = list(dict.fromkeys((page, which) for page, which, _ in found))
     lines = [
         "# First paint",
         "",
@@ -103,15 +153,43 @@ def report(found: Sequence[tuple[str, str, Visit]], rounds: int) -> str:
         "| page | visit | content | start | answer | complete | busy | shift |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for page, which in dict.fromkeys((page, which) for page, which, _ in found):
-        own = [visit for at, kind, visit in found if (at, kind) == (page, which)]
-        middle = Visit(*(statistics.median(column) for column in zip(*own, strict=True)))
-        low, _, high = statistics.quantiles([each.complete for each in own], n=4)
-        times = [f"{value / 1000:.2f}" for value in (middle.content, middle.asked, middle.answered)]
-        complete = f"**{middle.complete / 1000:.2f}** ({low / 1000:.2f}–{high / 1000:.2f})"
-        cells = [page, which, *times, complete, f"{middle.busy / 1000:.2f}", f"{middle.shift:.3f}"]
+    for page, which in kinds:
+        at = middle(found, page, which)
+        low, _, high = statistics.quantiles([each.complete for *kind, each in found if kind == [page, which]], n=4)
+        times = [f"{value / 1000:.2f}" for value in (at.content, at.asked, at.answered)]
+        complete = f"**{at.complete / 1000:.2f}** ({low / 1000:.2f}–{high / 1000:.2f})"
+        cells = [page, which, *times, complete, f"{at.busy / 1000:.2f}", f"{at.shift:.3f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_targets(found, kinds), "", *_start_up(begun), ""])
+
+
+def _targets(found: Sequence[tuple[str, str, Visit]], kinds: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield "## Targets"
+    yield ""
+    yield "The last columns divide the time: the wait for the server's last message, and the browser's work after it."
+    yield ""
+    yield "| page | visit | target | complete | result | until the answer | after it |"
+    yield "| --- | --- | ---: | ---: | --- | ---: | ---: |"
+    for page, which in kinds:
+        if page in TARGET_PAGES:
+            at, target = middle(found, page, which), COMPLETE[which]
+            result = "met" if at.complete <= 1000 * target else "missed"
+            until = min(at.answered, at.complete)
+            spent = f"{until / 1000:.2f} | {(at.complete - until) / 1000:.2f}"
+            yield f"| {page} | {which} | ≤ {target:.1f} | {at.complete / 1000:.2f} | {result} | {spent} |"
+    yield ""
+    high = [f"{page} ({shift:.2f})" for page, which in kinds if (shift := middle(found, page, which).shift) >= SHIFT]
+    yield f"Layout shift below {SHIFT} on every page: {'missed on ' * bool(high)}{', '.join(high) or 'met'}."
+
+
+def _start_up(begun: Sequence[Start]) -> Iterator[str]:
+    yield "## Start of a server"
+    yield ""
+    yield f"Medians of {len(begun)} new processes in seconds, with all files in the cache of the operating system."
+    yield ""
+    yield "| `import attention_core` | `streamlit run app` until healthy | Home, complete on the new server |"
+    yield "| ---: | ---: | ---: |"
+    yield f"| {' | '.join(f'{statistics.median(column):.2f}' for column in zip(*begun, strict=True))} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -122,10 +200,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("server", help="its address, on this machine")
     parser.add_argument("--pages", nargs="+", default=list(discover()), choices=list(discover()))
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--starts", type=int, default=3, help="servers to start (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "PAINT.md")
     given = parser.parse_args(arguments)
     loopback(given.server)
-    given.out.write_text(report([*visits(given.server, given.pages, given.rounds)], given.rounds), "utf-8")
+    found = [*visits(given.server, given.pages, given.rounds)]
+    given.out.write_text(report(found, [*starts(given.starts)], given.rounds), "utf-8")
 
 
 if __name__ == "__main__":
