@@ -7,7 +7,6 @@ import { APP, SENTENCES } from "./selectors.js";
 
 const OTHERWISE = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
 const QUOTED = /“[^”]*”/g; // quotation marks around what visitors typed
-const QUIET = 250; // milliseconds to wait, as a page that is being drawn changes many times
 const TERM = "glossary-term";
 const SIGNS = /[.*+?^${}()|[\]\\]/g;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
@@ -16,12 +15,16 @@ const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{N}_-]`;
 /** @typedef {{ node: Text, text: string, term: HTMLElement, rest: Text }} Marked */
 
 /** @typedef {[meaning: string, forms: string[]][]} Glossary */
+/** @typedef {{ text: string, terms: { form: string, index: number }[] }} Found */
 
 /** @type {Glossary | undefined} */
 let shownTerms;
 /** @type {Map<string, string>} */
 const meanings = new Map();
 let termPattern = /(?!)/gu;
+/** The terms in each node. A page changes in many frames while it is drawn, and most of its text stays the same.
+ * @type {WeakMap<Text, Found>} */
+let foundTerms = new WeakMap();
 
 /**
  * Explain the terms of this glossary, which is another one after the visitor has changed the language.
@@ -32,6 +35,7 @@ export function explainTerms(terms) {
   const first = !shownTerms;
   shownTerms = terms;
   meanings.clear();
+  foundTerms = new WeakMap();
   for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
   const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map(bounded);
   termPattern = new RegExp(forms.join("|"), "giu");
@@ -47,6 +51,19 @@ function bounded(form) {
   const before = UNSPACED.test(form[0]) ? "" : `(?<!${SPACED})`;
   const after = UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`;
   return before + form.replace(SIGNS, "\\$&") + after;
+}
+
+/**
+ * Return the terms in a node, except between quotation marks.
+ * @param {Text} node
+ */
+function termsOf(node) {
+  const known = foundTerms.get(node);
+  if (known?.text === node.data) return known.terms;
+  const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
+  const terms = [...open.matchAll(termPattern)].map(({ 0: form, index }) => ({ form, index }));
+  foundTerms.set(node, { text: node.data, terms });
+  return terms;
 }
 
 function watchTerms() {
@@ -82,8 +99,7 @@ function watchTerms() {
    * @param {Set<string | undefined>} known
    */
   function mark(node, known) {
-    const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
-    for (const { 0: form, index } of open.matchAll(termPattern)) {
+    for (const { form, index } of termsOf(node)) {
       const meaning = meanings.get(form.toLowerCase());
       if (known.has(meaning)) continue;
       known.add(meaning);
@@ -99,7 +115,7 @@ function watchTerms() {
 
   new MutationObserver(() => {
     mend();
-    due ??= setTimeout(look, QUIET);
+    due ??= requestAnimationFrame(look); // before the changed text is painted
   }).observe(document.body, { childList: true, characterData: true, subtree: true });
 
   /** @param {Event} event */
@@ -113,7 +129,7 @@ function watchTerms() {
   addEventListener("focusout", () => bubble.hide());
   addEventListener("scroll", () => bubble.hide(), true);
   addEventListener("keydown", ({ key }) => key === "Escape" && bubble.hide());
-  due ??= setTimeout(look, QUIET);
+  look();
 }
 
 /** Create the tooltip that all terms share. */

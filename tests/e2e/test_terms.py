@@ -39,7 +39,7 @@ def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
     settle(page)
     quoted = page.get_by_test_id("stMain").get_by_text("“head”").first
     expect(quoted).to_be_visible()
-    page.wait_for_timeout(600)  # This is longer than the interval at which the script looks for new words.
+    page.wait_for_timeout(600)  # The script looks for new words in the frame after a change.
     assert (
         terms(page).evaluate_all("(found) => found.filter((each) => each.previousSibling?.data.endsWith('“')).length")
         == 0
