@@ -60,6 +60,13 @@ ENTRIES = (
         N_("The computation that generates the next token after all earlier tokens have been processed."),
     ),
     Entry(
+        N_("direction error"),
+        N_(
+            "One minus the cosine of the angle between a variant's output and that of its reference, usually softmax. It "
+            "is 0 for equal directions."
+        ),
+    ),
+    Entry(
         N_("effective keys"),
         N_("The number of equally weighted keys that would have the same entropy as a row of attention."),
     ),
@@ -116,6 +123,13 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("KL divergence"),
+        N_(
+            "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
+            "for equal weights."
+        ),
+    ),
+    Entry(
         N_("landmark|landmarks"),
         N_(
             "A vector that represents many tokens, such as the mean of neighbouring tokens. Tokens attend to "
@@ -148,6 +162,17 @@ ENTRIES = (
         ),
     ),
     Entry(
+        N_("misplaced weight"),
+        N_("The share of a query's weight that falls on other keys than in the reference, usually softmax."),
+    ),
+    Entry(
+        N_("missed top keys"),
+        N_(
+            "The share of a query's 10 heaviest keys in the reference, usually softmax, that are not among its 10 "
+            "heaviest keys in the variant."
+        ),
+    ),
+    Entry(
         N_("multiply-adds"),
         N_("A count of the work of matrix products: multiplications, each followed by an addition."),
     ),
@@ -165,7 +190,6 @@ ENTRIES = (
             "as a percentage of the size of the reference's output."
         ),
     ),
-    Entry(N_("Pareto front"), N_("The options for which no other option is both cheaper and better.")),
     Entry(
         N_("perplexity"),
         N_(

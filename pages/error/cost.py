@@ -21,7 +21,8 @@ from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCos
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import View, curve, drawable, in_words
+from pages.error.reading_guide import block_costs, worse_than_mean
+from pages.error.sweep import View, curve, in_words
 
 
 def show(given: tuple[DeltaGenerator, Question]) -> None:
@@ -36,12 +37,9 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
         lines=partial(lines, times=times),
         describe=partial(words.against_cost, times=times),
         notes=lambda question, found: [
-            *words.block_costs(question),
-            *words.worse_than_mean(question, found),
-            _(
-                "Grey steps and rings mark the best points at each cost: no other point is both cheaper and more "
-                "accurate (Pareto front). The number at a ring is the setting of its variant."
-            ),
+            _("A point with a number is the best at its cost: no point shown is both cheaper and more accurate."),
+            *block_costs(question),
+            *worse_than_mean(question, found),
         ],
     )
     view.show(given, whole=words.cost_of_softmax(question, times), times=times)
@@ -79,7 +77,7 @@ def _times(question: Question) -> dict[str, float]:
 
 
 def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost, below them the best points at each cost (the Pareto front).
+    """Return one line per variant over its cost; the points on the Pareto front have their settings as text.
 
     Args:
         question: what the visitor compares.
@@ -90,20 +88,13 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     priced = [p for p in found if p.word in prices]
     comparable = [p for p in priced if p.reference == REFERENCE]
     front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
-    drawn = [
-        Curve(
-            _("Best at each cost"),
-            [prices[p.word] for p in front],
-            [drawable(p.middle) for p in front],
-            colour=GREY,
-            halo=True,
-        )
-    ]
-    fixed = {UNIFORM: (_("Mean of values"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
+    drawn = []
+    fixed = {UNIFORM: (_("Plain average"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]
-            look = {"symbol": "star", "size": 18} if p.word == REFERENCE else {"symbol": "circle"}
+            # Softmax is larger, because the line of a variant that becomes softmax ends at the same point.
+            look = {"size": 13} if p.word == REFERENCE else {"symbol": "circle"}
             drawn.append(
                 Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(question, p)], **look)
             )
@@ -112,8 +103,8 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         name = _(attention.title)
         line = curve(question, attention, own, [prices[p.word] for p in own], name=name)
         # The point of softmax itself has a name already.
-        ringed = [p for p in front if question.written(p.middle) != question.written(0.0)]
-        texts = [number(p.value, 3) if p in ringed and isinstance(p.value, (int, float)) else "" for p in own]
+        best = [p for p in front if question.written(p.middle) != question.written(0.0)]
+        texts = [number(p.value, 3) if p in best and isinstance(p.value, (int, float)) else "" for p in own]
         if knob is not None and (first := next(filter(None, texts), "")):
             # Only the first number has the setting's name: on a narrow screen, more names would overlap.
             texts[texts.index(first)] = f"{readable(knob.name)} {first}"

@@ -88,30 +88,6 @@ class Question:
         }[self.options.measure]
 
     @property
-    def meaning(self) -> str:
-        """Definition of the error metric, as Markdown."""
-        return {
-            "matrix": _(
-                "**Matrix error**: the size of the difference from softmax's attention matrix, as a percentage of the "
-                "size of that matrix."
-            ),
-            "mass": _("**Misplaced weight**: the share of a query's weight that falls on other keys than in softmax."),
-            "kl": _("**KL divergence**: how much a query's weights differ from softmax's. It is 0 for equal weights."),
-            "missed": _(
-                "**Missed top keys**: the share of a query's 10 heaviest keys in softmax that are not among its 10 "
-                "heaviest keys in the variant."
-            ),
-            "output": _(
-                "**Output error**: the size of the difference from softmax's output, as a percentage of the size of "
-                "that output."
-            ),
-            "turn": _(
-                "**Direction error**: 1 minus the cosine of the angle between the output and softmax's output. It is "
-                "0 for equal directions."
-            ),
-        }[self.options.measure]
-
-    @property
     def is_share(self) -> bool:
         """True if errors are written as percentages."""
         return self.options.measure not in ("kl", "turn")

@@ -27,11 +27,13 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, Erro
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
+from pages.error.reading_guide import beyond, reading_guide
+from pages.error.reasons import reasons
 
-HEADROOM = 1.6
+HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-BEYOND = 1.9
-"""Right end of the axis of costs as a multiple of softmax's cost, with room for softmax's name."""
+BEYOND = 1.3
+"""Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
 HEIGHT = 352
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 TOKENS = N_("tokens n")
@@ -49,7 +51,7 @@ class View:
         tasks: returns the tasks of the error experiment.
         lines: returns the curves of some points.
         describe: returns the sentence about some points.
-        notes: returns the notes below the chart.
+        notes: returns notes on how to read the chart.
     """
 
     axis: str
@@ -93,7 +95,7 @@ class View:
                 "percent": question.is_share,
                 "top": end if highest > end else 1.08 * highest or 1.0,
                 "right": right,
-                "mark": None if whole is None else (words.SHARE * whole, _("½ cost")),
+                "mark": None if whole is None else (words.SHARE * whole, _("half of softmax's cost")),
                 "x_ticks": ticks(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
@@ -112,13 +114,12 @@ class View:
         found, drawn, end = find(rows)
 
         def explain() -> None:
-            st.markdown(words.reading_guide(question, found))
+            st.markdown(reading_guide(question, found, self.notes(question, found)))
 
-        if is_drawn and (why := words.explanation(question, found)):
+        if is_drawn and (why := reasons(question, found)):
             st.markdown(why)
-        if is_drawn:
-            below = [question.meaning, *words.beyond(question, drawn, end, right), *self.notes(question, found)]
-            st.caption("  \n".join(below))
+        if is_drawn and (outside := beyond(question, drawn, end, right)):
+            st.caption("  \n".join(outside))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.nearest(question, found)):
                 own = ac.from_word(best.word)
@@ -210,9 +211,9 @@ def uniform(
         common = reference == REFERENCE
         drawn.append(
             Curve(
-                _("Mean of values")
+                _("Plain average")
                 if common
-                else _("Mean of values vs {reference}", reference=reference_name(ac.get(reference))),
+                else _("Plain average vs {reference}", reference=reference_name(ac.get(reference))),
                 [position for position, _p in x],
                 [p.middle for _position, p in x],
                 colour=GREY if common else palette.place(reference),

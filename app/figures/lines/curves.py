@@ -50,7 +50,6 @@ class Curve:
         name_at_end: whether the name is written at the line's end.
         label: shorter name for the line's end; the name if empty.
         size: size of the markers in pixels.
-        halo: whether to draw the line wide, pale and in steps, with rings around its points, to highlight it.
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
         symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
@@ -71,7 +70,6 @@ class Curve:
     name_at_end: bool = True
     label: str = ""
     size: int = 6
-    halo: bool = False
     notes: Sequence[str] = ()
     links: Sequence[str] = ()
     symbol: str = ""
@@ -209,22 +207,16 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
         **({"text": list(line.texts), "textposition": _beside(line)} if any(line.texts) else {}),
-        "opacity": 0.45 if line.halo else 1.0,
-        "line": {
-            "color": look.colour,
-            "dash": look.dash if line.dash == "solid" else line.dash,
-            "width": 5 if line.halo else 2,
-            "shape": "hv" if line.halo else "linear",
-        },
+        "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
-            "size": 15 if line.halo else line.size,
+            "size": line.size,
             "opacity": float(line.marks),
-            "symbol": line.symbol or look.mark + ("-open" if line.hollow or line.halo else ""),
-            "line": {"width": 2 if line.hollow or line.halo else 0},
+            "symbol": line.symbol or look.mark + ("-open" if line.hollow else ""),
+            "line": {"width": 2 if line.hollow else 0},
         },
-        **({} if line.halo else {"customdata": list(notes)}),
+        "customdata": list(notes),
         **({"meta": {"ways": list(line.links)}} if line.links else {}),
-        **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{hover}<extra>{line.name}</extra>"}),
+        "hovertemplate": f"{hover}<extra>{line.name}</extra>",
     }
 
 
@@ -259,7 +251,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout["showlegend"] = False
     pixels = WIDTH / (right - left), (layout["height"] - AROUND) / (high - low)
-    paths = [_drawn(line, log_x=log_x, log_y=log_y) for line in lines if not line.halo]
+    paths = [_drawn(line, log_x=log_x, log_y=log_y) for line in lines]
     layout["annotations"] += parts["annotations"]
     layout["annotations"] += [
         ends.label_at_point(end, left=_is_crossed(end, paths, *pixels) and end.x > (left + right) / 3) for end in alone

@@ -12,7 +12,7 @@ from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoin
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.limits import current
-from pages.error import budget, cost, length, sweep, words
+from pages.error import budget, cost, length, reading_guide, reasons, sweep, words
 from pages.error.options import ErrorOptions, Question
 
 
@@ -44,10 +44,10 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     question = asked("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
-    one, other = words.against_cost(question, near + far).split("With at most half")[1:]
-    assert "no variant shown comes close to softmax**: the best, Local · window 4, has 50% matrix error" in one
+    one, other = words.against_cost(question, near + far).split("At half")[1:]
+    assert "no variant shown comes close to softmax**. The best, Local · window 4, has 50% matrix error" in one
     assert "A plain average of the values has 90%." in one
-    assert "**Reformer · rounds 2 is closest to shared-QK softmax**: it has 10% matrix error" in other
+    assert "**Reformer · rounds 2 is closest to shared-QK softmax**. It has 10% matrix error" in other
     assert "A plain average of the values has 70%." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
@@ -57,12 +57,12 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
 @pytest.mark.parametrize(
     ("middle", "finding"),
     [
-        (0.4, "**Local · window 4 is closest to {name}**: it has 40% matrix error"),
-        (0.41, "**no variant shown comes close to {name}**: the best, Local · window 4, has 41% matrix error"),
-        (0.79, "**no variant shown comes close to {name}**: the best, Local · window 4, has 79% matrix error"),
+        (0.4, "**Local · window 4 is closest to {name}**. It has 40% matrix error"),
+        (0.41, "**no variant shown comes close to {name}**. The best, Local · window 4, has 41% matrix error"),
+        (0.79, "**no variant shown comes close to {name}**. The best, Local · window 4, has 79% matrix error"),
         (
             0.8,
-            "**no variant shown is closer to {name} than a plain average of the values**: the best, Local · window 4, "
+            "**no variant shown is closer to {name} than a plain average of the values**. The best, Local · window 4, "
             "has 80% matrix error",
         ),
     ],
@@ -70,24 +70,13 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, finding):
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
-    assert words.verdict(point(middle), **how) == (
-        f"With at most half of softmax's multiply-adds, {finding.format(name=name)}. A plain average of the values has "
-        "80%."
+    assert words.verdict(point(middle, reference=reference), **how) == (
+        f"At half of softmax's multiply-adds or less, {finding.format(name=name)}. A plain average of the values has "
+        f"80%. Local · window 4 puts 50% of the weight on other keys than {name} does."
     )
     assert words.verdict(None, **how) == (
         f"**All the variants that are compared with {name} here need more than half of softmax's multiply-adds.**"
     )
-
-
-@pytest.mark.parametrize(
-    ("middle", "spent", "named"),
-    [(0.2, 39321, True), (0.2, 39322, False), (0.3, 39321, False), (0.301, 39321, False), (0.31, 39321, False)],
-)
-def test_a_better_point_just_above_half_of_the_cost_is_named(middle, spent, named):
-    almost = point(middle, word="local~window~9", multiply_adds=spent)
-    text = words.against_cost(asked("local"), [point(0.3, multiply_adds=32768), almost, mean(0.8)])
-    assert text.startswith("With at most half of softmax's multiply-adds, ")
-    assert ("With 60% of softmax's multiply-adds, Local · window 9 has 20% matrix error." in text) == named
 
 
 @pytest.mark.parametrize(
@@ -114,29 +103,28 @@ BUDGETS = [
 ]
 
 
-BUDGET = "A budget, such as a window, sets how much a variant computes, and so how close it can come to softmax."
+BUDGET = "A budget, such as a window, limits how much a variant computes, and so how close to softmax it can come."
 
 
 def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
-    assert words.against_budget(question, found) == (
-        f"{BUDGET} Compared with softmax, these settings have at most 40% matrix error, half the error of a plain "
-        "average of the values: **Local · window 8**. Linear, Top-k do not reach this error."
+    reached = (
+        "Compared with softmax, these settings have at most half the error of a plain average of the values (40% "
+        "matrix error): **Local · window 8**."
     )
-    assert words.against_budget(question, found[:5]).endswith("Linear does not reach this error.")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]).endswith("values: **Local · window 8**.")
+    assert words.against_budget(question, found) == f"{reached} Linear, Top-k do not reach this error. {BUDGET}"
+    assert words.against_budget(question, found[:5]) == f"{reached} Linear does not reach this error. {BUDGET}"
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        f"{BUDGET} Measured against softmax, **no setting brings the error down to 40% matrix error**, half the error "
-        "of a plain average of the values."
+        "Compared with softmax, **no setting has half the error of a plain average of the values** or less (40% matrix "
+        f"error). {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        f"{BUDGET} A plain average of the values has no error compared with softmax, so the errors on this input do "
-        "not distinguish the variants."
+        "A plain average of the values has no error compared with softmax, so the errors on this input do not "
+        f"distinguish the variants. {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith(
-        f"{BUDGET} Measured against softmax, **no setting"
-    )
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, **no setting")
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
@@ -152,15 +140,15 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     question = asked("local", "linear")
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
-    why = "With fixed settings, a variant must represent more pairs of tokens as the text grows. At 64 tokens, "
+    why = "A longer text has more pairs of tokens, but the settings stay the same."
     assert text == (
-        f"{why}**Local · window 4 is closest to softmax**: it has 50% matrix error. A plain average of the values has "
-        f"70%. {trend}"
+        f"At 64 tokens, **Local · window 4 is closest to softmax**: it has 50% matrix error. A plain average of the "
+        f"values has 70%. {trend} {why}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        f"{why}**no variant shown is closer to softmax than a plain average of the values**: the best, Local · window "
-        f"4, has 50% matrix error. A plain average of the values has 50%. {trend}"
+        f"At 64 tokens, **no variant shown is closer to softmax than a plain average of the values**: the best, Local "
+        f"· window 4, has 50% matrix error. A plain average of the values has 50%. {trend} {why}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -195,7 +183,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("With at most half of softmax's measured time, **Local · window 4 is closest" in text) == cheap
+    assert ("At half of softmax's measured time or less, **Local · window 4 is closest" in text) == cheap
     assert (
         "All the variants that are compared with softmax here need more than half of softmax's measured time" in text
     ) != cheap
@@ -205,7 +193,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
     found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
-    text = " ".join(words.notes(asked("local", log=log), found))
+    text = " ".join(reading_guide.notes(asked("local", log=log), found))
     assert ("These variants have an error of 0, which a log scale cannot show: Softmax." in text) == named
 
 
@@ -227,7 +215,7 @@ def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_
 
 
 def told_of(*found, heads=1, keys=("local",)):
-    return words.notes(asked(*keys, heads=heads), found)
+    return reading_guide.notes(asked(*keys, heads=heads), found)
 
 
 def test_nothing_is_said_where_there_is_nothing_to_know():
@@ -258,10 +246,10 @@ def test_lines_beyond_the_axes_are_named():
         "▲ marks lines that continue above the axis: A (up to 225%), C (up to 300%). Double-click the chart to show "
         "them."
     )
-    assert words.beyond(asked(), drawn, 1.0, None) == words.beyond(asked(), drawn, 1.0, 3) == [above]
+    assert reading_guide.beyond(asked(), drawn, 1.0, None) == reading_guide.beyond(asked(), drawn, 1.0, 3) == [above]
     for end, lines in ((3.0, drawn), (math.inf, drawn), (1.0, [])):
-        assert words.beyond(asked(), lines, end, None) == []
-    assert words.beyond(asked(), drawn, 1.0, 1.5) == [
+        assert reading_guide.beyond(asked(), lines, end, None) == []
+    assert reading_guide.beyond(asked(), drawn, 1.0, 1.5) == [
         "▲ marks lines that continue above the axis: C (up to 300%). Double-click the chart to show them.",
         "These variants have settings that cost more than softmax and lie beyond the chart: A. Double-click the chart "
         "to show them.",
@@ -271,13 +259,13 @@ def test_lines_beyond_the_axes_are_named():
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     question = asked("local", "linear")
     found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
-    assert words.worse_than_mean(question, found) == [
+    assert reading_guide.worse_than_mean(question, found) == [
         "These variants have settings with a larger error than a plain average, which uses the values of all allowed "
         "tokens: Linear."
     ]
-    assert words.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
-    assert words.block_costs(asked("linear")) == []
-    [text] = words.block_costs(question)
+    assert reading_guide.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
+    assert reading_guide.block_costs(asked("linear")) == []
+    [text] = reading_guide.block_costs(question)
     assert text.startswith("Local computes whole blocks of tokens")
     assert ac.get("local", window=4).cost(64, 8).multiply_adds > 2 * 8 * 64 * 9, "9 pairs a query, d = 8, two products"
 
@@ -287,7 +275,7 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     [({"against": "cost"}, True), ({"against": "cost", "price": "ms"}, False), ({"against": "budget"}, False)],
 )
 def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
-    assert bool(words.notes(asked("local", **options), [point(0.1)])) == said
+    assert bool(reading_guide.notes(asked("local", **options), [point(0.1)])) == said
 
 
 @pytest.mark.parametrize(
@@ -381,7 +369,7 @@ def test_a_share_is_of_all_tokens_and_says_so():
 
 def test_over_length_each_variant_is_one_line_with_its_settings():
     zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
-    assert (zero.name, zero.x, zero.y) == ("Mean of values", [8, 64], [0.9, 0.8])
+    assert (zero.name, zero.x, zero.y) == ("Plain average", [8, 64], [0.9, 0.8])
     assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
 
 
@@ -393,24 +381,24 @@ def test_a_made_sequence_is_measured_up_to_the_bound_and_a_text_up_to_its_end():
 def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     found = [mean(0.9, multiply_adds=2), point(0.5, multiply_adds=7), point(0.4, word="local~window~8", value=8)]
     question = asked("softmax", "local")
-    front, zero, line = cost.lines(question, found, None)
-    assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
+    zero, line = cost.lines(question, found, None)
     assert (zero.x, line.x) == ([2], [7, 9])
-    assert (zero.name, line.name, line.label) == ("Mean of values", "Local", "Local · window")
+    assert (zero.name, line.name, line.label) == ("Plain average", "Local", "Local · window")
     assert line.texts == ["window 4", "8"]
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
     assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "", ""]
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
-    assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
-    front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
-    assert (front.x, front.y) == ([1], [0.4])
+    assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)] == [("Softmax", [20], [0.0])]
+    zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
+    assert line.texts == ["window 8"]
     assert (zero.x, line.x) == ([3], [1])
 
 
 def test_the_front_is_of_what_is_held_against_softmax():
     found = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
-    assert cost.lines(asked("reformer", "local"), found, None)[0].y == [0.5]
+    reformer, local = cost.lines(asked("reformer", "local"), found, None)
+    assert (list(reformer.texts), local.texts) == ([""], ["window 4"])
 
 
 @pytest.mark.parametrize(
@@ -464,33 +452,38 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 @pytest.mark.parametrize(
     ("measure", "size", "result"),
     [
-        ("output", 1.1, ", so its output becomes up to 1.9 times as large as softmax's."),
-        ("output", 1.09, "."),
-        ("mass", 1.1, "."),
+        ("output", 1.1, " The output becomes up to 1.9 times as large as softmax's."),
+        ("output", 1.09, ""),
+        ("mass", 1.1, ""),
     ],
 )
 def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(measure, size, result):
     narrow = point(0.9, word="local~window~1", value=1, mass=0.869, size=1.81)
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
-    question = asked("local", measure=measure)
-    assert words.reasons(question, found, 0.8) == (
-        "**Local** with windows 1, 2 is worse than a plain average of the values. It hides at least 55% of softmax's "
-        f"weight and scales the rest up to 100%{result}"
+    said = (
+        "**Local** with windows 1, 2 is worse than a plain average of the values. The window hides at least 55% of "
+        f"softmax's weight, and the remaining weights are scaled up to 100%.{result}"
     )
-    for axis, explained in (("cost", words.reasons(question, found, 0.8)), ("length", "")):
-        assert words.explanation(asked("local", measure=measure, against=axis), [*found, mean(0.8)]) == explained
-    assert words.reasons(question, [narrow], 0.8).startswith(
-        "**Local** with window 1 is worse than a plain average of the values. It hides at least 86% of"
+    for axis, explained in (("cost", said), ("budget", said), ("length", "")):
+        question = asked("local", measure=measure, against=axis)
+        assert reasons.reasons(question, [*found, mean(0.8)]) == explained
+    assert reasons.reasons(asked("local"), [narrow, mean(0.8)]).startswith(
+        "**Local** with window 1 is worse than a plain average of the values. The window hides at least 86% of"
     )
-    assert words.reasons(question, [found[0]], 0.8) == ""
+    assert reasons.reasons(asked("local"), [found[0], mean(0.8)]) == ""
+    assert reasons.reasons(asked("local"), found) == "", "the average is not computed yet"
 
 
-def test_without_a_special_reason_the_cause_of_all_errors_is_named():
-    assert words.explanation(asked("local"), [point(0.3), mean(0.8)]) == (
-        "Cheaper variants skip pairs of tokens or summarise them, so they differ from softmax."
+@pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
+def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(word, measure):
+    key = word.partition("~")[0]
+    assert reasons.cause(asked(key, measure=measure), point(0.3, key, word)) == (
+        "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
-    assert words.explanation(asked("softmax"), [mean(0.8)]) == ""
+    assert reasons.cause(asked("local", measure="output"), point(0.3)) == (
+        "Local · window 4 puts 50% of the weight on other keys than softmax does."
+    )
 
 
 @pytest.mark.parametrize(
@@ -501,9 +494,9 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
         point(e, "nystrom", f"nystrom~landmarks~{m}", value=m, negative_mass=share)
         for e, m, share in ((0.67, 8, 0.07), (error, 16, negative), (0.59, 32, 0.5))
     )
-    text = words.reasons(asked("nystrom"), [many, some, few], 0.8)
+    text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
-        "**Nyström** gets worse from 8 to 16 landmarks, because its inverse matrix creates negative weights: 25% of "
+        "**Nyström** is worse with 16 landmarks than with 8. Its inverse matrix creates more negative weights: 25% of "
         "all weight instead of 7%."
     )
 

@@ -1,0 +1,147 @@
+"""Notes on how to read the chart of the Error page, and the definitions of the error metrics."""
+
+import math
+from collections.abc import Sequence
+
+import attention_core as ac
+from app.figures.lines.curves import Curve
+from app.ui.about import what_is_counted
+from app.words.i18n import _, _n, enumeration
+from app.words.labels import label
+from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
+from pages.error.options import Question
+from pages.error.words import by_reference, is_replacement
+
+
+def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> list[str]:
+    """Return which lines continue beyond the axes, in at most two sentences.
+
+    Args:
+        question: what the visitor compares.
+        drawn: the lines.
+        end: upper end of the vertical axis.
+        right: right end of the horizontal axis; None if it shows all points.
+    """
+    sentences = []
+    inside = {
+        line.name: [y for x, y in zip(line.x, line.y, strict=True) if right is None or x <= right] for line in drawn
+    }
+    highest = {name: max((y for y in own if y is not None), default=0.0) for name, own in inside.items()}
+    above = [
+        _("{name} (up to {error})", name=name, error=question.written(y)) for name, y in highest.items() if y > end
+    ]
+    if above:
+        sentences.append(
+            _(
+                "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
+                names=enumeration(above),
+            )
+        )
+    if dearer := [line.name for line in drawn if len(inside[line.name]) < len(line.x)]:
+        sentences.append(
+            _(
+                "These variants have settings that cost more than softmax and lie beyond the chart: {names}. "
+                "Double-click the chart to show them.",
+                names=enumeration(dearer),
+            )
+        )
+    return sentences
+
+
+def block_costs(question: Question) -> list[str]:
+    """Return why local attention can cost more than its share of the pairs; empty if it is not shown."""
+    if not any(attention.key == "local" for attention in question.attentions):
+        return []
+    return [_("Local computes whole blocks of tokens, so its cost can include pairs outside its window.")]
+
+
+def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+    """Return which variants other than Local, which ``reasons`` explains, are worse than uniform attention."""
+    names = [
+        _(attention.title)
+        for _reference, rivals, zero in by_reference(question, found)
+        for attention, own in question.by_variant(rivals)
+        if attention.key != "local" and any(zero < p.middle for p in own)
+    ]
+    if not names:
+        return []
+    return [
+        _(
+            "These variants have settings with a larger error than a plain average, which uses the values of all "
+            "allowed tokens: {names}.",
+            names=enumeration(names),
+        )
+    ]
+
+
+def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+    """Return the notes on variants and points that a reader of this chart may need, one or two sentences each."""
+    sentences = []
+    shown = dict(question.by_variant(found))
+    if others := [_(a.title) for a in shown if is_replacement(a)]:
+        sentences.append(
+            _(
+                "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
+                "({names}). For these variants, a difference from softmax is not an error.",
+                names=enumeration(others),
+            )
+        )
+    for attention in shown:
+        if attention.variant.reference is not None:
+            sentences.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
+    if any(p.low < p.high for p in found):
+        sentences.append(
+            _(
+                "Lines show medians, and bands show the middle half of the values, over {heads} heads. For random "
+                "variants, the values include {seeds} seeds per head.",
+                heads=question.heads,
+                seeds=SEEDS,
+            )
+            if question.heads > 1
+            else _(
+                "For random variants, lines show medians, and bands show the middle half of the values, over {n} "
+                "seeds.",
+                n=SEEDS,
+            )
+        )
+    if question.options.against == "cost" and question.options.price == "count":
+        sentences.append(what_is_counted())
+    exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
+    if question.options.log and exact:
+        sentences.append(
+            _("These variants have an error of 0, which a log scale cannot show: {names}.", names=enumeration(exact))
+        )
+    if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
+        sentences.append(
+            _n(
+                "{n} point is not drawn because its error is infinite. The variant gives weight to keys to which the "
+                "reference gives none, or it has rows without any weight.",
+                "{n} points are not drawn because their errors are infinite. The variants give weight to keys to "
+                "which the reference gives none, or they have rows without any weight.",
+                n=endless,
+            )
+        )
+    return sentences
+
+
+def reading_guide(question: Question, found: Sequence[ErrorPoint], more: Sequence[str]) -> str:
+    """Return the notes, with more notes of a view, and the definitions of the terms, as Markdown."""
+    definitions = _(
+        "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
+        "softmax's matrix for the same queries and keys, or the variant's own reference if it has one.\n\n"
+        "- **Matrix error**: $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$, where $\\lVert\\cdot\\rVert_F$ is the "
+        "root of the sum of squares.\n"
+        "- **Misplaced weight**: $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, averaged over the rows $i$.\n"
+        "- **KL divergence**: $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, averaged over the rows $i$. First, the "
+        "absolute values of each row are divided by their sum.\n"
+        "- **Missed top keys**: the share of the 10 heaviest keys in a row of $S$ that are not among the 10 heaviest "
+        "keys in the same row of $A$.\n"
+        "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
+        "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
+        "The **mean of values** is a baseline: uniform attention over the allowed keys. A variant with a larger "
+        "error is worse than this simple average.\n\n"
+        "The **floors** are lower bounds and apply to the matrix error only. No matrix of rank $m$ is closer to $S$ "
+        "than the truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ "
+        "than the $k$ largest entries of each row of $S$."
+    )
+    return "\n\n".join(["\n".join(f"- {note}" for note in (*more, *notes(question, found))), definitions])
