@@ -50,6 +50,7 @@ PAGE = Page(
     options=ErrorOptions,
     measures=MEASURES,
     curves=CURVES,
+    elements=("PlotlyChart", "Progress"),
     top=top,
     view=ErrorOptions.against,
     scope=scope,

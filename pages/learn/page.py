@@ -179,6 +179,7 @@ PAGE = Page(
     uses_input=False,
     has_causal_switch=False,
     scope=scope,
+    elements=("PlotlyChart", "Selectbox"),
     top=top,
     view=LearnOptions.view,
     views={

@@ -53,6 +53,7 @@ PAGE = Page(
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_menus,
+    elements=("PlotlyChart",),
     top=top,
     view=MasksOptions.below,
     scope=scope,
