@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit, words
+from browser import chart, legend, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -22,7 +22,7 @@ THIRD = """(plot, name) => {
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
     visit(page, f"{server}/error{LINK}")
     expect(page.get_by_text(re.compile("Compared with softmax"))).to_be_visible()
-    assert {"Mean of values", "Mean of values vs shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
+    assert {"Plain average", "Plain average vs shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
         legend(page)
     )
     press(page, "How to read the chart")
@@ -30,7 +30,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     page.keyboard.press("Escape")
 
     page.get_by_role("radio", name="Cost").or_(page.get_by_text("Cost", exact=True)).first.click()
-    expect(chart(page).locator(NAMED, has_text="Best at each cost")).to_be_visible()
+    expect(chart(page).get_by_text("half of softmax's cost")).to_be_visible()
     settle(page)
     assert "against=cost" in query(page)
     press(page, "Settings")
@@ -57,7 +57,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
 
 def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page, server):
     visit(page, f"{server}/error{LINK}&against=cost")
-    expect(chart(page).locator(NAMED, has_text="Best at each cost")).to_be_visible()
+    expect(chart(page).get_by_text("half of softmax's cost")).to_be_visible()
     place, word = chart(page).evaluate(THIRD, "Nyström")
     page.mouse.move(*place)
     lit = chart(page).locator(".trace.lit")
