@@ -6,6 +6,7 @@ These claims always use the decoder ``swap.MODEL``, independent of the model tha
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import torch
 
@@ -89,13 +90,9 @@ def replacement_rows(inputs: ExperimentInput) -> Iterator[ReplacementRow]:
 
 def correlation_claim(
     *,
-    statement: str,
-    experiment: str,
-    rule: str,
-    finding: str,
-    details: str,
     quantities: tuple[Quantity, ...],
     figure: Figure,
+    **declared: Any,  # noqa: ANN401 - the other fields of Claim
 ) -> Claim[ReplacementRow]:
     """Return a claim about the rank correlation between the two numbers of each replacement that its figure shows.
 
@@ -113,24 +110,20 @@ def correlation_claim(
         }
 
     return Claim(
-        statement=statement,
         source=PERFORMER,
         place=Place("model", {"m_view": "predicts"}),
-        experiment=experiment,
         measure=replacement_rows,
         numbers=numbers,
-        rule=rule,
         bounds={"holds": 0.9, "partly": 0.6},
         verdict=Rule(
             holds=Condition("rho", ">=", "holds", tolerance=1e-9),
             partly=Condition("rho", ">=", "partly", tolerance=1e-9),
         ),
-        finding=finding,
-        details=details,
         quantities=(*quantities, TOKENS),
         figure=figure,
         needs=64,
         uses_decoder=True,
+        **declared,
     )
 
 

@@ -1,7 +1,7 @@
 """The error of Performer over its number of random features, for each of several ways to draw the features."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attention_core import registry
 from attention_core.experiments.task import Load, load
@@ -26,23 +26,14 @@ class PerformerErrorTask:
     """A task that measures one number of features, drawn in one way with every seed.
 
     Attributes:
-        head: the head to measure.
-        kind: the kind of feature computed from a direction.
-        orthogonal: whether directions are orthogonal, as many as fit.
-        row_norms: lengths of the directions.
-        features: number of directions.
-        seed: the first seed; the following seeds are used too.
+        params: the settings of Performer, with the first seed; the following seeds are used too.
         factor: factor on every logit.
     """
 
     source: Source
     head: int
     causal: bool
-    kind: str
-    orthogonal: bool
-    row_norms: str
-    features: int
-    seed: int
+    params: PerformerParams
     factor: float
 
 
@@ -51,9 +42,7 @@ class PerformerErrorRow:
     """The error of one draw of the directions.
 
     Attributes:
-        kind: the kind of feature computed from a direction.
-        orthogonal: whether directions are orthogonal, as many as fit.
-        features: number of directions.
+        kind: as in ``PerformerParams``, like ``orthogonal`` and ``features``.
         seed: seed of the draw.
         kernel: relative Frobenius error of the estimated similarities, with each row divided by its largest true one.
         matrix: relative Frobenius error of the normalized rows compared with softmax.
@@ -80,7 +69,6 @@ def tasks(
     """Return one task per way and number of features, few features first.
 
     Args:
-        head: the head to measure.
         row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
         seed: the first seed.
         factor: positive factor on every logit, also in the softmax that is estimated.
@@ -91,11 +79,7 @@ def tasks(
             source=source,
             head=head,
             causal=causal,
-            kind=kind,
-            orthogonal=orthogonal,
-            row_norms=row_norms,
-            features=features,
-            seed=seed,
+            params=PerformerParams(features=features, kind=kind, orthogonal=orthogonal, row_norms=row_norms, seed=seed),
             factor=factor,
         )
         for features in LADDER
@@ -110,21 +94,15 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorR
     visible = causal_mask(len(q)) if task.causal else 1.0
     softmax = registry.get("softmax").weights(q, k, causal=task.causal)
     rows = []
-    for seed in range(task.seed, task.seed + SEEDS):
-        p = PerformerParams(
-            features=task.features,
-            kind=task.kind,
-            orthogonal=task.orthogonal,
-            row_norms=task.row_norms,
-            seed=seed % 2**31,
-        )
+    for seed in range(task.params.seed, task.params.seed + SEEDS):
+        p = replace(task.params, seed=seed % 2**31)
         estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, directions(q, p), p))
         largest = nonzero(kernel.amax(-1, keepdim=True))
         rows.append(
             PerformerErrorRow(
-                kind=task.kind,
-                orthogonal=task.orthogonal,
-                features=task.features,
+                kind=p.kind,
+                orthogonal=p.orthogonal,
+                features=p.features,
                 seed=p.seed,
                 kernel=float(relative_error(estimate / largest, kernel / largest)),
                 matrix=float(relative_error(rows_over_sum(estimate), softmax)),

@@ -25,8 +25,7 @@ def unembedding(loaded: Loaded) -> Tensor:
         raise ModelError(
             "{title} was loaded without a layer that predicts the next token. Choose SmolLM2.", title=loaded.info.title
         )
-    weight: Tensor = loaded.model.get_input_embeddings().weight
-    return weight
+    return loaded.model.get_input_embeddings().weight
 
 
 def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:

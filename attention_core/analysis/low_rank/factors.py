@@ -8,8 +8,7 @@ from attention_core.metrics.approximation import relative_error
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the product of two factors, ``[..., n, m]`` and ``[..., m, k]`` to ``[..., n, k]``."""
-    made: np.ndarray = left @ right
-    return made
+    return left @ right
 
 
 def relative_error_of(matrix: np.ndarray, reference: np.ndarray) -> float:
@@ -19,8 +18,7 @@ def relative_error_of(matrix: np.ndarray, reference: np.ndarray) -> float:
 
 def uniform(allowed: np.ndarray) -> np.ndarray:
     """Return the matrix with equal weights on all allowed pairs of a row, ``bool [n, n]`` to ``float64 [n, n]``."""
-    even: np.ndarray = allowed / allowed.sum(-1, keepdims=True)
-    return even
+    return allowed / allowed.sum(-1, keepdims=True)
 
 
 def rank(matrix: np.ndarray) -> int:
@@ -35,27 +33,23 @@ def distinct_columns(matrix: np.ndarray) -> int:
 
 def lengths(x: np.ndarray) -> np.ndarray:
     """Compute the Euclidean length of each vector or matrix, ``[n, ...]`` to ``float64 [n]``."""
-    sizes: np.ndarray = np.linalg.norm(x.reshape(len(x), -1).astype(float), axis=1)
-    return sizes
+    return np.linalg.norm(x.reshape(len(x), -1).astype(float), axis=1)
 
 
 def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Compute the cosines between the rows of ``[n, d]`` and of ``[m, d]``, ``[n, m]``; 0 for a zero row."""
     tiniest = np.finfo(np.float32).tiny
     one, other = (part / np.maximum(np.linalg.norm(part, axis=-1, keepdims=True), tiniest) for part in (x, y))
-    angles: np.ndarray = one @ other.T
-    return angles
+    return one @ other.T
 
 
 def participation_ratio(terms: np.ndarray) -> np.ndarray:
     """Compute the participation ratio ``(Σ|t|)² / Σ t²``, the effective number of terms, ``[n, m]`` to ``[n]``."""
     sizes = np.abs(terms)
     squares = np.maximum((sizes**2).sum(-1), np.finfo(np.float32).tiny)
-    shared: np.ndarray = sizes.sum(-1) ** 2 / squares
-    return shared
+    return sizes.sum(-1) ** 2 / squares
 
 
 def perplexity(shares: np.ndarray) -> np.ndarray:
     """Compute the perplexity ``exp H`` over the last axis, for shares that sum to one: the number of equal shares."""
-    found: np.ndarray = np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))
-    return found
+    return np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))

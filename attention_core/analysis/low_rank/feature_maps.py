@@ -16,5 +16,4 @@ def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
     """
     vectors = torch.zeros(len(x), size, dtype=torch.float64)
     vectors[:, 0] = torch.from_numpy(np.asarray(x, float))
-    found: np.ndarray = (vectors.exp() if name == "exp" else MAPS[name](vectors))[:, 0].numpy()
-    return found
+    return (vectors.exp() if name == "exp" else MAPS[name](vectors))[:, 0].numpy()

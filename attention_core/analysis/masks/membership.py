@@ -32,8 +32,7 @@ def membership(x: Tensor, m: int, method: str) -> np.ndarray:
     else:
         owner = torch.cdist(x.double(), landmarks(x, m, method).double()).argmin(-1)
     belongs = torch.arange(min(m, n)).unsqueeze(-1) == owner
-    shares: np.ndarray = (belongs.double() / belongs.sum(-1, keepdim=True).clamp(min=1)).numpy()
-    return shares
+    return (belongs.double() / belongs.sum(-1, keepdim=True).clamp(min=1)).numpy()
 
 
 def drift(x: Tensor, m: int, method: str) -> float:

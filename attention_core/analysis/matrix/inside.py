@@ -37,8 +37,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
     q, k, v = (x if together else x[head] for x in qkv.tensors)
 
     def own(matrix: Tensor) -> np.ndarray:
-        found: np.ndarray = (matrix[head] if together else matrix).numpy()
-        return found
+        return (matrix[head] if together else matrix).numpy()
 
     weights = attention.weights(q, k, causal=causal)  # raises NotCausalError
     return Inside(
@@ -56,5 +55,4 @@ def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | 
 
 def logits(qkv: QKV, head: int) -> np.ndarray:
     """Return the logits ``q kᵀ / √d`` of a head, ``[n, n]``."""
-    found: np.ndarray = (qkv.q[head] @ qkv.k[head].mT / qkv.q.shape[-1] ** 0.5).numpy()
-    return found
+    return (qkv.q[head] @ qkv.k[head].mT / qkv.q.shape[-1] ** 0.5).numpy()

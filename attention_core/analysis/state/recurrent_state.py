@@ -83,8 +83,7 @@ class StateHistory(CompactRepr):
     @property
     def channels(self) -> np.ndarray:
         """The amount that each channel holds after each token: the length of its row of ``S_i``, ``float64 [n, C]``."""
-        held: np.ndarray = np.linalg.norm(self.sums.astype(float), axis=-1)
-        return held
+        return np.linalg.norm(self.sums.astype(float), axis=-1)
 
     @property
     def removed(self) -> np.ndarray:

@@ -26,8 +26,7 @@ class Sum(CompactRepr):
     @property
     def output(self) -> np.ndarray:
         """The output of the query, ``[d_v]``."""
-        read: np.ndarray = self.feature @ self.values / max(self.feature @ self.keys, TINIEST)
-        return read
+        return self.feature @ self.values / max(self.feature @ self.keys, TINIEST)
 
 
 def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bool) -> Sum:

@@ -165,8 +165,7 @@ def start(k: Tensor, v: Tensor) -> Memory:
 def last_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
     """Return ``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
     _, memory = by_chunks(partial(advance, rule=rule, p=p, read=False), start(k, v), k, k, v, size=CHUNK)
-    found: Tensor = memory.sums
-    return found
+    return memory.sums
 
 
 def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:

@@ -91,8 +91,7 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
         out = (f.q.unsqueeze(-2) @ states).squeeze(-2)
         return divided(out) if normalise else out
     if f.reference is None and normalise:
-        result: Tensor = _ChunkedAttention.apply(f.q, f.k, v)
-        return result
+        return _ChunkedAttention.apply(f.q, f.k, v)
     return _folded(f, v, normalise=normalise)
 
 

@@ -302,7 +302,7 @@ def _more_features(seen: Seen) -> Step:
             seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
         )
         runs.run_immediately(
-            "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features
+            "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.params.features
         )
 
     n = min(seen.qkv.n, TOKENS)

@@ -16,14 +16,16 @@ def middles(measure, ways, *, factor, causal=False):
     """Return the median over the seeds for each number of features."""
     found = {}
     for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
-        found[task.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))
+        found[task.params.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))
     return found
 
 
 def test_few_features_come_first_and_every_way_is_tried_at_each():
     tasks = performer_error.tasks(SOURCE, head=0)
-    assert [t.features for t in tasks] == sorted(t.features for t in tasks)
-    assert {(t.features, t.kind, t.orthogonal) for t in tasks} == {(m, *way) for m in LADDER for way in WAYS}
+    assert [t.params.features for t in tasks] == sorted(t.params.features for t in tasks)
+    assert {(t.params.features, t.params.kind, t.params.orthogonal) for t in tasks} == {
+        (m, *way) for m in LADDER for way in WAYS
+    }
 
 
 @pytest.mark.parametrize("way", [("positive", False), ("trig", True), ("hyperbolic", True)])
@@ -50,7 +52,9 @@ def test_orthogonal_directions_err_less():
 @pytest.mark.parametrize("kind", ["positive", "trig", "relu"])
 def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
     [task] = [
-        t for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3) if t.features == 64
+        t
+        for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3)
+        if t.params.features == 64
     ]
     rows = performer_error.run(task)
     assert [row.seed for row in rows] == list(range(3, 3 + SEEDS))
@@ -62,7 +66,7 @@ def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
 
 
 def test_the_factor_multiplies_every_logit():
-    [task] = [t for t in performer_error.tasks(SOURCE, head=1, factor=0.25, ways=[WAYS[0]]) if t.features == 64]
+    [task] = [t for t in performer_error.tasks(SOURCE, head=1, factor=0.25, ways=[WAYS[0]]) if t.params.features == 64]
     qkv = SOURCE.load()
     q, k = qkv.q[1].double() / 2, qkv.k[1].double() / 2
     own, full = (ac.get(key).weights(q, k) for key in ("performer", "softmax"))
@@ -70,7 +74,7 @@ def test_the_factor_multiplies_every_logit():
 
 
 def test_the_kernel_error_weighs_every_row_alike():
-    [task] = [t for t in performer_error.tasks(SOURCE, head=0, causal=True, ways=[WAYS[0]]) if t.features == 32]
+    [task] = [t for t in performer_error.tasks(SOURCE, head=0, causal=True, ways=[WAYS[0]]) if t.params.features == 32]
     qkv = SOURCE.load()
     q, k = qkv.q[0].double(), qkv.k[0].double()
     attention = ac.get("performer", features=32)
@@ -110,5 +114,5 @@ def test_a_token_or_two(n):
     source = SyntheticSource(SyntheticSpec(n=n, heads=1, d=4))
     for task in performer_error.tasks(source, head=0):
         assert all(math.isfinite(row.kernel) and math.isfinite(row.matrix) for row in performer_error.run(task))
-        if n == 1 and task.kind == "positive":
+        if n == 1 and task.params.kind == "positive":
             assert performer_error.run(task)[0].matrix == pytest.approx(0)
