@@ -177,17 +177,13 @@ def from_pixels(pixels: Tensor, *, patch: int, strength: float, origin: str, not
     q = torch.cat([2 * sharp * p, ones], -1)
     k = torch.cat([p, -sharp * p.square().sum(-1, keepdim=True)], -1)
     n, d = q.shape
-    return QKV(
-        q=(q * d**0.5)[None].float(),
-        k=k[None].float(),
-        v=pixels.reshape(1, n, channels).float(),
-        tokens=tuple(f"{row},{column}" for row in range(height) for column in range(width)),
-        special=(False,) * n,
-        groups=tuple(range(n)),
+    return QKV.of_tokens(
+        (q * d**0.5)[None].float(),
+        k[None].float(),
+        pixels.reshape(1, n, channels).float(),
+        tuple(f"{row},{column}" for row in range(height) for column in range(width)),
         causal=False,
-        scale=d**-0.5,
         origin=origin,
-        total_tokens=n,
         notices=notices,
         grid=(height, width),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,6 +101,18 @@ class QKV:
         return description.record_as_html(self)
 
     @classmethod
+    def of_tokens(cls, q: Tensor, k: Tensor, v: Tensor, tokens: tuple[str, ...], **other: Any) -> "QKV":  # noqa: ANN401
+        """Return the record of a sequence without special tokens and pieces, with the logit scale ``1/√d``.
+
+        ``other`` are further attributes.
+        """
+        n = len(tokens)
+        groups, scale = tuple(range(n)), q.shape[-1] ** -0.5
+        return cls(
+            q=q, k=k, v=v, tokens=tokens, special=(False,) * n, groups=groups, scale=scale, total_tokens=n, **other
+        )
+
+    @classmethod
     def from_tensors(
         cls,
         q: Array,
@@ -141,17 +154,13 @@ class QKV:
         n, m = q.shape[-2], k.shape[-2]
         if key_tokens is None and m != n:
             key_tokens = numbered_keys(m)
-        return cls(
-            q=q,
-            k=k,
-            v=v,
-            tokens=tuple(f"t{i}" for i in range(n)) if tokens is None else tuple(map(str, tokens)),
-            special=(False,) * n,
-            groups=tuple(range(n)),
+        return cls.of_tokens(
+            q,
+            k,
+            v,
+            tuple(f"t{i}" for i in range(n)) if tokens is None else tuple(map(str, tokens)),
             causal=causal,
-            scale=q.shape[-1] ** -0.5,
             origin=name,
-            total_tokens=n,
             key_tokens=None if key_tokens is None else tuple(map(str, key_tokens)),
         )
 

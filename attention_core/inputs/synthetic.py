@@ -60,17 +60,13 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
     q, k, v, tokens = kind.draw((spec.heads, spec.n, spec.d), generator)
     if spec.rope:
         q, k = rotary(q), rotary(k)
-    return QKV(
-        q=q * (spec.sharpness * _to_unit_logits(q, k)),
-        k=k,
-        v=v / v.square().mean((-2, -1), keepdim=True).sqrt(),
-        tokens=tuple(tokens or (f"t{i}" for i in range(spec.n))),
-        special=(False,) * spec.n,
-        groups=tuple(range(spec.n)),
+    return QKV.of_tokens(
+        q * (spec.sharpness * _to_unit_logits(q, k)),
+        k,
+        v / v.square().mean((-2, -1), keepdim=True).sqrt(),
+        tuple(tokens or (f"t{i}" for i in range(spec.n))),
         causal=spec.causal,
-        scale=spec.d**-0.5,
         origin=f"synthetic {kind.key}, seed {spec.seed}",
-        total_tokens=spec.n,
     )
 
 

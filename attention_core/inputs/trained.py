@@ -189,7 +189,7 @@ class TrainedSource(Source):
         found = model_of(self.spec, self.weights or trained_weights(self.spec)).recorded(inputs)
         if not all(x.isfinite().all() for layer in found for x in layer):
             raise InputError("Training failed: the weights are not finite. Choose another variant or fewer steps.")
-        n, title = inputs.shape[1], registry.from_word(self.spec.model.word).title
+        title = registry.from_word(self.spec.model.word).title
         notices: tuple[Notice, ...] = ()
         if self.spec.model.word != SOFTMAX:
             text = N_(
@@ -203,17 +203,13 @@ class TrainedSource(Source):
             )
             notices += (Notice(text, (("names", learned),)),)
         return _Layers(
-            QKV(
-                q=q[0],
-                k=k[0],
-                v=v[0],
-                tokens=tuple(map(readable, wanted.names(inputs[0]))),
-                special=(False,) * n,
-                groups=tuple(range(n)),
+            QKV.of_tokens(
+                q[0],
+                k[0],
+                v[0],
+                tuple(map(readable, wanted.names(inputs[0]))),
                 causal=wanted.causal,
-                scale=q.shape[-1] ** -0.5,
                 origin=f"model trained on {wanted.key}, layer {layer}",
-                total_tokens=n,
                 notices=notices,
             )
             for layer, (q, k, v) in enumerate(found)

@@ -88,19 +88,8 @@ def from_upload(data: bytes, name: str) -> QKV:
             Notice("The key mask hides {count} of {m} keys.", (("count", len(keys) - len(places)), ("m", len(keys))))
         )
         keys = tuple(keys[i] for i in places)
-    return QKV(
-        q=q,
-        k=k,
-        v=v,
-        tokens=tokens,
-        special=(False,) * n,
-        groups=tuple(range(n)),
-        causal=causal,
-        scale=q.shape[-1] ** -0.5,
-        origin=file,
-        total_tokens=n,
-        notices=tuple(notices),
-        key_tokens=keys if crosses else None,
+    return QKV.of_tokens(
+        q, k, v, tokens, causal=causal, origin=file, notices=tuple(notices), key_tokens=keys if crosses else None
     )
 
 
