@@ -63,9 +63,6 @@ class ClaimTask:
 
     Attributes:
         key: the claim's key.
-        source: the input.
-        head: index of the only head to measure; None for all heads.
-        longest: the largest number of tokens at which the source may be measured.
         timed: whether the claim measures time.
         runs_decoder: whether a decoder reads the source's text many times.
     """
@@ -180,11 +177,7 @@ def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
 
 
 def length(source: Source, load: Load = load, longest: int = LONGEST) -> int:
-    """Return the number of tokens of an input that claims are checked on: its own length, at most ``longest``.
-
-    Raises:
-        LabError: if the source cannot be read.
-    """
+    """Return the number of tokens of an input that claims are checked on: its own length, at most ``longest``."""
     return min(load(source, None).n, longest)
 
 
@@ -204,9 +197,6 @@ def tasks(
         load: function that turns a source into a record.
         keys: the keys of the claims to check; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
-
-    Raises:
-        LabError: if the source cannot be read, or a key is unknown.
     """
     room = min(source.room(load(source, None)), longest)
     return tuple(
@@ -223,11 +213,7 @@ def tasks(
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:
-    """Check the task's claim and return its outcome.
-
-    Raises:
-        LabError: if the source cannot be read at a length that the experiment needs.
-    """
+    """Check the task's claim and return its outcome."""
     known = claim(task.key)
     try:
         rows = known.rows(ExperimentInput(source=task.source, head=task.head, longest=task.longest, load=load))

@@ -35,7 +35,7 @@ class ExperimentInput:
         source: the visitor's input.
         head: index of the only head to measure; None for all heads.
         longest: the largest number of tokens at which the source may be measured.
-        load: function that turns a source into a record.
+        load: function that turns a source into a record. It raises ``LabError`` if the source cannot be read.
     """
 
     source: Source
@@ -45,11 +45,7 @@ class ExperimentInput:
 
     @property
     def own_length(self) -> int:
-        """The source's own number of tokens, at most ``longest``.
-
-        Raises:
-            LabError: if the source cannot be read.
-        """
+        """The source's own number of tokens, at most ``longest``."""
         return min(self.load(self.source, None).n, self.longest)
 
     @property
@@ -82,11 +78,7 @@ class ExperimentInput:
         )
 
     def record(self, tokens: int | None = None) -> QKV:
-        """Return the measured heads, ``[H, n, d]``, at the source's own length (at most ``longest``) or at ``tokens``.
-
-        Raises:
-            LabError: if the source cannot be read at this length.
-        """
+        """Return the measured heads, ``[H, n, d]``, at the source's own length (at most ``longest``) or at ``tokens``."""
         return self.source.at_length(tokens or self.own_length, self.longest, self.load).of_head(self.head)
 
     def rows_of_selected_heads(self, rows: Iterable[H]) -> list[H]:

@@ -44,9 +44,6 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
     Args:
         inputs: the input.
         forms: the variants without their number of landmarks, by the name of the form.
-
-    Raises:
-        UntestableError: if all tokens have the same weight.
     """
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)

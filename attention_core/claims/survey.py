@@ -49,8 +49,6 @@ class SurveyInput:
 
     Attributes:
         name: a short description.
-        source: the input.
-        head: index of the only head to measure; None for all heads.
         timed: whether claims that measure time are checked on it, which takes seconds per claim.
     """
 

@@ -103,11 +103,7 @@ class Source(ABC):
         return self
 
     def layers(self, load: "Load") -> Sequence[QKV]:
-        """Return the records of all layers; the source's own record is number ``layer``.
-
-        Raises:
-            LabError: if the source cannot be loaded.
-        """
+        """Return the records of all layers; the source's own record is number ``layer``."""
         return (load(self, None),)
 
     def apply_positions(self, layers: Sequence[QKV]) -> Sequence[QKV]:

@@ -118,10 +118,6 @@ def record_layers(
 
     Returns:
         One record per layer, in the order of ``layers``.
-
-    Raises:
-        InputError: see ``from_text``.
-        ModelError: see ``from_text``.
     """
     found = read(text, model=model, layers=layers, max_tokens=max_tokens)
     return tuple(found if layers is None else map(found.__getitem__, layers))

@@ -39,9 +39,6 @@ def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
     """Yield the relative errors per head of Performer over features and seeds, of Nyström and of uniform attention.
 
     All are measured without a causal mask, because Nyström cannot be causal.
-
-    Raises:
-        UntestableError: if all tokens have the same weight.
     """
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
