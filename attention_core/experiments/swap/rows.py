@@ -15,59 +15,54 @@ SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingTask:
+class _Swap:
+    """The fields of all tasks; ``model_patching.from_word`` reads the word."""
+
+    word: str = SOFTMAX
+    layers: tuple[int, ...] = ()
+    live: bool = False
+    model: str = MODEL
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingTask(_Swap):
     """A task that reads a text once.
 
     Attributes:
-        word: the attention variant, as ``model_patching.from_word`` reads it.
         tokens: the largest number of tokens to read; None for ``limits.swap_tokens``.
         detail: whether the loss of each token is kept.
     """
 
     text: str
-    word: str = SOFTMAX
-    layers: tuple[int, ...] = ()
     tokens: int | None = None
     detail: bool = False
-    live: bool = False
-    model: str = MODEL
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopyTask:
+class CopyTask(_Swap):
     """A task that reads random tokens, repeated once.
 
     Attributes:
-        word: as in ``ReadingTask``, like ``layers``, ``detail``, ``live`` and ``model``.
         seed: seed of the tokens.
         period: number of tokens before they repeat.
         detail: whether the loss of each token is kept.
     """
 
-    word: str = SOFTMAX
-    layers: tuple[int, ...] = ()
     seed: int = 0
     period: int = PERIOD
     detail: bool = False
-    live: bool = False
-    model: str = MODEL
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputErrorTask:
+class OutputErrorTask(_Swap):
     """A task that measures a variant's output error on the unchanged model's queries, keys and values.
 
     Attributes:
-        text: as in ``ReadingTask``, like all attributes below.
-        tokens: the largest number of tokens to read.
+        tokens: the largest number of tokens to read; None for ``limits.swap_tokens``.
     """
 
     text: str
-    word: str
-    layers: tuple[int, ...]
     tokens: int | None = None
-    live: bool = False
-    model: str = MODEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,8 +36,6 @@ def tasks(
     Args:
         tokens: as in ``ReadingTask``.
         seeds: draws of the copy test's tokens.
-        live: as in ``ReadingTask``.
-        model: as in ``ReadingTask``.
     """
     places: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     found: list[SwapTask] = []
@@ -69,7 +67,6 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
     Args:
         edge: one of ``EDGES``, from which growing numbers of layers are replaced; ``single`` for one layer at a time.
         count: layers of the model.
-        live: as in ``ReadingTask``.
     """
     steps = _coarse_first(range(count) if edge == "single" else depths(count))
     places = [(step,) if edge == "single" else stack(edge, step, count) for step in steps]
@@ -92,7 +89,6 @@ def budget_tasks(
         words: the variants with their settings; one without a budget is read once.
         n: tokens of the text, the end of the ladders of whole numbers.
         stray: whether to measure the output error too.
-        live: as in ``ReadingTask``.
     """
     found: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
     ladders = [[a.word for a in ladder(word, n)] for word in words]
