@@ -78,7 +78,7 @@ class ExperimentInput:
         )
 
     def record(self, tokens: int | None = None) -> QKV:
-        """Return the measured heads, ``[H, n, d]``, at the source's own length, at most ``longest``, or at ``tokens``."""
+        """Return the measured heads, ``[H, n, d]``, at ``own_length`` or at a number of tokens."""
         return self.source.at_length(tokens or self.own_length, self.longest, self.load).of_head(self.head)
 
     def rows_of_selected_heads(self, rows: Iterable[H]) -> list[H]:
