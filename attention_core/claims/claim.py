@@ -50,7 +50,7 @@ class ExperimentInput:
 
     @property
     def text(self) -> str:
-        """The text of a text source.
+        """The text that the visitor chose.
 
         Raises:
             UntestableError: if the source is not a text.

@@ -195,7 +195,7 @@ def _reread(ids: tuple[int, ...], keys: int) -> float:
 
 @lru_cache(256)
 def _kept_weight(text: str, tokens: int, word: str) -> float:
-    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record
 
     loaded = models.load(swap.MODEL)

@@ -143,8 +143,8 @@ def compute(task: ContinuationTask) -> ContinuationRow:
     """
     from transformers import DynamicCache
 
-    loaded, told = models.load(task.model), text_tokens(task.text, model=task.model)
-    weight, cache, ids = unembedding(loaded), DynamicCache(), list(told.ids)
+    loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
+    weight, cache, ids = unembedding(loaded), DynamicCache(), list(text.ids)
     chances = None if task.seed is None else torch.Generator().manual_seed(task.seed)
     with swapped(loaded.model, dict.fromkeys(task.layers, from_word(task.word))), torch.no_grad():
         given = torch.tensor([ids])
@@ -159,12 +159,12 @@ def compute(task: ContinuationTask) -> ContinuationRow:
             progress.step(step + 1, task.steps)
             given = torch.tensor([[ids[-1]]])
         seconds = time.perf_counter() - begun
-    new = ids[len(told.ids) :]
+    new = ids[len(text.ids) :]
     return ContinuationRow(
         word=task.word,
         layers=task.layers,
         seed=task.seed,
-        prompt=len(told.ids),
+        prompt=len(text.ids),
         ids=tuple(new),
         written=tuple(loaded.tokenizer.decode([i]) for i in new),
         seconds=seconds,

@@ -75,25 +75,25 @@ def tasks(
 
 def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     """Read the text up to the token with the unchanged and with the swapped model."""
-    loaded, told = models.load(task.model), text_tokens(task.text, model=task.model)
-    ids, attends = told.ids[: task.token], from_word(task.word)
+    loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
+    ids, attends = text.ids[: task.token], from_word(task.word)
     old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
         new, after = _look(loaded, ids, attends, task.layers)
     moved = (after - before).abs().sum(-1) / 2  # [L, H]; total variation of the rows if both sum to one
     layer, head = divmod(int(moved.argmax()), moved.shape[1])
-    target = told.ids[task.token]
+    target = text.ids[task.token]
     return (
         NextTokenRow(
             token=task.token,
-            label=told.labels[task.token],
+            label=text.labels[task.token],
             chances=(float(old[target]), float(new[target])),
             before=_likeliest(loaded, old),
             after=_likeliest(loaded, new),
             layer=task.layers[layer],
             head=head,
             moved=float(moved[layer, head]),
-            context=told.labels[: task.token],
+            context=text.labels[: task.token],
             row_before=tuple(before[layer, head].tolist()),
             row_after=tuple(after[layer, head].tolist()),
         ),
@@ -102,7 +102,7 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
 
 def _look(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
-    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record
 
     with torch.no_grad():

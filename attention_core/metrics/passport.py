@@ -114,7 +114,7 @@ class Passport(TableRecord):
 
 
 def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor | None = None) -> Passport:
-    """Compute the passport of a matrix, compared with a reference.
+    """Compute the numbers that describe a matrix and compare it with a reference.
 
     Args:
         weights: ``[..., n, n]``.

@@ -103,18 +103,18 @@ def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> 
 
 def reading(task: ReadingTask) -> ReadingRow:
     """Read a text even if the result is recorded; errors as in ``run``."""
-    loaded, told = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
+    loaded, text = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
     attends, begun = from_word(task.word), time.perf_counter()
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
-        found = losses(loaded, told.ids)
+        found = losses(loaded, text.ids)
     return ReadingRow(
         word=task.word,
         layers=task.layers,
-        tokens=len(told.ids),
-        total=told.total,
+        tokens=len(text.ids),
+        total=text.total,
         perplexity=perplexity(found),
         seconds=time.perf_counter() - begun,
-        labels=told.labels if task.detail else (),
+        labels=text.labels if task.detail else (),
         losses=_rounded(found) if task.detail else (),
     )
 
@@ -151,7 +151,7 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
         word: the variant, as ``model_patching.from_word`` reads it.
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
     """
-    # Not at the top: the recorder imports transformers, which takes seconds. The model needs it in any case.
+    # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record
 
     loaded, attends, exact = models.load(model), from_word(word), registry.get(SOFTMAX)

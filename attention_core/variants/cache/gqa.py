@@ -48,7 +48,7 @@ def values(v: Tensor, p: GqaParams) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
-    """Compute the same with the fused kernel: O(n² d) time, O(n d) memory."""
+    """Compute the output with the fused kernel: O(n² d) time, O(n d) memory."""
     return exact_attention(
         at_least_float32(q), shared(at_least_float32(k), p), shared(at_least_float32(v), p), causal=causal
     ).to(v.dtype)

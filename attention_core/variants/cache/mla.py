@@ -102,7 +102,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
-    """Compute the same with the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
+    """Compute the output with the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
     return exact_attention(at_least_float32(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
 
 

@@ -47,7 +47,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bo
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
     if p.learned:  # Attention in blocks has gradients for q, k and v alone.
         return weights(q, k, p, causal=causal) @ v
     w = _judge(at_least_float32(q), p)

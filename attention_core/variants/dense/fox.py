@@ -32,7 +32,7 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
     # The sum of log gates is stored as two numbers, a large and a small one. In a long text, a single float32 number
     # would round away the gate of one token.

@@ -72,7 +72,7 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 

@@ -41,7 +41,7 @@ State = tuple[int, Tensor, Tensor, Tensor]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
     queries, n = at_least_float32(q), q.shape[-2]
     lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
     state: State = (0, lost, at_least_float32(k), at_least_float32(v))

@@ -50,7 +50,7 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows, p: SigmoidParams) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
 
 

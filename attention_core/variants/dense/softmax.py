@@ -35,7 +35,7 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
-    """Compute the same with the fused kernel: O(n² d) time, O(n d) memory."""
+    """Compute the output with the fused kernel: O(n² d) time, O(n d) memory."""
     return exact_attention(q, k, v, causal=causal, scale=q.shape[-1] ** -0.5 / p.temperature)
 
 

@@ -41,7 +41,7 @@ def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     return blockwise_attention(_weigh, q, k, v, causal=causal)
 
 

@@ -43,7 +43,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries; the rows of R are drawn block by block."""
+    """Compute the output in blocks of queries; the rows of R are drawn block by block."""
     if p.learned:  # Attention in blocks has gradients for q, k and v alone.
         return weights(q, k, p, causal=causal) @ v
     q, k = at_least_float32(q), at_least_float32(k)

@@ -104,7 +104,7 @@ def cost(n: int, d: int, p: NystromParams, *, causal: bool, keys: int | None = N
     search = sum(landmark_multiply_adds(tokens, m, d, p.method) for tokens in (n, keys))
     adds = 2 * (n + keys) * m * d + 2 * m * m * d + search
     if p.inverse == "exact":
-        # The exact inverse needs float64: the peak has q, k, v and the output in that type.
+        # The exact inverse needs float64. At the peak, q, k, v and the output are in memory in that type.
         return Cost(multiply_adds=adds, peak_elements=(5 * n + 4 * keys) * d + 6 * m * d)
     clusters = max(n, keys) * (d + m + 2) if p.method == "kmeans" else 0
     return Cost(

@@ -52,7 +52,7 @@ def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tenso
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Compute the same chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
+    """Compute the output chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
     factor = q.shape[-1] ** -0.5 / keys_seen(k, causal=causal).to(queries)

@@ -89,7 +89,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Compute the same without the matrix: O(n (m + 1) b d) time in addition to the scores, O(n (m + d)) memory."""
+    """Compute the output without the matrix: O(n (m + 1) b d) time in addition to the scores, O(n (m + d)) memory."""
     return selection(p).attend(q, k, v, causal=causal)
 
 

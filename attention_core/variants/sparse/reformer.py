@@ -152,7 +152,7 @@ def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *,
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Compute the same chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
+    """Compute the output chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
     shared, values = at_least_float32(q), at_least_float32(v)
     keys = F.normalize(shared, dim=-1)
     outs = []

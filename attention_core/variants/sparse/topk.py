@@ -96,7 +96,7 @@ def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
 
 
 def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
-    """Compute the same for some queries and their visible keys, ``[..., rows, keys]``."""
+    """Compute the weights of some queries on their visible keys, ``[..., rows, keys]``."""
     logits = rows.hide(scores(q, k), -math.inf)
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
@@ -126,7 +126,7 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """Compute the same in blocks of queries: O(n² d) time, O(n d) memory."""
+    """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     if p.k >= k.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
     return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))

@@ -26,7 +26,7 @@ OPEN, CUT, HIDDEN = "no mask", "mask on future weights", "mask on unfinished poo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakRow:
-    """The leak of one variant under one mask.
+    """How far a change of the last token reaches back in the outputs of one variant under one mask.
 
     Attributes:
         variant: its title.

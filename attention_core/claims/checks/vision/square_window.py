@@ -18,7 +18,7 @@ ROW, SQUARE = "along the row", "square"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowShapeRow:
-    """The image that local attention returns with one window.
+    """The quality of the image that local attention returns with a window of one shape.
 
     Attributes:
         shape: ``ROW`` or ``SQUARE``.
