@@ -73,7 +73,7 @@ def test_the_error_over_the_features_is_the_cores():
     task = performer_error.tasks(source(), head=1, ways=[("positive", False)])[3]  # default lengths
     wanted = np.median([row.kernel for row in performer_error.run(task)])
     x, y = drawn["positive, independent"]
-    assert y[x.index(task.features)] == pytest.approx(wanted)
+    assert y[x.index(task.params.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
     [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law")
     positive = drawn["positive, orthogonal"][1]
