@@ -362,7 +362,7 @@ INSIDES: dict[str, Inside] = {
     ),
     "emanet": Inside(
         handed_out,
-        {"responsibilities": "* t n b", "bases": "* t b d", "given": "* n b"},
+        {"responsibilities": "* t n b", "bases": "* t b d", "given": "* n b", "taken": "* b n"},
         lambda n, p: {"t": p.iterations, "b": p.bases},
         ("responsibilities", "given"),
     ),
