@@ -3,9 +3,9 @@
 For each address, ``addresses.json`` holds the link that the page writes, the data of its charts, boards and tables, and
 the verdicts of claims. It holds no words, controls or menus: sentences are tested where they are made, and a new
 variant, option, page, claim or lesson changes nothing here. Numbers are compared to a thousandth, or to a millionth
-near zero, because arithmetic differs between machines. After an intended change, ``python tests/app/test_addresses.py``
-records all addresses again. With words after the command, it records the addresses that contain one of the words.
-Review the difference in git.
+near zero, because arithmetic differs between machines. After an intended change,
+``PYTHONPATH=. python tests/app/test_addresses.py`` records all addresses again. With words after the command, it
+records the addresses that contain one of the words. Review the difference in git.
 """
 
 import difflib
