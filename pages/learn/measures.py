@@ -7,7 +7,6 @@ from app.measures import VariantMeasure
 from app.words.i18n import N_
 from attention_core.learning import recorded_runs
 from attention_core.learning.defaults import SEEDS
-from pages.learn import words
 from pages.learn.options import LearnOptions, plan_of
 from pages.learn.outcomes import Outcome, outcomes
 
@@ -26,7 +25,7 @@ def _outcome(screen: Screen, attention: ac.Attention) -> Outcome:
 
 def _longest(screen: Screen, attention: ac.Attention) -> float | None:
     """Return the accuracy in per cent at the largest tested length; None without tests."""
-    end = words.at_end(_outcome(screen, attention), "length")
+    end = _outcome(screen, attention).at_end("length")
     return None if end is None else 100 * end[1]
 
 

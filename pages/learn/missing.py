@@ -11,7 +11,7 @@ from app.ui import chart
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
-from pages.learn import words
+from pages.learn import gaps, part_words, words
 from pages.learn.options import whole_models
 from pages.learn.outcomes import Outcome, PartOutcome, part_outcomes
 from pages.learn.race import AXES
@@ -37,7 +37,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw a table of accuracies, and for each variant the accuracy during training with and without each part."""
     every = found(rows)
     st.markdown(table(every))
-    st.caption(paragraph(words.not_removable(every), words.not_trained_without(every)))
+    st.caption(paragraph(part_words.not_removable(every), gaps.not_trained_without(every)))
     with st.grid("auto", min_column_width=320, key=f"learn.parts.{key}"):
         for number, each in enumerate(each for each in every if each.removed):
             with st.container(gap=None):

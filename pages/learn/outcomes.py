@@ -86,6 +86,26 @@ class Outcome:
         """True if all seeds have reached the last step."""
         return self.step == self.rows[0].spec.steps
 
+    def points(self, by: str) -> list[tuple[int, float]]:
+        """Return the accuracies of the trained models by length, or by number of items.
+
+        Args:
+            by: ``"length"``: tests with as many items as in training; ``"items"``: tests with other numbers of items.
+        """
+        own = self.rows[0].spec
+        if by == "length":
+            return [(each.row.length, each.row.accuracy) for each in self.tests if each.row.items == own.items]
+        same = [each for each in self.tests if each.row.items != own.items or each.row.length == own.length]
+        return [(each.row.items, each.row.accuracy) for each in same]
+
+    def at_end(self, by: str) -> tuple[int, float] | None:
+        """Return the largest tested length or number of items and the median accuracy there; None without tests."""
+        if not (points := self.points(by)):
+            return None
+        largest = max(x for x, _share in points)
+        shares = sorted(share for x, share in points if x == largest)
+        return largest, shares[len(shares) // 2]
+
     @property
     def _by_seed(self) -> list[list[LearnRow]]:
         seeds = sorted({each.row.seed for each in self.rows})

@@ -16,7 +16,7 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, missing, open_links, options, race, shared_runs, words
+from pages.learn import attention, gaps, missing, open_links, options, part_words, race, shared_runs, words
 from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
@@ -37,8 +37,8 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
     with row:
         view = LearnOptions.view.draw(label_visibility="collapsed")
     variant_picker.show(all_stay=True)
-    for text in _limits():
-        st.caption(text)
+    if limits := list(_limits()):
+        st.caption(":material/block: " + paragraph(*limits))
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
@@ -46,11 +46,11 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         live = found is not None and found.request == plan and found.rows
         rows = found.rows if live and found else recorded
         if not rows or (view == "parts" and not missing.found(rows)):
-            result.info(words.not_recorded_at_all(), icon=":material/model_training:")
+            result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
         result.markdown(describe(rows, task))
         draw(rows, key)
-        if not live and (text := words.not_recorded(options.trainable()[0], rows)):
+        if not live and (text := gaps.not_recorded(options.trainable()[0], rows)):
             st.caption(text)
         if key == "end":
             with origin:
@@ -76,11 +76,9 @@ def _limits() -> Iterator[str]:
     """Yield which of the chosen variants cannot be trained here, and why."""
     chosen, refused = options.trainable()
     for title, reason in refused.items():
-        yield ":material/block: " + _(
-            "{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason)
-        )
+        yield _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
     seeds = LearnOptions.seeds.value
-    if text := words.too_many(chosen, seeds, options.models_each(seeds)):
+    if text := gaps.too_many(chosen, seeds, options.models_each(seeds)):
         yield text
 
 
@@ -102,12 +100,12 @@ def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
-    return words.parts(missing.found(rows))
+    return part_words.losses(missing.found(rows))
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> str:
     spec, found = rows[0].spec, outcomes(rows)
-    longest = max((x for each in found for x, _share in words.points_of(each, by)), default=spec.length)
+    longest = max((x for each in found for x, _share in each.points(by)), default=spec.length)
     return paragraph(
         words.tested(found, by=by, trained_at=spec.length if by == "length" else spec.items),
         words.hidden(found, longest) if by == "length" else "",

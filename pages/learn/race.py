@@ -13,7 +13,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
-from pages.learn import words
+from pages.learn import gaps, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
@@ -42,7 +42,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         lines.append(_guide(_("guessing"), (0.0, last), (chance, chance)))
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    _explain(rows, found, paragraph(words.notes(found), words.threshold(chance), words.fastest(found)))
+    if text := paragraph(words.notes(found), words.fastest(found)):
+        st.caption(text)
+    _explain(rows, found, words.threshold(chance))
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -68,19 +70,19 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
-    found = [each for each in outcomes(rows) if words.points_of(each, by)]
-    if text := words.no_tests(task_of(rows[0].spec.model.task), by=by):
+    found = [each for each in outcomes(rows) if each.points(by)]
+    if text := gaps.no_tests(task_of(rows[0].spec.model.task), by=by):
         st.info(text)
         return
     if not found:
-        st.info(words.tests_missing(outcomes(rows)), icon=":material/timer:")
+        st.info(gaps.tests_missing(outcomes(rows)), icon=":material/timer:")
         return
     spec = rows[0].spec
     wanted = task_of(spec.model.task)
     lines = [
         Curve(each.name, line.x, line.y, low=line.low, high=line.high, colour=each.colour, label=each.title)
         for each in found
-        for line in [spread(words.points_of(each, by)).curve(each.title, each.colour)]
+        for line in [spread(each.points(by)).curve(each.title, each.colour)]
     ]
     x = sorted({place for line in lines for place in line.x})
     if by == "length":

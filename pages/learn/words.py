@@ -4,35 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
-from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
-from attention_core.learning.defaults import LONGER, MORE
 from attention_core.learning.hidden_answers import hidden_share
-from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.model import ModelSpec
-from pages.learn.options import most_variants
-from pages.learn.outcomes import LEARNED, Outcome, PartOutcome
+from pages.learn.outcomes import LEARNED, Outcome
 
-CLOSE = 0.05
-"""Largest difference of two accuracies that counts as none."""
 WITH_FEATURES = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
-PART_NAMES = {
-    "convolution": N_("the short convolution"),
-    "gate": N_("the gate"),
-    "positions": N_("the positions"),
-    "layer": N_("the last layer"),
-}
-"""Names of the parts that can be removed from a model, within a sentence."""
-LACKING = {
-    "convolution": N_("a short convolution"),
-    "gate": N_("a gate"),
-    "positions": N_("a position encoding"),
-    "layer": N_("a second layer"),
-}
-"""Names of the parts that a model does not have, within a sentence."""
 
 
 def trained_tensors(models: Sequence[ModelSpec]) -> str:
@@ -142,7 +122,7 @@ def fastest(found: Sequence[Outcome]) -> str:
 
 def remembering(found: Sequence[Outcome]) -> str:
     """Return which of the variants that learned the task still solve it with the largest tested number of items."""
-    ends = {outcome.name: end for outcome in found if outcome.learned and (end := at_end(outcome, "items"))}
+    ends = {outcome.name: end for outcome in found if outcome.learned and (end := outcome.at_end("items"))}
     own = found[0].rows[0].spec.items
     if not ends or len({items for items, _share in ends.values()}) > 1:
         return ""
@@ -234,24 +214,20 @@ def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
 
 
 def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
-    """Return how often a variant's mask hides the answer from the token that asks for it; empty if it never does.
+    """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
 
     Args:
         found: the variants.
         length: tokens of a sequence; those of training for None.
     """
     shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
-    return paragraph(
-        *(
-            _(
-                "At {n} tokens, the mask of {name} hides the answer from the asking token in {share} of the questions.",
-                name=name,
-                share=percent(share),
-                n=length or found[0].rows[0].spec.length,
-            )
-            for name, share in shares
-            if share
-        )
+    names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
+    if not names:
+        return ""
+    return _(
+        "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}.",
+        n=length or found[0].rows[0].spec.length,
+        names=enumeration(names),
     )
 
 
@@ -278,124 +254,6 @@ def diverged(found: Sequence[Outcome]) -> str:
     return _("The loss of {names} is no longer finite, so training has failed.", names=enumeration(names))
 
 
-def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
-    """Return which of the chosen variants have no recorded run with these settings; empty if all have one."""
-    known = {each.row.variant for each in rows}
-    names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
-    if not names:
-        return ""
-    return _(
-        "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
-        names=enumeration(names),
-    )
-
-
-def not_recorded_at_all() -> str:
-    """Return what to do if no run of these settings is recorded."""
-    return _("These settings are not recorded. Press “Train on this machine”.")
-
-
-def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
-    """Return which of the chosen variants a press of the button would leave out; empty if it trains all.
-
-    Args:
-        chosen: the variants that can be trained.
-        seeds: number of seeds.
-        models: models that are trained for each variant.
-    """
-    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(models) :]]
-    if not names:
-        return ""
-    return _n(
-        "Not trained here with {n} seed: {names}. Choose fewer variants.",
-        "Not trained here with {n} seeds: {names}. Choose fewer variants or fewer seeds.",
-        n=seeds,
-        names=enumeration(names),
-    )
-
-
-def parts(found: Sequence[PartOutcome]) -> str:
-    """Return the part whose removal lowers each variant's accuracy most, and by how much.
-
-    Args:
-        found: the variants; those without a removed part are left out.
-    """
-    losses, steady = [], []
-    for outcome in found:
-        if not outcome.without:
-            continue
-        part, accuracy = min(outcome.without.items(), key=lambda each: each[1])
-        name = f"**{escape_markdown(outcome.whole.name)}**"
-        if (loss := outcome.whole.accuracy - accuracy) > CLOSE:
-            text = _(
-                "{name} without {part}, {low} instead of {high}",
-                name=name,
-                part=_(PART_NAMES[part]),
-                low=percent(accuracy),
-                high=percent(outcome.whole.accuracy),
-            )
-            losses.append((-loss, text))
-        else:
-            steady.append(name)
-    return paragraph(
-        _(
-            "Largest loss of accuracy by removing one part: {losses}.",
-            losses=clauses(text for _loss, text in sorted(losses)),
-        )
-        if losses
-        else "",
-        _(
-            "No removed part lowers the accuracy by more than {most} percentage points: {names}.",
-            most=round(100 * CLOSE),
-            names=enumeration(steady),
-        )
-        if steady
-        else "",
-    )
-
-
-def not_removable(found: Sequence[PartOutcome]) -> str:
-    """Return which of the parts a variant's model does not have; empty if all models have all parts."""
-    lacking = {
-        part: [escape_markdown(outcome.whole.name) for outcome in found if part not in outcome.has]
-        for part in PART_NAMES
-    }
-    sentences = []
-    for part, names in lacking.items():
-        if names and len(names) == len(found):
-            sentences.append(_("No model here has {part}.", part=_(LACKING[part])))
-        elif names:
-            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=enumeration(names)))
-    return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
-
-
-def not_trained_without(found: Sequence[PartOutcome]) -> str:
-    """Return which variants are not trained yet without a part that they have; empty if all are."""
-    names = [escape_markdown(outcome.whole.name) for outcome in found if set(outcome.has) - set(outcome.removed)]
-    if not names:
-        return ""
-    return _(
-        "Not trained without each part yet: {names}. Press “Train on this machine” to train them.",
-        names=enumeration(names),
-    )
-
-
-def no_tests(task: LearningTask, *, by: str) -> str:
-    """Return why the trained models of a task are not tested; empty if they are."""
-    if task.key in (LONGER if by == "length" else MORE):
-        return ""
-    if by == "length":
-        return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
-    return _("Models of the task “{task}” are not tested with more to remember.", task=_(task.title))
-
-
-def tests_missing(found: Sequence[Outcome]) -> str:
-    """Return why no test of the trained models is shown."""
-    if all(outcome.is_trained for outcome in found):
-        return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
-    return _("The trained models are tested when training is complete.")
-
-
 def jump_text(found: Sequence[Outcome]) -> str:
     """Return between which steps each variant's accuracy rises most; empty if none rises."""
     rises = [
@@ -419,7 +277,7 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         by: ``"length"`` or ``"items"``.
         trained_at: length or number of items of training.
     """
-    ends = {outcome.name: end for outcome in found if (end := at_end(outcome, by)) is not None}
+    ends = {outcome.name: end for outcome in found if (end := outcome.at_end(by)) is not None}
     if not ends:
         return ""
     largest = max(x for x, _share in ends.values())
@@ -441,27 +299,3 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         n=largest,
         names=names,
     )
-
-
-def at_end(outcome: Outcome, by: str) -> tuple[int, float] | None:
-    """Return the largest tested length or number of items and the median accuracy there; None without tests."""
-    points = points_of(outcome, by)
-    if not points:
-        return None
-    largest = max(x for x, _share in points)
-    shares = sorted(share for x, share in points if x == largest)
-    return largest, shares[len(shares) // 2]
-
-
-def points_of(outcome: Outcome, by: str) -> list[tuple[int, float]]:
-    """Return the accuracies of a variant's trained models by length, or by number of items at the training items.
-
-    Args:
-        outcome: the variant.
-        by: ``"length"``: tests with as many items as in training; ``"items"``: tests with other numbers of items.
-    """
-    own = outcome.rows[0].spec
-    if by == "length":
-        return [(each.row.length, each.row.accuracy) for each in outcome.tests if each.row.items == own.items]
-    same = [each for each in outcome.tests if each.row.items != own.items or each.row.length == own.length]
-    return [(each.row.items, each.row.accuracy) for each in same]

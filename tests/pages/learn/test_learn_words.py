@@ -18,7 +18,7 @@ from attention_core.learning.model import Layer
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import Row, evaluate, evaluation_batch, steps
 from attention_core.limits import HOSTED
-from pages.learn import words
+from pages.learn import gaps, part_words, words
 from pages.learn.options import most_variants
 from pages.learn.outcomes import LEARNED, PartOutcome, outcomes, steepest
 
@@ -277,13 +277,17 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
     local, softmax = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.5]))
     assert words.hidden([softmax]) == ""
     own, longer = words.hidden([softmax, local]), words.hidden([local], 256)
-    assert own.startswith("At 32 tokens, the mask of Local · window 16 hides the answer from the asking token in ")
     shares = [
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
     ]
-    assert own.endswith(f"in {percent(shares[0])} of the questions.")
-    assert longer.endswith(f"in {percent(shares[1])} of the questions.")
+    text = "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}."
+    name = "Local · window 16"
+    assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
+    assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
+    twice = outcomes(rows_of("local", [0.1]) + rows_of("local~window~8", [0.1]))
+    assert words.hidden(twice).count("tokens") == 1
+    assert "Local · window 8" in words.hidden(twice)
     assert shares[0] < 0.5 < shares[1]
     [wide] = outcomes(rows_of("local~window~31", [0.1]))
     assert words.hidden([wide]) == ""
@@ -337,15 +341,15 @@ def test_tests_are_told_at_the_largest_length_or_number_of_items():
     assert words.tested(found, by="items", trained_at=4) == (
         "The models were trained with 4 items to remember. Accuracy with 16 items: **Softmax** 95%."
     )
-    assert words.points_of(found[0], "length") == [(64, 0.9), (256, 0.7)]
-    assert words.points_of(found[0], "items") == [(8, 0.99), (16, 0.95)]
+    assert found[0].points("length") == [(64, 0.9), (256, 0.7)]
+    assert found[0].points("items") == [(8, 0.99), (16, 0.95)]
     assert not words.tested(outcomes(own), by="length", trained_at=32)
 
 
 def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
-    assert not words.not_recorded([ac.get("softmax")], rows)
-    assert words.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
+    assert not gaps.not_recorded([ac.get("softmax")], rows)
+    assert gaps.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
         "Not recorded with these settings: Local · window 16, Linear. Press “Train on this machine” to train them."
     )
 
@@ -353,11 +357,11 @@ def test_variants_without_a_recorded_run_are_named():
 def test_variants_beyond_the_profile_are_named(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
-    assert not words.too_many(chosen[:4], 5, 5)
-    assert words.too_many(chosen, 5, 5) == (
+    assert not gaps.too_many(chosen[:4], 5, 5)
+    assert gaps.too_many(chosen, 5, 5) == (
         "Not trained here with 5 seeds: DeltaNet. Choose fewer variants or fewer seeds."
     )
-    assert not words.too_many(chosen, 1, 1)
+    assert not gaps.too_many(chosen, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +375,7 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
     ],
 )
 def test_a_task_without_tests_says_so(task, by, text):
-    assert words.no_tests(TASKS[task], by=by) == text
+    assert gaps.no_tests(TASKS[task], by=by) == text
 
 
 def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatch):
@@ -422,33 +426,35 @@ STEADY = "No removed part lowers the accuracy by more than 5 percentage points: 
     ],
 )
 def test_the_part_that_matters_most_is_named_with_its_loss(found, text):
-    assert words.parts([part_outcome(word, whole, **without) for word, whole, without in found]) == f"{LOST}{text}."
+    assert part_words.losses([part_outcome(word, whole, **parts) for word, whole, parts in found]) == f"{LOST}{text}."
 
 
 def test_a_loss_of_five_points_is_none():
-    assert words.parts([part_outcome("linear", 0.9, layer=0.86)]) == f"{STEADY}**Linear**."
-    assert words.parts([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
+    assert part_words.losses([part_outcome("linear", 0.9, layer=0.86)]) == f"{STEADY}**Linear**."
+    assert part_words.losses([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
     both = [part_outcome("linear", 0.9, layer=0.95), part_outcome("softmax", 0.9, layer=0.5)]
-    assert words.parts(both) == f"{LOST}**Softmax** without the last layer, 50% instead of 90%. {STEADY}**Linear**."
-    assert not words.parts([part_outcome("linear", 0.9)])
-    assert not words.parts([part_outcome("linear", 0.9, layer=None)])
+    assert (
+        part_words.losses(both) == f"{LOST}**Softmax** without the last layer, 50% instead of 90%. {STEADY}**Linear**."
+    )
+    assert not part_words.losses([part_outcome("linear", 0.9)])
+    assert not part_words.losses([part_outcome("linear", 0.9, layer=None)])
 
 
 def test_the_parts_that_models_do_not_have_are_named():
     every = {"convolution": 1.0, "gate": 1.0, "positions": 1.0, "layer": 1.0}
-    assert not words.not_removable([part_outcome("gla", 1.0, **every)])
+    assert not part_words.not_removable([part_outcome("gla", 1.0, **every)])
     rest = {part: share for part, share in every.items() if part != "gate"}
-    assert words.not_removable([part_outcome("gla", 1.0, **every), part_outcome("softmax", 1.0, **rest)]) == (
+    assert part_words.not_removable([part_outcome("gla", 1.0, **every), part_outcome("softmax", 1.0, **rest)]) == (
         "Variants differ in the parts that can be removed. Models without a gate: Softmax."
     )
-    assert words.not_removable([part_outcome("softmax", 1.0, **rest)]) == (
+    assert part_words.not_removable([part_outcome("softmax", 1.0, **rest)]) == (
         "Variants differ in the parts that can be removed. No model here has a gate."
     )
 
 
 def test_models_that_are_not_trained_without_a_part_are_named():
-    assert not words.not_trained_without([part_outcome("linear", 1.0, layer=0.9)])
-    assert words.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)]) == (
+    assert not gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9)])
+    assert gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)]) == (
         "Not trained without each part yet: Linear. Press “Train on this machine” to train them."
     )
 
@@ -456,8 +462,8 @@ def test_models_that_are_not_trained_without_a_part_are_named():
 def test_missing_tests_are_explained():
     [spec] = learning.plan(["softmax"]).specs
     trained = outcomes(rows_of("softmax", [0.1, 1.0], every=spec.steps))
-    assert words.tests_missing(trained).startswith("No tests are recorded for these variants and settings.")
-    assert words.tests_missing(outcomes(rows_of("softmax", [0.1, 1.0]))) == (
+    assert gaps.tests_missing(trained).startswith("No tests are recorded for these variants and settings.")
+    assert gaps.tests_missing(outcomes(rows_of("softmax", [0.1, 1.0]))) == (
         "The trained models are tested when training is complete."
     )
 

@@ -1,0 +1,75 @@
+"""The texts that say which results the Learn page does not show, and what to do about it."""
+
+from collections.abc import Sequence
+
+import attention_core as ac
+from app.words.i18n import _, _n, enumeration, escape_markdown
+from app.words.labels import label
+from attention_core.experiments.learning import LearnRow
+from attention_core.learning.defaults import LONGER, MORE
+from attention_core.learning.learning_task import LearningTask
+from pages.learn.options import most_variants
+from pages.learn.outcomes import Outcome, PartOutcome
+
+
+def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
+    """Return which of the chosen variants have no recorded run with these settings; empty if all have one."""
+    known = {each.row.variant for each in rows}
+    names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
+    if not names:
+        return ""
+    return _(
+        "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
+        names=enumeration(names),
+    )
+
+
+def not_recorded_at_all() -> str:
+    """Return what to do if no run of these settings is recorded."""
+    return _("These settings are not recorded. Press “Train on this machine”.")
+
+
+def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
+    """Return which of the chosen variants a press of the button would leave out; empty if it trains all.
+
+    Args:
+        chosen: the variants that can be trained.
+        seeds: number of seeds.
+        models: models that are trained for each variant.
+    """
+    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(models) :]]
+    if not names:
+        return ""
+    return _n(
+        "Not trained here with {n} seed: {names}. Choose fewer variants.",
+        "Not trained here with {n} seeds: {names}. Choose fewer variants or fewer seeds.",
+        n=seeds,
+        names=enumeration(names),
+    )
+
+
+def not_trained_without(found: Sequence[PartOutcome]) -> str:
+    """Return which variants are not trained yet without a part that they have; empty if all are."""
+    names = [escape_markdown(outcome.whole.name) for outcome in found if set(outcome.has) - set(outcome.removed)]
+    if not names:
+        return ""
+    return _(
+        "Not trained without each part yet: {names}. Press “Train on this machine” to train them.",
+        names=enumeration(names),
+    )
+
+
+def no_tests(task: LearningTask, *, by: str) -> str:
+    """Return why the trained models of a task are not tested; empty if they are."""
+    if task.key in (LONGER if by == "length" else MORE):
+        return ""
+    if by == "length":
+        return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
+    return _("Models of the task “{task}” are not tested with more to remember.", task=_(task.title))
+
+
+def tests_missing(found: Sequence[Outcome]) -> str:
+    """Return why no test of the trained models is shown."""
+    if all(outcome.is_trained for outcome in found):
+        return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
+    return _("The trained models are tested when training is complete.")

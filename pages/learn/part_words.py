@@ -1,0 +1,79 @@
+"""The sentences of the Learn page about models without single parts."""
+
+from collections.abc import Sequence
+
+from app.words.i18n import N_, _, clauses, enumeration, escape_markdown, paragraph
+from attention_core.formatting import percent
+from pages.learn.outcomes import PartOutcome
+
+CLOSE = 0.05
+"""Largest difference of two accuracies that counts as none."""
+PART_NAMES = {
+    "convolution": N_("the short convolution"),
+    "gate": N_("the gate"),
+    "positions": N_("the positions"),
+    "layer": N_("the last layer"),
+}
+"""Names of the parts that can be removed from a model, within a sentence."""
+LACKING = {
+    "convolution": N_("a short convolution"),
+    "gate": N_("a gate"),
+    "positions": N_("a position encoding"),
+    "layer": N_("a second layer"),
+}
+"""Names of the parts that a model does not have, within a sentence."""
+
+
+def losses(found: Sequence[PartOutcome]) -> str:
+    """Return the part whose removal lowers each variant's accuracy most, and by how much.
+
+    Args:
+        found: the variants; those without a removed part are left out.
+    """
+    lost, steady = [], []
+    for outcome in found:
+        if not outcome.without:
+            continue
+        part, accuracy = min(outcome.without.items(), key=lambda each: each[1])
+        name = f"**{escape_markdown(outcome.whole.name)}**"
+        if (loss := outcome.whole.accuracy - accuracy) > CLOSE:
+            text = _(
+                "{name} without {part}, {low} instead of {high}",
+                name=name,
+                part=_(PART_NAMES[part]),
+                low=percent(accuracy),
+                high=percent(outcome.whole.accuracy),
+            )
+            lost.append((-loss, text))
+        else:
+            steady.append(name)
+    return paragraph(
+        _(
+            "Largest loss of accuracy by removing one part: {losses}.",
+            losses=clauses(text for _loss, text in sorted(lost)),
+        )
+        if lost
+        else "",
+        _(
+            "No removed part lowers the accuracy by more than {most} percentage points: {names}.",
+            most=round(100 * CLOSE),
+            names=enumeration(steady),
+        )
+        if steady
+        else "",
+    )
+
+
+def not_removable(found: Sequence[PartOutcome]) -> str:
+    """Return which of the parts a variant's model does not have; empty if all models have all parts."""
+    lacking = {
+        part: [escape_markdown(outcome.whole.name) for outcome in found if part not in outcome.has]
+        for part in PART_NAMES
+    }
+    sentences = []
+    for part, names in lacking.items():
+        if names and len(names) == len(found):
+            sentences.append(_("No model here has {part}.", part=_(LACKING[part])))
+        elif names:
+            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=enumeration(names)))
+    return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""
