@@ -15,9 +15,9 @@ CLOSE = 5
 NOT_RECALL, NOT_PARITY = 62.5, 75
 """Per cent of correct answers below which a model has not learned recall or parity: half way between guessing, which
 is correct in 25% or 50% of the cases, and 100%."""
-OVER_STEPS = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="% of answers correct")
+OVER_STEPS = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="correct answers (%)")
 OVER_LENGTHS = Figure(
-    x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="% of answers correct", log="x"
+    x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="correct answers (%)", log="x"
 )
 
 

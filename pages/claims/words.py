@@ -58,8 +58,8 @@ def closeness(decisive: Margin) -> str:
     if decisive.value == decisive.threshold:
         return _("exactly at the threshold")
     if decisive.relative < NARROW:
-        return _("by a narrow margin")
-    return _("by a wide margin") if decisive.relative > WIDE else _("by a clear margin")
+        return _("close to the threshold")
+    return _("far from the threshold") if decisive.relative > WIDE else _("at a clear distance from the threshold")
 
 
 def margin(outcome: Outcome, *, brief: bool = False) -> str:
@@ -85,7 +85,7 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
     ]
     value, bound = (each + ("%" if percent else unit(quantity)) for each in shown)
     return _(
-        "{closeness} ({label}: {value}, threshold: {bound})",
+        "{label}: {value} ({closeness} of {bound})",
         closeness=closeness(decisive),
         label=_(quantity.label),
         value=value,
@@ -117,7 +117,7 @@ def article(source: Paper) -> str:
 
 def drawn(claim: Claim) -> str:
     """Return the alternative text of a claim's figure."""
-    return _("{y} against {x}", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
+    return _("Vertical axis: {y}. Horizontal axis: {x}.", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
 
 
 def on_request(task: ClaimTask) -> str:

@@ -28,8 +28,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall (the "
-    "value that belongs to a key).",
+    statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall "
+    "(finding the value that belongs to a key).",
     source=articles.WHY_SHORT_CONV,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -53,7 +53,7 @@ CLAIM = Claim(
     finding="The convolution brings each value together with the key before it. After 400 steps, linear attention "
     "answers {with}% of the queries correctly with the convolution, and {without}% without it.",
     details="These are medians. Without the convolution, the three seeds differ: they answer {lowest}% to {highest}% "
-    "correctly. Guessing one of the four values is correct in 25% of the cases.",
+    "of the queries correctly. Guessing one of the four values is correct in 25% of the cases.",
     quantities=(
         Quantity("without", "accuracy without the short convolution", "%"),
         Quantity("with", "accuracy with the short convolution", "%"),

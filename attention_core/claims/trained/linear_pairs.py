@@ -69,10 +69,10 @@ CLAIM = Claim(
         holds=Condition("linear", "<", Measured("softmax")),
         partly=Condition("linear_many", "<", Measured("softmax_many")),
     ),
-    finding="More pairs in a state of fixed size interfere with each other. Linear attention stays at or above 95% "
-    "correct answers up to {linear} pairs, and softmax up to {softmax} pairs.",
-    details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax "
-    "answers {softmax_many}% correctly.",
+    finding="The more pairs a state of fixed size stores, the more they interfere with each other. At least 95% of the "
+    "answers are correct up to {linear} pairs with linear attention, and up to {softmax} pairs with softmax.",
+    details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
+    "{softmax_many}%.",
     quantities=(
         Quantity("linear", "most pairs at which linear attention still has 95%"),
         Quantity("softmax", "most pairs at which softmax still has 95%"),
@@ -83,6 +83,6 @@ CLAIM = Claim(
         Quantity("few", "pairs in training"),
         Quantity("many", "largest number of pairs tested"),
     ),
-    figure=Figure(x="items", y="accuracy", by="model", x_title="pairs to remember", y_title="% of answers correct"),
+    figure=Figure(x="items", y="accuracy", by="model", x_title="pairs to remember", y_title="correct answers (%)"),
     is_recorded=True,
 )

@@ -31,8 +31,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
-    "n factor loses the least accuracy; sigmoid, and squared ReLU divided by n, lose the most.",
+    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log n "
+    "factor loses the least accuracy. Sigmoid and squared ReLU ÷ n lose the most.",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
@@ -62,8 +62,9 @@ CLAIM = Claim(
     ),
     finding="With more items, the weight is spread over more of them. From {few} to {many} items, softmax loses "
     "{softmax_falls} percentage points of accuracy, and softmax with the log n factor loses {softmax_log_n_falls}.",
-    details="Sigmoid loses {sigmoid_falls}, and squared ReLU loses {relu2_falls}. With {few} items, the four models "
-    "answer {softmax}%, {softmax_log_n}%, {sigmoid}% and {relu2}% correctly.",
+    details="Sigmoid loses {sigmoid_falls}, and squared ReLU loses {relu2_falls}. With {few} items, the accuracy is "
+    "{softmax}% for softmax, {softmax_log_n}% for softmax with the log n factor, {sigmoid}% for sigmoid and {relu2}% "
+    "for squared ReLU.",
     quantities=(
         Quantity("softmax_falls", "accuracy that softmax loses", "percentage points"),
         Quantity("softmax_log_n_falls", "accuracy that softmax with the log n factor loses", "percentage points"),

@@ -30,8 +30,8 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="DeltaNet learns parity (whether a count is odd) with a write strength of up to 2, but not with up to "
-    "1. Softmax does not learn it, and the solution fails on longer sequences.",
+    statement="DeltaNet learns parity (whether a count is odd) if its write strength can reach 2, but not if it is "
+    "limited to 1. Softmax does not learn parity. DeltaNet's learned solution fails on longer sequences.",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         2024,
@@ -46,12 +46,12 @@ CLAIM = Claim(
     "token, between 0 and a limit of 1 or 2. The learning rate of each model is tuned on another seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned parity if it answers at least {learned}% correctly. It has not learned parity below "
+    rule="A model has learned parity if it gives at least {learned}% correct answers. It has not learned parity below "
     "{missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. DeltaNet with write "
     "strengths up to 2 must have learned parity. Three conditions: (1) DeltaNet with write strengths up to 1 has not "
     "learned it. (2) Softmax has not learned it. (3) At the largest length, DeltaNet with write strengths up to 2 "
-    "answers less than {learned}% correctly. The claim holds if all three conditions are met. It holds partly if the "
-    "first or the second is met.",
+    "gives less than {learned}% correct answers. The claim holds if all three conditions are met. It holds partly if "
+    "the first or the second is met.",
     bounds={"learned": LEARNED, "missed": NOT_PARITY},
     verdict=Rule(
         requires=Condition("strong", ">=", "learned"),
@@ -61,9 +61,10 @@ CLAIM = Claim(
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
     finding="To follow parity, a state must change its sign, which it can only do with a write strength above 1. "
-    "DeltaNet answers {strong}% correctly with strengths up to 2, and {weak}% with strengths up to 1.",
-    details="These are results on sequences of 32 tokens, as in training. Softmax answers {softmax}% correctly, and "
-    "guessing 50%. At {longest} tokens, DeltaNet with write strengths up to 2 answers {longer}% correctly.",
+    "DeltaNet gives {strong}% correct answers with strengths up to 2, and {weak}% with strengths up to 1.",
+    details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers, "
+    "and guessing gives 50%. At {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% correct "
+    "answers.",
     quantities=(
         Quantity("strong", "accuracy of DeltaNet with write strengths up to 2", "%"),
         Quantity("weak", "accuracy of DeltaNet with write strengths up to 1", "%"),

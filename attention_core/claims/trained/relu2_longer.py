@@ -43,8 +43,9 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Accuracies are medians over three seeds. Both models must answer at least {learned}% of the queries "
-    "correctly at the length of training. The claim holds if softmax answers at least {close} percentage points more "
-    "correctly at the largest length than squared ReLU. It holds partly if softmax answers more correctly there.",
+    "correctly at the length of training. The claim holds if, at the largest length, the accuracy of softmax is at "
+    "least {close} percentage points above the accuracy of squared ReLU. It holds partly if softmax is more accurate "
+    "there by a smaller amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),
@@ -54,7 +55,7 @@ CLAIM = Claim(
     finding="Dividing by a larger n makes every weight smaller than in training. At {longest} tokens, squared ReLU "
     "answers {relu2_long}% of the queries correctly, and softmax answers {softmax_long}%.",
     details="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
-    "{softmax_short}%.",
+    "answers {softmax_short}%.",
     quantities=(
         Quantity("lead", "accuracy of softmax minus that of squared ReLU, at the largest length", "percentage points"),
         Quantity("relu2_long", "accuracy of squared ReLU at the largest length", "%"),

@@ -28,7 +28,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
-    "one, because one layer must first copy each key to its value.",
+    "one. One layer must first copy each key to the position of its value.",
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -53,11 +53,12 @@ CLAIM = Claim(
     details="Guessing one of the four values is correct in 25% of the cases.",
     notes=(
         Case(
-            finding="With a short convolution, one layer is enough: it answers {convolution}% correctly.",
+            finding="With a short convolution, one layer is enough: it answers {convolution}% of the queries "
+            "correctly.",
             applies=lambda numbers: numbers["convolution"] >= LEARNED,
         ),
         Case(
-            finding="With a short convolution, one layer answers {convolution}% correctly.",
+            finding="With a short convolution, one layer answers {convolution}% of the queries correctly.",
             applies=lambda numbers: numbers["convolution"] < LEARNED,
         ),
     ),

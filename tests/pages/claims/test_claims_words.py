@@ -28,7 +28,7 @@ FOUND = Outcome(
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "exponent p, where squared ReLU's row sums grow as n to the power p, median over heads"
+GROWTH = "exponent p in the median head, where squared ReLU's row sums grow as nᵖ"
 CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
@@ -95,36 +95,40 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
 @pytest.mark.parametrize(
     ("key", "changed", "expected"),
     [
-        ("two_layers", {"two": 100.0}, f"exactly at the threshold ({BOTH_LAYERS}: 100%, threshold: 100%)"),
-        ("two_layers", {"two": 97.5}, f"by a narrow margin ({BOTH_LAYERS}: 97.5%, threshold: 100%)"),
-        ("two_layers", {"two": 89.5}, f"by a narrow margin ({BOTH_LAYERS}: 89.5%, threshold: 90%)"),
+        ("two_layers", {"two": 100.0}, f"{BOTH_LAYERS}: 100% (exactly at the threshold of 100%)"),
+        ("two_layers", {"two": 97.5}, f"{BOTH_LAYERS}: 97.5% (close to the threshold of 100%)"),
+        ("two_layers", {"two": 89.5}, f"{BOTH_LAYERS}: 89.5% (close to the threshold of 90%)"),
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "by a clear margin (share of heads where mean and covariance find more of softmax's weight than the mean "
-            "key: 80%, threshold: 75%)",
+            "share of heads where blocks selected by mean and covariance contain more of softmax's weight "
+            "than blocks selected by the mean: 80% (at a clear distance from the threshold of 75%)",
         ),
-        ("relu2_normaliser", {"exponent": 0.78}, f"by a clear margin ({GROWTH}: 0.780, threshold: 0.9)"),
-        ("relu2_normaliser", {"exponent": 1.02}, f"by a clear margin ({GROWTH}: 1.02, threshold: 0.9)"),
-        ("error_predicts_copying", {"rho": 0.95}, f"by a narrow margin ({CORRELATION}: 0.950, threshold: 0.9)"),
+        ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.780 (at a clear distance from the threshold of 0.9)"),
+        ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 1.02 (at a clear distance from the threshold of 0.9)"),
+        ("error_predicts_copying", {"rho": 0.95}, f"{CORRELATION}: 0.950 (close to the threshold of 0.9)"),
+        ("error_predicts_copying", {"rho": 0.9 - 1e-16}, f"{CORRELATION}: 0.900 (exactly at the threshold of 0.9)"),
         (
             "error_predicts_copying",
-            {"rho": 0.9 - 1e-16},
-            f"exactly at the threshold ({CORRELATION}: 0.900, threshold: 0.9)",
+            {"rho": 0.7},
+            f"{CORRELATION}: 0.700 (at a clear distance from the threshold of 0.9)",
         ),
-        ("error_predicts_copying", {"rho": 0.7}, f"by a clear margin ({CORRELATION}: 0.700, threshold: 0.9)"),
-        ("error_predicts_copying", {"rho": 0.5}, f"by a clear margin ({CORRELATION}: 0.500, threshold: 0.6)"),
+        (
+            "error_predicts_copying",
+            {"rho": 0.5},
+            f"{CORRELATION}: 0.500 (at a clear distance from the threshold of 0.6)",
+        ),
         ("path_deltanet", {}, ""),
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "by a narrow margin (share of the gain from copying that is lost with the worst replacement in one middle "
-            "layer: 10.5%, threshold: 10%)",
+            "share of the gain from copying that is lost with the worst replacement in one middle "
+            "layer: 10.5% (close to the threshold of 10%)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "by a clear margin (matrix error with 1 + cos(q, k), median over heads: 50%, threshold: 56.2%)",
+            "matrix error with 1 + cos(q, k), median over heads: 50% (at a clear distance from the threshold of 56.2%)",
         ),
     ],
 )
@@ -150,8 +154,8 @@ def test_a_card_says_only_how_clear_its_verdict_is():
         "future": 0,
     }
     outcome = Outcome(key="nystrom_beats_performer", verdict=PARTLY, numbers=numbers)
-    assert words.margin(outcome, brief=True) == "by a narrow margin"
-    assert words.margin(replace(outcome, numbers=numbers | {"wins": 20.0}), brief=True) == "by a wide margin"
+    assert words.margin(outcome, brief=True) == "close to the threshold"
+    assert words.margin(replace(outcome, numbers=numbers | {"wins": 20.0}), brief=True) == "far from the threshold"
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
@@ -282,7 +286,7 @@ def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
     assert words.article(odd.source) == r"""[Su, 2020](https://example.org/a_b "On \[x\]")"""
-    assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
+    assert words.drawn(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
     assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 
 

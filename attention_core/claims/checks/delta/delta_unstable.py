@@ -60,32 +60,31 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule, which updates a matrix of stored values (the state), is stable if update strength "
-    "times squared key length is at most 2, and unstable otherwise.",
+    statement="The delta rule updates a matrix of stored values (the state). It is stable if the update strength times "
+    "the squared norm of the key is at most 2, and unstable otherwise.",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
     "multiplies the component of the state along the token's key by 1 − β. The updates run over this input in float64, "
-    "with keys of length 1 and β from 0.5 to 3. The growth factor is the largest factor by which any component of an "
+    "with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest factor by which any component of an "
     "initial state is multiplied. It is computed after half of the text and after all of it.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values in a matrix, the state. The growth factor is the largest factor by which the "
-    "updates of the whole text multiply any component of an initial state. Keys have length 1, and β is the strength "
-    "of each update. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) "
-    "At β = 2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It "
-    "holds partly if only one is met.",
+    "updates of the whole text multiply any component of an initial state. Keys have norm 1, and β is the strength of "
+    "each update. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) At β "
+    "= 2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
+    "partly if only one is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="With keys of length 1, each update of strength β multiplies one component of the state by 1 − β. Up to "
-    "β = 2, no component grows by more than a factor of {within}; at β = 2.1, the largest factor is at least "
-    "{beyond} in every head.",
-    details="The factors are those of the whole text. At β = 3, the largest factor in the median head is {half} "
-    "after half of the text and {far} at the end.",
+    finding="With keys of norm 1, an update of strength β multiplies the state's component along the key by 1 − β. "
+    "Over the whole text, no component grows by more than a factor of {within} for β up to 2. At β = 2.1, the largest "
+    "factor is at least {beyond} in every head.",
+    details="At β = 3, the largest factor in the median head is {half} after half of the text and {far} at the end.",
     quantities=(
         Quantity(
             "beyond", "growth factor of the matrix of stored values at update strength β = 2.1, smallest over heads"

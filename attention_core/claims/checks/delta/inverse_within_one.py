@@ -66,32 +66,32 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule corrects stored values through a matrix inverse, whose entries stay between −1 and 1 "
-    "for keys of length 1, however long the text is.",
+    statement="The delta rule corrects stored values by inverting a matrix. If all keys have norm 1, the entries of "
+    "this inverse stay between −1 and 1, however long the text is.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "
     "are the inverse of one matrix: the identity I plus the dot products of each key with the keys before it. This "
-    "matrix is inverted in float64 for longer and longer parts of the text, with keys of length 1 and with keys whose "
-    "squared lengths average 1. The diagonal of the inverse is always 1, so the check ignores it.",
+    "matrix is inverted in float64 for longer and longer parts of the text, with keys of norm 1 and with keys whose "
+    "squared norms average 1. The diagonal of the inverse is always 1, so the check ignores it.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule corrects all values by the inverse of one triangular matrix. The claim holds if, with keys "
-    "of length 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
+    rule="The delta rule corrects all values by the inverse of one triangular matrix. The claim holds if, with keys of "
+    "norm 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="With keys of length 1, the corrections are projections, which never lengthen a vector. No entry of the "
-    "inverse below its diagonal exceeds {unit} in absolute value.",
-    details="With the keys' own lengths, the largest entry is {free} in the median head, and it exceeds 1 in "
-    "{beyond}% of the heads.",
+    finding="With keys of norm 1, the corrections are projections, which never lengthen a vector. Below the diagonal, "
+    "no entry of the inverse exceeds {unit} in absolute value.",
+    details="With the keys' own norms, the largest entry is {free} in the median head, and it exceeds 1 in {beyond}% "
+    "of the heads.",
     quantities=(
         Quantity(
-            "unit", "largest entry of the delta rule's inverse matrix below the diagonal, keys of length 1", bound=True
+            "unit", "largest entry of the delta rule's inverse matrix below the diagonal, keys of norm 1", bound=True
         ),
         Quantity(
             "free",
-            "largest entry of the delta rule's inverse matrix below the diagonal, keys with their own lengths, "
-            "median over heads",
+            "largest entry of the delta rule's inverse matrix below the diagonal, keys with their own norms, median "
+            "over heads",
         ),
         Quantity("beyond", "share of heads where an entry of the delta rule's inverse matrix exceeds 1", "%"),
         Quantity("n", "length of this input", "tokens"),
@@ -106,5 +106,5 @@ CLAIM = Claim(
     ),
     needs=4,
     theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ are "
-    "applied to one of them. For unit-length keys, these updates are projections, which never make a vector longer.",
+    "applied to one of them. For keys of norm 1, these updates are projections, which never make a vector longer.",
 )

@@ -17,7 +17,7 @@ from attention_core.ops.delta.delta_rule import unit
 from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
 
-NAMES = {KEYS: "keys as directions", TURNED: "turned keys as directions", FIXED: "one direction for all tokens"}
+NAMES = {KEYS: "keys as directions", TURNED: "rotated keys as directions", FIXED: "one direction for all tokens"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="PaTH attention, in which every token removes one direction from all earlier keys, has DeltaNet's "
-    "matrix before its softmax if that direction is the token's own key.",
+    statement="In PaTH attention, every token removes one direction from all earlier keys. If this direction is the "
+    "token's own key, PaTH's matrix before its softmax equals DeltaNet's matrix.",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -69,11 +69,11 @@ CLAIM = Claim(
         authors="Yang et al.",
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
-    experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's "
-    "matrix before its softmax is computed token by token in float64, with unit-length queries and keys. It is "
-    "compared with DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of the "
-    "directions w are measured: (1) the keys k, (2) turned keys, with halves swapped and one half negated, and (3) "
-    "one direction for all tokens.",
+    experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's matrix "
+    "before its softmax is computed token by token in float64, with queries and keys of norm 1. It is compared with "
+    "DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of the directions w are "
+    "measured: (1) the keys k, (2) rotated keys, with halves swapped and one half negated, and (3) one direction for "
+    "all tokens.",
     measure=measure,
     numbers=numbers,
     rule="In PaTH attention, every token removes one direction from all earlier keys. With each token's own key as "
@@ -81,10 +81,10 @@ CLAIM = Claim(
     "most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="Both methods multiply by the same factors I − k kᵀ. Over {n} tokens, the entries of their matrices "
-    "differ by at most {same}.",
+    finding="PaTH attention and DeltaNet multiply by the same factors I − k kᵀ. Over {n} tokens, the entries of their "
+    "matrices differ by at most {same}.",
     details="With other directions, the matrices differ: in the median head, the largest difference is {turned} with "
-    "turned keys, and {fixed} with one direction for all tokens.",
+    "rotated keys, and {fixed} with one direction for all tokens.",
     quantities=(
         Quantity(
             "same",
@@ -94,7 +94,7 @@ CLAIM = Claim(
         ),
         Quantity(
             "turned",
-            "largest difference between the entries of PaTH's and DeltaNet's matrices, with turned keys as directions "
+            "largest difference between the entries of PaTH's and DeltaNet's matrices, with rotated keys as directions "
             "w; median over heads",
         ),
         Quantity(

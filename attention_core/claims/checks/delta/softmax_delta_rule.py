@@ -73,8 +73,8 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax is close to a delta rule: the mean of the values so far, plus a "
-    "correction read from one decaying matrix of stored values.",
+    statement="Even without training, softmax is close to the mean of the values so far plus a correction, which a "
+    "delta rule reads from one decaying matrix of stored values.",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "
@@ -86,11 +86,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its matrix error is "
-    "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}× the size of "
-    "softmax's matrix (50%) in at least {most}% of the heads. (2) It is smaller than the error of softmax's "
-    "first-order Taylor expansion and the error of the mean of the values in at least {most}% of the heads. The claim "
-    "holds if both conditions are met. It holds partly if only one is met.",
-    bounds={"most": 75, "near": NEAR},
+    "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}% in at least "
+    "{most}% of the heads. (2) It is smaller than the errors of both the first-order Taylor expansion of softmax and "
+    "the mean of the values in at least {most}% of the heads. The claim holds if both conditions are met. It holds "
+    "partly if only one is met.",
+    bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
     finding="The delta rule must replace all earlier keys and values by one matrix of fixed size. Its matrix error "
     "(relative difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, it "
@@ -111,8 +111,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "closer",
-            "share of heads where the delta rule's matrix error is smaller than those of softmax's first-order "
-            "Taylor expansion and of the mean of the values",
+            "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
+            "of softmax and the mean of the values",
             "%",
         ),
         Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),

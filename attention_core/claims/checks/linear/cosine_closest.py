@@ -68,14 +68,14 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If linear attention replaces the exponential exp(q·k) in softmax by a simpler function (a kernel), 1 "
-    "+ cos(q, k) comes closest to softmax.",
+    statement="Among the simple functions (kernels) that can replace exp(q·k) in linear attention, 1 + cos(q, k) comes "
+    "closest to softmax.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "
     "called a kernel. With the kernel 1 + cos, a key's weight is proportional to 1 plus the cosine of the angle "
-    "between query and key. In every head, six kernels without settings are compared with softmax's matrix, and so "
-    "is uniform attention (equal weights). Matrix error and output error are the relative differences from softmax's "
+    "between query and key. In every head, softmax's matrix is compared with uniform attention (equal weights) and "
+    "with six kernels that have no settings. Matrix error and output error are the relative differences from softmax's "
     "matrix and output. The article's author later found that 1 + cos works poorly.",
     measure=measure,
     numbers=numbers,
@@ -103,7 +103,9 @@ CLAIM = Claim(
             "%",
         ),
         Quantity(
-            "duels", "share of comparisons with one other kernel where 1 + cos(q, k) has the smaller matrix error", "%"
+            "duels",
+            "share of pairwise comparisons in which 1 + cos(q, k) has a smaller matrix error than the other kernel",
+            "%",
         ),
         Quantity("cosine", "matrix error with 1 + cos(q, k), median over heads", share=True),
         Quantity("best", "matrix error with the best of the other five kernels, median over heads", share=True),

@@ -80,8 +80,8 @@ CLAIM = Claim(
     "met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="Each query takes a weighted average of distributions over the keys, so its weights sum to 1 as well. "
-    "Without a mask, the largest deviation of a row sum from 1 is {off}.",
+    finding="Each query takes a weighted average of distributions over the keys. Each distribution sums to 1, so the "
+    "query's weights also sum to 1. Without a mask, the largest deviation of a row sum from 1 is {off}.",
     details="With a causal mask, parts of these distributions are hidden, and the smallest row sum is {hidden}. With "
     "linear attention's features elu + 1, row sums are not normalised and reach {other}.",
     quantities=(

@@ -124,11 +124,11 @@ CLAIM = Claim(
     "with decay and without decay, and the two quarters are compared.",
     measure=measure,
     numbers=numbers,
-    rule="Linear attention is compared with softmax and with a decay, and n is the number of tokens read. Two "
-    "conditions in the median head: (1) Without decay, the weight on the first 4 tokens falls as 1/n to a power of "
-    "at least {fall}. This power also exceeds softmax's power by at least {faster}. (2) With a decay, at most "
-    "{kept}% of the tokens in the quarter with the most weight stay in this quarter. The claim holds if both "
-    "conditions are met. It holds partly if only one is met.",
+    rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n tokens "
+    "falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in the median "
+    "head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds softmax's "
+    "exponent by at least {faster}. (2) With a decay, at most {kept}% of the top quarter stay in the top quarter. The "
+    "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(
@@ -137,46 +137,48 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. Their weight "
-    "falls as 1/n to the power {fall} for n tokens, and as 1/n to the power {softmax_fall} with softmax.",
-    details="The early tokens are the first 4, and their weight comes from the newest quarter of the tokens. At the "
-    "end, it is {early}% with linear attention and {softmax}% with softmax. With a decay, {kept}% of the tokens in "
-    "the quarter with the most weight stay in this quarter.",
+    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n tokens, "
+    "their weight falls as 1/n^{fall} in linear attention and as 1/n^{softmax_fall} in softmax.",
+    details="The early tokens are the first 4. Their weight is averaged over queries in the newest quarter of the "
+    "text. For the full text, it is {early}% with linear attention and {softmax}% with softmax. The tokens are also "
+    "ranked by the weight that the last query gives them. With a decay, {kept}% of the top quarter stay in the top "
+    "quarter.",
     quantities=(
         Quantity(
-            "fall", "power of 1/n with which linear attention's weight on the first 4 of n tokens falls, without decay"
+            "fall", "exponent p, where linear attention's weight on the first 4 of n tokens falls as 1/nᵖ (no decay)"
         ),
-        Quantity("softmax_fall", "power of 1/n with which softmax's weight on the first 4 of n tokens falls"),
+        Quantity("softmax_fall", "exponent p, where softmax's weight on the first 4 of n tokens falls as 1/nᵖ"),
+        Quantity("kept", "share of the top quarter of tokens by weight that stay in the top quarter with a decay", "%"),
         Quantity(
-            "kept", "share of the tokens with the most weight (a quarter of all) that are the same with a decay", "%"
+            "early",
+            "linear attention without a decay: share of weight that queries in the newest quarter give to the "
+            "first 4 tokens",
+            "%",
         ),
         Quantity(
-            "early", "share of weight that the newest quarter of the tokens gives to the first 4, without decay", "%"
-        ),
-        Quantity(
-            "softmax", "share of weight that the newest quarter of the tokens gives to the first 4, with softmax", "%"
+            "softmax", "softmax: share of weight that queries in the newest quarter give to the first 4 tokens", "%"
         ),
         Quantity(
             "even",
-            "share of weight that the newest quarter of the tokens would give to the first 4 tokens if all weights "
-            "were equal",
+            "equal weights: share of weight that queries in the newest quarter would give to the first 4 tokens",
             "%",
         ),
         Quantity(
             "late",
-            "share of weight that tokens in the newest quarter give to the 4 most recent tokens (including "
-            "themselves), linear attention without decay",
+            "linear attention without a decay: share of weight that queries in the newest quarter give to the 4 most "
+            "recent tokens, including themselves",
             "%",
         ),
         Quantity(
             "decayed_early",
-            "share of weight that the newest quarter of the tokens gives to the first 4, with decay",
+            "linear attention with a decay: share of weight that queries in the newest quarter give to the first 4 "
+            "tokens",
             "%",
         ),
         Quantity(
             "decayed_late",
-            "share of weight that tokens in the newest quarter give to the 4 most recent tokens (including "
-            "themselves), linear attention with decay",
+            "linear attention with a decay: share of weight that queries in the newest quarter give to the 4 most "
+            "recent tokens, including themselves",
             "%",
         ),
     ),

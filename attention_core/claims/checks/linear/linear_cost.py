@@ -30,8 +30,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention, which replaces softmax with functions of single queries and keys (feature maps), "
-    "costs less, and its cost is linear in the number of tokens.",
+    statement="Linear attention replaces softmax's exponential with a product of two feature maps, one of the query "
+    "and one of the key. It costs less, and its cost is linear in the number of tokens.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
@@ -54,9 +54,9 @@ CLAIM = Claim(
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(
-        Quantity("work", "exponent p, where linear attention's multiply-adds grow as length to the power p"),
-        Quantity("memory", "exponent p, where linear attention's peak memory grows as length to the power p"),
-        Quantity("full", "exponent p, where full attention's multiply-adds grow as length to the power p"),
+        Quantity("work", "exponent p, where linear attention's multiply-adds grow as nᵖ for n tokens"),
+        Quantity("memory", "exponent p, where linear attention's peak memory grows as nᵖ for n tokens"),
+        Quantity("full", "exponent p, where full attention's multiply-adds grow as nᵖ for n tokens"),
         Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

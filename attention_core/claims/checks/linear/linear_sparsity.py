@@ -54,12 +54,12 @@ CLAIM = Claim(
     experiment="The evenness of a row of weights a is S = E[|a|] / √(E[a²]), where E is the mean over the keys that "
     "the row's query can attend to. S is 1 if all keys have the same weight, and falls to 1/√n if one of n keys has "
     "all the weight. A smaller S means a sparser row. S is averaged over the rows of each head, for softmax and for "
-    "three linear attentions: plain linear attention, Hedgehog and cosFormer.",
+    "three variants of linear attention: plain linear attention, Hedgehog and cosFormer.",
     measure=measure,
     numbers=numbers,
-    rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "
-    "Two conditions: (1) In at least {less}% of the heads, linear attention, Hedgehog and cosFormer all have a "
-    "larger S than softmax. (2) In the median over heads, all three have a larger S than softmax. The claim holds if "
+    rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. Two "
+    "conditions: (1) In at least {less}% of the heads, linear attention, Hedgehog and cosFormer all have a larger S "
+    "than softmax. (2) The median S over heads is larger for each of the three than for softmax. The claim holds if "
     "both conditions are met. It holds partly if only one is met.",
     bounds={"less": 90},
     verdict=parts(
@@ -74,7 +74,9 @@ CLAIM = Claim(
         Quantity("linear", "median evenness S of linear attention's rows"),
         Quantity("hedgehog", "median evenness S of Hedgehog's rows"),
         Quantity("cosformer", "median evenness S of cosFormer's rows"),
-        Quantity("less", "share of heads where softmax has sparser rows than three linear attentions", "%"),
+        Quantity(
+            "less", "share of heads where softmax has sparser rows than all three variants of linear attention", "%"
+        ),
         Quantity("heads", "number of heads"),
     ),
     figure=Figure(

@@ -124,7 +124,7 @@ CLAIM = Claim(
         holds=Condition("growth", "<=", "off", around=1.0),
     ),
     finding="Running sums keep only the current state, the sum of keys times values, instead of one state per token. "
-    "Storing all states needs {times}× their memory.",
+    "Storing all states needs {times}× as much memory as running sums.",
     details="The gradients from the two ways differ by at most {difference} of their largest entry. Storing all "
     "states needs {states} KiB.",
     notes=(
@@ -142,7 +142,7 @@ CLAIM = Claim(
     quantities=(
         Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "power p with which the ratio of the two peak memories grows as (head size)^p"),
+        Quantity("growth", "exponent p, where the ratio of the two peak memories grows as dᵖ for head size d"),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",

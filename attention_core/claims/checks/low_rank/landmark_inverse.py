@@ -33,8 +33,8 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention, which attends through a few averaged tokens (landmarks), comes closer to softmax "
-    "if it inverts the matrix between the landmarks.",
+    statement="Nyström attention attends through a few averaged tokens (landmarks). It comes closer to softmax if it "
+    "inverts the matrix of weights between the landmarks.",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
@@ -51,9 +51,9 @@ CLAIM = Claim(
     "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
-    finding="Without the inverse, weights are averaged over landmarks twice, which blurs them. The inverse lowers "
-    "the matrix error in {iterated_wins}% of the heads if it is computed in six iterations, and in {exact_wins}% if "
-    "it is exact.",
+    finding="Without the inverse, each weight is averaged over the landmarks twice, so the attention matrix is "
+    "blurred. The inverse lowers the matrix error in {iterated_wins}% of the heads if it is computed in six "
+    "iterations, and in {exact_wins}% if it is exact.",
     details="With {landmarks} landmarks, the matrix error in the median head is {double} without the inverse, "
     "{iterated} with six iterations and {exact} with the exact inverse. An exact inverse also amplifies the errors "
     "of averaging, and iterations that stop early amplify them less.",

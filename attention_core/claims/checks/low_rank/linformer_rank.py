@@ -76,8 +76,8 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer, which averages all keys into a fixed number of means, needs no more means for a long text "
-    "than for a short one.",
+    statement="Linformer averages all keys into a fixed number of means. For the same error, a long text needs no more "
+    "means than a short text.",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,
@@ -102,8 +102,8 @@ CLAIM = Claim(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, "
-    "Linformer's matrix error is {error}; uniform attention (equal weights) has {uniform}.",
+    finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, the "
+    "matrix error is {error} for Linformer and {uniform} for uniform attention (equal weights).",
     details="The best matrix of the same rank has an error of {floor}. From {shortest} tokens on, Linformer's matrix "
     "error grows as n to the power {exponent}, where n is the number of tokens. An error close to that of uniform "
     "attention cannot grow much more.",
@@ -117,7 +117,7 @@ CLAIM = Claim(
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "exponent p, where Linformer's matrix error grows as length to the power p", digits=2),
+        Quantity("exponent", "exponent p, where Linformer's matrix error grows as nᵖ for n tokens", digits=2),
         Quantity("error", "matrix error of Linformer at the longest length, median over heads", share=True),
         Quantity("floor", "matrix error of the best matrix of the same rank, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

@@ -66,8 +66,8 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention equals softmax if every token is its own landmark, so that nothing is averaged, and "
-    "its matrix is inverted exactly.",
+    statement="Nyström attention equals softmax under two conditions: every token is its own landmark, and the matrix "
+    "of weights between the landmarks is inverted exactly.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "

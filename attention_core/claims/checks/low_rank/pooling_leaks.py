@@ -172,8 +172,9 @@ CLAIM = Claim(
             Condition("moved", "<=", 0.0),
         ),
     ),
-    finding="A pool contains all of its tokens, including later ones. If only the weights are masked, changing the "
-    "last token still changes earlier outputs (a leak) in {leaking} of {pooled} variants with pools.",
+    finding="A pool combines several tokens, so a query that attends to a pool can also use later tokens. If only the "
+    "weights are masked, changing the last token still changes earlier outputs (a leak) in {leaking} of {pooled} "
+    "variants with pools.",
     details="The change reaches up to {back} tokens back.",
     notes=(
         Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
@@ -232,7 +233,7 @@ CLAIM = Claim(
         y="back",
         by="mask",
         x_title="variant",
-        y_title="farthest earlier output that changes (tokens back)",
+        y_title="distance to the farthest earlier output that changes (tokens)",
         kind="bars",
     ),
     needs=4,

@@ -48,18 +48,18 @@ CLAIM = Claim(
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. A matrix "
-    "error is the relative difference from softmax's matrix. Two conditions: (1) In three quarters of the heads, the "
-    "matrix error with means of neighbouring tokens as landmarks is at most {near}× that with k-means centres. (2) "
-    "The matrix error with means of neighbouring tokens in the median head is at most {useful}× that of uniform "
-    "attention, which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds "
-    "partly if the first condition is met in half of the heads.",
+    "error is the relative difference from softmax's matrix. Two conditions: (1) In 75% of the heads, averaging "
+    "neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) In the median head, averaging "
+    "neighbouring tokens gives at most {useful}× the matrix error of uniform attention, which gives all keys equal "
+    "weights. The claim holds if both conditions are met. Otherwise it holds partly if the first condition is met in "
+    "50% of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
-    finding="K-means averages similar tokens instead of neighbouring ones. In three quarters of the heads, means of "
-    "neighbours have at most {most}× the matrix error of k-means centres.",
+    finding="K-means averages similar tokens instead of neighbouring ones. In 75% of the heads, averaging neighbours "
+    "gives at most {most}× the matrix error of k-means centres.",
     details="In the median head, the factor is {ratio}: the matrix error is {segments} with means of neighbouring "
     "tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),

@@ -4,8 +4,8 @@ from attention_core.claims.claim_parts import Figure, Quantity
 from attention_core.claims.model_experiments import correlation_claim
 
 CLAIM = correlation_claim(
-    statement="A replacement for softmax with a smaller output error lets a trained model predict text better (lower "
-    "perplexity).",
+    statement="The smaller the output error of a replacement for softmax, the better a trained model with this "
+    "replacement predicts text (lower perplexity).",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
     "128 tokens of the text. Perplexity measures how badly the model predicts the next tokens. The output error is the "

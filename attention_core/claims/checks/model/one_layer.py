@@ -67,8 +67,8 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax in only one middle layer shows little about a replacement, because even one that "
-    "ignores the keys does no harm there.",
+    statement="Replacing softmax in only one middle layer is a weak test: even a variant that ignores the keys does no "
+    "harm there.",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,

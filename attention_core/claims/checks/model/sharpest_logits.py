@@ -29,8 +29,8 @@ def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A replacement for softmax works in a trained model if it keeps softmax's weight on each query's largest "
-    "logit, and fails otherwise.",
+    statement="A replacement for softmax works in a trained model if it keeps the weight that softmax gives to each "
+    "query's highest-scoring key, and fails otherwise.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,
@@ -42,15 +42,15 @@ CLAIM = Claim(
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
     "128 tokens of the text. In addition, 48 of these tokens are shuffled once, and the model reads this sequence "
     "twice in a row. Only copying can predict the second half. The gain from copying is how much better the second "
-    "half is predicted than the first. The kept weight is the share of softmax's weight on the largest logit that a "
-    "replacement gives to the same key. It is averaged over queries, heads and layers.",
+    "half is predicted than the first. The kept weight is the share of softmax's weight on a query's highest-scoring "
+    "key that a replacement gives to this key. It is averaged over queries, heads and layers.",
     measure=replacement_rows,
     numbers=numbers,
-    rule="A replacement keeps the largest logits if it gives them at least {keeps}% of their weight under softmax. It "
-    "works if it multiplies the model's perplexity by at most {survives}. Two conditions: (1) Every replacement that "
-    "keeps the largest logits works. (2) No other replacement works. The claim holds if both conditions are met. It "
-    "holds partly if the share that works is above {half} among the replacements that keep the largest logits, and "
-    "below {half} among the others.",
+    rule="A replacement keeps the weight of the highest-scoring keys if it gives them at least {keeps}% of their "
+    "weight under softmax. It works if it multiplies the model's perplexity by at most {survives}. Two conditions: (1) "
+    "Every replacement that keeps this weight works. (2) No other replacement works. The claim holds if both "
+    "conditions are met. It holds partly if the share that works is above {half} among the replacements that keep this "
+    "weight, and below {half} among the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
     verdict=Rule(
         requires=all_of(
@@ -59,22 +59,20 @@ CLAIM = Claim(
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="A replacement works if the model's perplexity stays within a limit. This is true for {alive} of the "
-    "{keepers} replacements that keep the weight of the largest logits, and for {spared} of the {others} others.",
+    "{keepers} replacements that keep the weight of the highest-scoring keys, and for {spared} of the {others} others.",
     details="The gain from copying is how much better the model predicts repeated tokens. At least half of it remains "
-    "with {copying} of the replacements that keep softmax's weight on the largest logits, and with {others_copying} of "
+    "with {copying} of the replacements that keep the weight of the highest-scoring keys, and with {others_copying} of "
     "the others. The kept weight and perplexity have a rank correlation of {rho}, where −1 means opposite orders. All "
     "values are measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
-        Quantity("alive", "number of replacements that keep the largest logits and work"),
-        Quantity("keepers", "number of replacements that keep the largest logits"),
-        Quantity("spared", "number of replacements that do not keep the largest logits, but work"),
-        Quantity("others", "number of replacements that do not keep the largest logits"),
-        Quantity(
-            "copying", "number of replacements that keep the largest logits and at least half of the gain from copying"
-        ),
+        Quantity("alive", "number of replacements that keep the weight of the highest-scoring keys and work"),
+        Quantity("keepers", "number of replacements that keep the weight of the highest-scoring keys"),
+        Quantity("spared", "number of replacements that do not keep this weight, but work"),
+        Quantity("others", "number of replacements that do not keep the weight of the highest-scoring keys"),
+        Quantity("copying", "number of replacements that keep this weight and at least half of the gain from copying"),
         Quantity(
             "others_copying",
-            "number of replacements that do not keep the largest logits, but at least half of the gain from copying",
+            "number of replacements that do not keep this weight, but keep at least half of the gain from copying",
         ),
         Quantity("rho", "rank correlation between the kept weight and the model's perplexity"),
         TOKENS,
@@ -83,7 +81,7 @@ CLAIM = Claim(
         x="kept",
         y="times",
         by="variant",
-        x_title="softmax's weight on the largest logit that is kept (%)",
+        x_title="kept share of softmax's weight on the highest-scoring key (%)",
         y_title="perplexity ÷ unchanged model's",
         log="y",
     ),

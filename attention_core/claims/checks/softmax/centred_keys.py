@@ -55,8 +55,8 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A second-order Taylor expansion (a parabola) of the whole softmax is closer to softmax than an "
-    "expansion of only its exponential.",
+    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than an expansion of only the "
+    "exponential, divided by its row sums.",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "
@@ -75,14 +75,14 @@ CLAIM = Claim(
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
     finding="The expansion of the whole softmax also covers the division by the row sum. It has the smaller matrix "
     "error in {closer}% of the heads.",
-    details="In the median head, the matrix error is {own}% for the expansion of the whole softmax and "
-    "{exponential}% for the expansion of only the exponential. If the mean key is subtracted from all keys, the "
-    "latter has {centred}%.",
+    details="In the median head, the matrix error is {own}% for the expansion of the whole softmax and {exponential}% "
+    "for the expansion of only the exponential. If the mean key is first subtracted from all keys, the expansion of "
+    "only the exponential has a matrix error of {centred}%.",
     quantities=(
         Quantity(
             "closer",
-            "share of heads where the Taylor expansion of the whole softmax has a smaller matrix error than that of "
-            "only the exponential",
+            "share of heads where expanding the whole softmax gives a smaller matrix error than expanding only the "
+            "exponential",
             "%",
         ),
         Quantity("own", "matrix error of the Taylor expansion of the whole softmax, median over heads", "%"),

@@ -107,10 +107,10 @@ CLAIM = Claim(
     "length used in training.",
     measure=measure,
     numbers=numbers,
-    rule="The effective number of keys of a row, exp(entropy), grows as n to a power a, where n is the number of "
-    "tokens. The power a is fitted in two ranges: up to the base length and beyond it. The claim holds if, with the "
-    "log n factor, a is within ± {steady} in both ranges. It holds partly if this is true in only one range, or if the "
-    "factor reduces a to at most {flatter}% in both ranges. In all cases, the factor must not change squared ReLU's "
+    rule="The effective number of keys of a row, exp(entropy), grows as nᵖ, where n is the number of tokens. The "
+    "exponent p is fitted in two ranges: up to the base length and beyond it. The claim holds if, with the log n "
+    "factor, p is within ± {steady} in both ranges. It holds partly if this is true in only one range, or if the "
+    "factor reduces p to at most {flatter}% in both ranges. In all cases, the factor must not change squared ReLU's "
     "entropy by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
@@ -118,28 +118,30 @@ CLAIM = Claim(
         holds=all_of(steady(""), steady("_beyond")),
         partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
     ),
-    finding="The factor grows with n and sharpens softmax as more keys compete. Up to {base} tokens, the number of "
-    "effective keys grows as n to the power {plain} without the factor and {scaled} with it.",
+    finding="The log n factor grows with the number of tokens n and sharpens softmax as more keys compete. Up to "
+    "{base} tokens, the number of effective keys grows as n to the power {plain} without the factor and {scaled} with "
+    "it.",
     details="The number of effective keys, exp(entropy), measures over how many keys a query spreads its weight. "
-    "Beyond {base} tokens, the base length, the powers are {plain_beyond} without the factor and {scaled_beyond} "
+    "Beyond {base} tokens, the base length, the exponents are {plain_beyond} without the factor and {scaled_beyond} "
     "with it. The factor changes softmax's entropy by up to {softmax} nats. It cancels in squared ReLU, which is "
     "divided by its row sum: the entropy changes by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",
-            "power of n with which the effective number of keys grows up to the base length, with the log n factor",
+            "exponent p up to the base length with the log n factor, where the effective number of keys grows as nᵖ",
         ),
         Quantity(
             "plain",
-            "power of n with which the effective number of keys grows up to the base length, without the log n factor",
+            "exponent p up to the base length without the log n factor, where the effective number of keys grows as nᵖ",
         ),
         Quantity(
             "scaled_beyond",
-            "power of n with which the effective number of keys grows beyond the base length, with the log n factor",
+            "exponent p beyond the base length with the log n factor, where the effective number of keys grows as nᵖ",
         ),
         Quantity(
             "plain_beyond",
-            "power of n with which the effective number of keys grows beyond the base length, without the log n factor",
+            "exponent p beyond the base length without the log n factor, where the effective number of keys grows as "
+            "nᵖ",
         ),
         Quantity("base", "base length: the number of tokens at which the log n factor is 1", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),

@@ -84,9 +84,9 @@ CLAIM = Claim(
     "of this mean.",
     measure=measure,
     numbers=numbers,
-    rule="With squared ReLU, the row sums (sums of a query's weights) grow as n to a power a, where n is the number "
-    "of tokens. The claim holds if a is at most {clearly} in the median head. It holds partly if a is at most "
-    "{clearly} in at least {some}% of the heads.",
+    rule="With squared ReLU, the row sums (sums of a query's weights) grow as nᵖ, where n is the number of tokens. The "
+    "claim holds if the exponent p is at most {clearly} in the median head. It holds partly if p is at most {clearly} "
+    "in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU counts only positive logits, so a new key need not add to the row sum. In the median head, "
@@ -95,15 +95,20 @@ CLAIM = Claim(
     "growth, the power is {lowest}. The Entropy page instead fits a power law to the median growth over heads. Its "
     "power is {curve}.",
     quantities=(
-        Quantity("exponent", "exponent p, where squared ReLU's row sums grow as n to the power p, median over heads"),
+        Quantity("exponent", "exponent p in the median head, where squared ReLU's row sums grow as nᵖ"),
         Quantity(
             "slower", "share of heads where squared ReLU's row sums grow clearly more slowly than the length n", "%"
         ),
-        Quantity("lowest", "exponent p, where squared ReLU's row sums grow as n to the power p, smallest over heads"),
-        Quantity("curve", "exponent p, where the median row sum over heads grows as n to the power p"),
+        Quantity("lowest", "smallest exponent p over heads, where squared ReLU's row sums grow as nᵖ"),
+        Quantity("curve", "exponent p, where the median row sum over heads grows as nᵖ"),
     ),
     figure=Figure(
-        x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (×)", log="xy"
+        x="n",
+        y="growth",
+        by="growing",
+        x_title="tokens n",
+        y_title="growth relative to the shortest length (×)",
+        log="xy",
     ),
     needs=2 * SHORTEST,
     measures_lengths=True,

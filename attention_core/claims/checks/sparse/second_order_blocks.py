@@ -81,30 +81,36 @@ CLAIM = Claim(
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. A "
     "block's score is either q·k̄, where k̄ is the mean key of the block, or the second-order score q·k̄ + ½ qᵀΣq, "
-    "where Σ is the covariance of the block's keys. The share found is softmax's total weight on the selected blocks. "
-    "It is averaged over the queries that have more than 2 other blocks. The figure also shows 1 and 4 other blocks, "
-    "Quest's bound on the logits, and selection by the blocks' true weight.",
+    "where Σ is the covariance of the block's keys. Softmax's total weight on the selected blocks is averaged over the "
+    "queries that have more than 2 other blocks. The figure also shows 1 and 4 other blocks, Quest's bound on the "
+    "logits, and selection by the blocks' true weight.",
     measure=measure,
     numbers=numbers,
-    rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. "
-    "Second-order scores use the mean and the covariance of a block's keys. The claim holds if second-order scores "
-    "find more of softmax's weight than mean keys alone in at least {most}% of the heads. It holds partly if the "
-    "heads where they find more outnumber the heads where they find less.",
+    rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. Second-order "
+    "scores use the mean and the covariance of a block's keys. The claim holds if blocks selected by second-order "
+    "scores contain more of softmax's weight than blocks selected by mean keys, in at least {most}% of the heads. It "
+    "holds partly if the heads where they contain more weight outnumber the heads where they contain less.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
     finding="A mean hides a single key with a large logit, whereas the covariance shows how far keys deviate from the "
     "mean. Blocks chosen by mean and covariance contain more weight than blocks chosen by the mean alone in {wins}% of "
     "the heads, and less in {loses}%.",
-    details="Each query selects blocks of keys by a score. In the median head, the selected blocks contain {second}% "
-    "of softmax's weight with scores from the mean and covariance of the block's keys, and {mean}% with the mean key "
-    "alone. With an upper bound on the block's logits (the method Quest), they contain {bound}%. The true weights give "
-    "the most possible, {best}%.",
+    details="Each query selects blocks of keys by a score. In the median head, blocks selected by mean and covariance "
+    "contain {second}% of softmax's weight, and blocks selected by the mean alone contain {mean}%. Blocks selected by "
+    "Quest's score, an upper bound on their logits, contain {bound}%. Selecting blocks by their true weight gives the "
+    "maximum, {best}%.",
     quantities=(
         Quantity(
-            "wins", "share of heads where mean and covariance find more of softmax's weight than the mean key", "%"
+            "wins",
+            "share of heads where blocks selected by mean and covariance contain more of softmax's weight than "
+            "blocks selected by the mean",
+            "%",
         ),
         Quantity(
-            "loses", "share of heads where mean and covariance find less of softmax's weight than the mean key", "%"
+            "loses",
+            "share of heads where blocks selected by mean and covariance contain less of softmax's weight "
+            "than blocks selected by the mean",
+            "%",
         ),
         Quantity("second", "softmax's weight in the blocks selected by mean and covariance, median over heads", "%"),
         Quantity("mean", "softmax's weight in the blocks selected by the mean key, median over heads", "%"),
@@ -120,7 +126,11 @@ CLAIM = Claim(
         ),
     ),
     figure=Figure(
-        x="chosen", y="mass", by="score", x_title="number of other blocks", y_title="softmax's weight found (%)"
+        x="chosen",
+        y="mass",
+        by="score",
+        x_title="selected blocks other than the query's own",
+        y_title="softmax's weight in the selected blocks (%)",
     ),
     needs=48,
 )

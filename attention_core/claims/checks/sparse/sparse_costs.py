@@ -56,12 +56,13 @@ CLAIM = Claim(
     "are met. It holds partly if only one is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
-    finding="Atrous attention with k = 4 computes one of four scores, so full attention costs {saving}× as much at "
-    "{longest} tokens. The cost of local attention grows as n to the power {local}, where n is the number of tokens.",
+    finding="Atrous attention with k = 4 computes one in four scores. At {longest} tokens, full attention therefore "
+    "costs {saving}× as much. The cost of local attention grows as n to the power {local}, where n is the number of "
+    "tokens.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
-        Quantity("local", "exponent p, where local attention's cost grows as length to the power p"),
+        Quantity("local", "exponent p, where local attention's cost grows as nᵖ for n tokens"),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

@@ -108,8 +108,8 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local and sparse attention take longer than full attention although they compute less, atrous "
-    "attention is faster, and masking the full matrix saves no time.",
+    statement="Local and sparse attention compute less than full attention but take longer. Atrous attention is "
+    "faster. Computing the full matrix and masking it saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Three kinds of attention that skip pairs of tokens are timed on this machine's processor with their "

@@ -96,14 +96,19 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
     "Together, they connect {two}% of all pairs of tokens.",
-    details="A local layer alone connects {one}%, two local layers {local}% and two atrous layers {atrous}%. "
-    "Together, the local layer and the atrous layer compute {keys}% as many weights as one full layer.",
+    details="A local layer alone connects {one}%, two local layers {local}% and two atrous layers {atrous}%. Together, "
+    "the local layer and the atrous layer compute {keys}% as many attention weights as one layer of full attention.",
     quantities=(
         Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),
         Quantity("local", "share of token pairs connected by two local layers", "%"),
         Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),
-        Quantity("keys", "number of weights that both layers compute, relative to one layer of full attention", "%"),
+        Quantity(
+            "keys",
+            "attention weights computed by the local and the atrous layer together, relative to one layer "
+            "of full attention",
+            "%",
+        ),
     ),
     figure=Figure(x="layers", y="share", by="stack", x_title="number of layers", y_title="pairs connected (%)"),
     needs=16,

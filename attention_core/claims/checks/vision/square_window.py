@@ -50,8 +50,8 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="On an image, local attention with a square window removes noise better than with a window of as many "
-    "pixels along the row.",
+    statement="On an image, local attention removes noise better with a square window than with a window of the same "
+    "number of pixels along the row.",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image, in which every pixel attends to pixels with similar patches. Its "
