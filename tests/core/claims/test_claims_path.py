@@ -29,7 +29,7 @@ def test_differences_are_those_of_the_papers_matrices():
         turned = np.concatenate([-keys[:, 3:], keys[:, :3]], -1)
         for name, w in (
             (path_deltanet.NAMES["keys"], keys),
-            (path_deltanet.NAMES["rotated keys"], turned),
+            (path_deltanet.NAMES["turned keys"], turned),
             (path_deltanet.NAMES["fixed"], np.full((20, 6), 6**-0.5)),
         ):
             apart = abs(system(queries, keys, w) - delta)
