@@ -1,7 +1,7 @@
 """The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
@@ -188,7 +188,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         n=untestable + unchecked,
         reasons=enumeration(shown),
     )
-    return paragraph(_verdicts(count, every), missing if shown else "")
+    return paragraph(_verdicts(outcomes, every), missing if shown else "")
 
 
 def overall_trained(judged: Sequence[Outcome], every: int) -> str:
@@ -203,17 +203,23 @@ def overall_trained(judged: Sequence[Outcome], every: int) -> str:
         "**{n}** are not tested, because their training runs are not recorded.",
         n=every - len(judged),
     )
-    tested = _verdicts(Counter(outcome.verdict for outcome in judged), every)
-    return paragraph(tested, missing if len(judged) < every else "")
+    return paragraph(_verdicts(judged, every), missing if len(judged) < every else "")
 
 
-def _verdicts(count: Mapping[Verdict, int], every: int) -> str:
-    """Return how many of all claims are tested, and how many have each verdict, in a sentence."""
+def _verdicts(outcomes: Sequence[Outcome], every: int) -> str:
+    """Return how many of all claims are tested, how many have each verdict, and which do not hold, in a sentence."""
+    count = Counter(outcome.verdict for outcome in outcomes)
+    failed = sorted(outcome.claim.number for outcome in outcomes if outcome.verdict is Verdict.FAILS)
     holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
     parts = [
         _n("**{n}** holds", "**{n}** hold", n=holds),
         _n("**{n}** holds partly", "**{n}** hold partly", n=partly),
-        _n("**{n}** does not hold here", "**{n}** do not hold here", n=fails),
+        _n(
+            "**{n}** does not hold here (number {which})",
+            "**{n}** do not hold here (numbers {which})",
+            n=fails,
+            which=enumeration(map(str, failed)),
+        ),
     ]
     shown = enumeration(part for n, part in zip((holds, partly, fails), parts, strict=True) if n)
     if not shown:
