@@ -67,8 +67,8 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if None in ends.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
     text = _(
-        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** is multiplied by {length} when divided by n, "
-        "by {squared} when divided by n², and by {fixed} when divided by a constant.",
+        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** changes by a factor of {length} (÷ n), "
+        "{squared} (÷ n²) or {fixed} (÷ constant).",
         measure=measures()[measure],
         base=base,
         n=int(far),
@@ -76,7 +76,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     )
     if measure == "size":
         softmax = number(found[SOFTMAX].at(far) or 0.0)
-        text = paragraph(text, _("The output size of softmax is multiplied by {softmax}.", softmax=softmax))
+        text = paragraph(text, _("The output size of softmax changes by a factor of {softmax}.", softmax=softmax))
     return paragraph(least({name: end or 0.0 for name, end in ends.items()}, measures()[measure]), text)
 
 
@@ -85,9 +85,9 @@ def least(ends: Mapping[str, float], measure: str) -> str:
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
     if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
-        return _("No divisor clearly gives the smallest change of the {measure}.", measure=measure)
-    divisor = divisors()[min(sizes, key=sizes.__getitem__)]
-    return _("The {measure} changes least with **{divisor}**.", measure=measure, divisor=divisor)
+        return _("**No divisor clearly gives the smallest change of the {measure}.**", measure=measure)
+    divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
+    return _("**The {measure} changes least after division by {divisor}.**", measure=measure, divisor=divisor)
 
 
 def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -145,8 +145,8 @@ VIEW = View(
     experiment=length_drift,
     heading=N_("Which normaliser suits texts of other lengths?"),
     meaning=N_(
-        "A row sum adds one term per key, so it is divided by a normaliser. This view compares normalisers of squared "
-        "ReLU at lengths other than a reference length."
+        "A row sum has one term per key, so it grows with the text. Dividing by a normaliser counteracts this growth. "
+        "The chart compares normalisers of squared ReLU, relative to one reference length."
     ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,

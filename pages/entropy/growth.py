@@ -185,27 +185,28 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     values |= {"less": percent(keys_share(few, a, causal=causal)), "more": percent(keys_share(many, b, causal=causal))}
     if len(softmax.x) == 1:
         return _(
-            "With {a:,} tokens, a query spreads over {few} effective keys. Measuring growth needs at least three "
-            "lengths. Use a longer input.",
+            "A query spreads its weight over {few} effective keys at {a:,} tokens. Measuring growth needs at least "
+            "three lengths. Use a longer input.",
             **values,
         )
     text = _(
-        "Softmax gives every key some weight, so **attention dilutes as the text grows**. With {a:,} tokens, a query "
-        "spreads over {few} effective keys ({less} of all keys); with {b:,} tokens, over {many} ({more})."
+        "**Attention dilutes as the text grows**, because softmax gives every key some weight."
         if many > SAME * few
-        else "The additional keys get little weight, so **attention does not dilute on this input**. With {a:,} "
-        "tokens, a query spreads over {few} effective keys ({less} of all keys); with {b:,} tokens, over {many} "
-        "({more}).",
+        else "**Attention does not dilute on this input**, because the additional keys get little weight."
+    )
+    spread_over = _(
+        "A query spreads its weight over {few} effective keys ({less} of all keys) at {a:,} tokens, and over {many} "
+        "({more}) at {b:,}.",
         **values,
     )
     slower = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
     compared = (
-        _("This share falls, so attention dilutes more slowly than uniform attention.")
+        _("With equal weights, the number would grow faster, and the share would stay at 100%.")
         if slower and many > SAME * few
         else ""
     )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    return paragraph(text, compared, log_n(first, last, base, growth=many / few) if first and last else "")
+    return paragraph(text, spread_over, compared, log_n(first, last, base, growth=many / few) if first and last else "")
 
 
 def log_n(few: float, many: float, base: int, *, growth: float) -> str:
@@ -219,16 +220,14 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
     """
     values = {"few": number(few), "many": number(many), "base": base}
     if SAME * many < growth * few:
-        return _(
-            "Log n scaling multiplies the logits by a factor that grows with log n. It flattens rows with fewer than "
-            "{base} keys and sharpens longer rows, so the number changes by a smaller factor, from {few} to {many}.",
-            **values,
-        )
-    return _(
-        "Log n scaling multiplies the logits by a factor that grows with log n. With it, the number changes from "
-        "{few} to {many}.",
-        **values,
-    )
+        if many > SAME * few:
+            text = _("**Log n scaling slows the dilution**: the number grows only from {few} to {many}.", **values)
+        elif growth > SAME:
+            text = _("**Log n scaling prevents the dilution**: the number changes from {few} to {many}.", **values)
+        else:
+            text = _("With log n scaling, the number falls from {few} to {many}.", **values)
+        return paragraph(text, _("It flattens rows with fewer than {base} keys and sharpens longer rows.", **values))
+    return _("With log n scaling, the number changes from {few} to {many}.", **values)
 
 
 def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:
@@ -288,8 +287,7 @@ VIEW = View(
     experiment=entropy_length,
     heading=N_("Does attention become diluted as the text grows?"),
     meaning=N_(
-        "**Effective keys**: the number of equally weighted keys that would have the same entropy. Attention dilutes "
-        "if this number grows with the text."
+        "**Effective keys**: a query with 3 effective keys spreads its weight as widely as equal weights on 3 keys."
     ),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),

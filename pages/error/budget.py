@@ -78,7 +78,9 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
-        sentences.append(_("↓ marks variants for which a larger budget costs less."))
+        sentences.append(
+            _("↓ marks variants that need fewer multiply-adds at a larger budget, such as a larger stride.")
+        )
     if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
         sentences.append(
             _(

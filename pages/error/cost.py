@@ -21,7 +21,7 @@ from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCos
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.reading_guide import block_costs, worse_than_mean
+from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, curve, in_words
 
 
@@ -38,7 +38,6 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
         describe=partial(words.against_cost, times=times),
         notes=lambda question, found: [
             _("A point with a number is the best at its cost: no point shown is both cheaper and more accurate."),
-            *block_costs(question),
             *worse_than_mean(question, found),
         ],
     )

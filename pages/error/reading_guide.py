@@ -48,13 +48,6 @@ def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float 
     return sentences
 
 
-def block_costs(question: Question) -> list[str]:
-    """Return why local attention can cost more than its share of the pairs; empty if it is not shown."""
-    if not any(attention.key == "local" for attention in question.attentions):
-        return []
-    return [_("Local computes whole blocks of tokens, so its cost can include pairs outside its window.")]
-
-
 def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     """Return which variants other than Local, which ``reasons`` explains, are worse than uniform attention."""
     names = [
@@ -67,7 +60,7 @@ def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str
         return []
     return [
         _(
-            "These variants have settings with a larger error than a plain average, which uses the values of all "
+            "With some of their settings, these variants have a larger error than a plain average of the values of all "
             "allowed tokens: {names}.",
             names=enumeration(names),
         )

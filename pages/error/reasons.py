@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import attention_core as ac
+from app.state.session import REFERENCE
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
+from attention_core.formatting import percent
 from pages.error.options import Question
 
 LARGER = 1.1
@@ -22,16 +24,18 @@ def cause(question: Question, best: ErrorPoint) -> str:
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
     return _(
-        "{name} puts {share:.0f}% of the weight on other keys than {reference} does.", share=100 * best.mass, **values
+        "Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.",
+        share=100 * best.mass,
+        **values,
     )
 
 
 def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
-    """Return why narrow windows are worse than a plain average, and why more landmarks can raise the error.
+    """Return why narrow windows are costly and worse than a plain average, and why more landmarks can raise the error.
 
-    Neither is said over the length, or if it does not occur.
+    No reason is given over the length, or if its effect does not occur.
     """
-    sentences = []
+    sentences = [block_cost(question, found)]
     zero = {p.reference: p.middle for p in found if p.variant == UNIFORM}
     for attention, own in question.by_variant(found if question.options.against != "length" else ()):
         own = sorted(own, key=lambda p: p.budget)
@@ -40,6 +44,21 @@ def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
         if attention.key == "nystrom":
             sentences.append(more_landmarks(question, own))
     return "  \n".join(filter(None, sentences))
+
+
+def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
+    """Return what the narrowest window of Local costs, and why; empty if the axis is not the counted cost."""
+    softmax = next((p for p in found if p.word == REFERENCE), None)
+    windows = [p for attention, own in question.by_variant(found) if attention.key == "local" for p in own]
+    if softmax is None or not windows or (question.options.against, question.options.price) != ("cost", "count"):
+        return ""
+    narrowest = min(windows, key=lambda p: p.budget)
+    return _(
+        "**Local** computes whole blocks of tokens, including pairs outside the window. Even window {window} therefore "
+        "needs {share} of softmax's multiply-adds.",
+        window=narrowest.value,
+        share=percent(narrowest.multiply_adds / softmax.multiply_adds),
+    )
 
 
 def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
@@ -53,8 +72,12 @@ def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
             n=len(worse),
             windows=enumeration(f"{p.value}" for p in worse),
         ),
-        _(
-            "The window hides at least {hidden}% of softmax's weight, and the remaining weights are scaled up to 100%.",
+        _n(
+            "This window hides at least {hidden}% of softmax's weight and rescales the remaining weights so that they "
+            "sum to 100%.",
+            "Each of these windows hides at least {hidden}% of softmax's weight and rescales the remaining weights so "
+            "that they sum to 100%.",
+            n=len(worse),
             hidden=math.floor(100 * min(p.mass for p in worse)),
         ),
         _(
@@ -87,8 +110,9 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
         return ""
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
-        "**Nyström** is worse with {more} landmarks than with {fewer}. Its inverse matrix creates more negative "
-        "weights: {after:.0f}% of all weight instead of {before:.0f}%.",
+        "**Nyström** is worse with {more} landmarks than with {fewer}, because its inverse matrix creates more "
+        "negative weights. With {more} landmarks, {after:.0f}% of the total absolute weight is negative; with {fewer}, "
+        "it is {before:.0f}%.",
         fewer=fewer.value,
         more=more.value,
         before=100 * fewer.negative_mass,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
 from app.state.session import REFERENCE
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within
 from pages.error.options import Question
@@ -102,18 +102,18 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         text = _(
-            "At half of softmax's {cost} or less, **no variant shown is closer to {reference} than a plain average of "
-            "the values**. The best, {name}, has {error}.",
+            "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than a plain average of "
+            "the values.** The best, {name}, has {error}.",
             **values,
         )
     elif best.middle > CLOSE * zero:
         text = _(
-            "At half of softmax's {cost} or less, **no variant shown comes close to {reference}**. The best, {name}, "
+            "**At half of softmax's {cost} or less, no variant shown comes close to {reference}.** The best, {name}, "
             "has {error}.",
             **values,
         )
     else:
-        text = _("At half of softmax's {cost} or less, **{name} is closest to {reference}**. It has {error}.", **values)
+        text = _("**At half of softmax's {cost} or less, {name} is closest to {reference}.** It has {error}.", **values)
     return paragraph(text, average(question, zero), cause(question, best))
 
 
@@ -161,13 +161,9 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 )
             )
             if missed:
-                text = _n(
-                    "{names} does not reach this error.",
-                    "{names} do not reach this error.",
-                    n=len(missed),
-                    names=enumeration(missed),
+                sentences.append(
+                    _("Variants with a larger error at every setting: {names}.", names=enumeration(missed))
                 )
-                sentences.append(text)
         else:
             sentences.append(
                 _(
@@ -197,12 +193,12 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         }
         if best.middle >= zero:
             text = _(
-                "At {n:,} tokens, **no variant shown is closer to {reference} than a plain average of the values**: "
-                "the best, {name}, has {error}.",
+                "**At {n:,} tokens, no variant shown is closer to {reference} than a plain average of the values.** "
+                "The best, {name}, has {error}.",
                 **values,
             )
         else:
-            text = _("At {n:,} tokens, **{name} is closest to {reference}**: it has {error}.", **values)
+            text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
         own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
         sentences += [text, average(question, zero), trend(question, own)]
     why = _("A longer text has more pairs of tokens, but the settings stay the same.")

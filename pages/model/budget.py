@@ -118,18 +118,20 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
         return _("No tested {setting} of **{name}** preserves perplexity or copying.", **values)
     if reads is None:
         return _(
-            "**{name}** preserves copying if {setting} is at least {copies:g}. No tested {setting} preserves "
+            "**{name}** preserves copying if its {setting} is at least {copies:g}. No tested {setting} preserves "
             "perplexity.",
             **values,
         )
     if copies is None:
         return _(
-            "**{name}** preserves perplexity if {setting} is at least {reads:g}. No tested {setting} preserves "
+            "**{name}** preserves perplexity if its {setting} is at least {reads:g}. No tested {setting} preserves "
             "copying.",
             **values,
         )
+    if reads == copies:
+        return _("**{name}** preserves both perplexity and copying if its {setting} is at least {reads:g}.", **values)
     return _(
-        "**{name}** preserves perplexity if {setting} is at least {reads:g}, and copying if it is at least {copies:g}.",
+        "**{name}** preserves perplexity if its {setting} is at least {reads:g}. Copying needs at least {copies:g}.",
         **values,
     )
 

@@ -49,12 +49,14 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "{mean} and {random} ignore the text: their weights are the same for every text. A variant that is no "
-            "better gains nothing from attention.",
+            "Two variants ignore the text: “{mean}” and “{random}”. Their weights are the same for every text. A "
+            "variant that is no better than these two gains nothing from attention.",
             mean=called(FLOORS[0]),
             random=called(FLOORS[1]),
         ),
-        beaten(_lines(question, rows)) if _single(question) else _("Both are drawn as dashed grey lines."),
+        beaten(_lines(question, rows))
+        if _single(question)
+        else _("These two variants are drawn as dashed grey lines."),
         _(
             "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
             n=swap.PERIOD,
@@ -95,11 +97,11 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
             n=round(copies),
             name=name,
         ),
-        _("Perplexity never exceeds × {worse:g}.", worse=words.WORSE)
+        _("Perplexity never exceeds {worse:g} times the original.", worse=words.WORSE)
         if reads is None
         else _n(
-            "Perplexity exceeds × {worse:g} once {n} layer is replaced.",
-            "Perplexity exceeds × {worse:g} once {n} layers are replaced.",
+            "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
+            "Perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
             n=round(reads),
             worse=words.WORSE,
         ),
@@ -130,8 +132,8 @@ def beaten(lines: Mapping[str, Sequence[Both]]) -> str:
         if word not in FLOORS and floors and reads and copies:
             sentences.append(
                 _(
-                    "{name} has a lower perplexity than these in {reads} of {n} layers, and a lower copying loss in "
-                    "{copies} of {m}.",
+                    "{name} has a lower perplexity than the variants that ignore the text in {reads} of {n} layers, "
+                    "and a lower copying loss in {copies} of {m}.",
                     name=called(word),
                     reads=sum(reads),
                     n=len(reads),

@@ -106,6 +106,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
         uncoloured(scores(question, rows)[1][_shown(question)]) if question.words else "",
         _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
         _("The loss of a token is −ln of its predicted probability, in nats."),
+        _("Copy test: the model is given {n} random tokens twice.", n=swap.PERIOD),
         _("The copying loss is the mean loss of the repeated tokens. A guess has a loss of about 11 nats."),
         setting(question, rows),
     )
@@ -129,17 +130,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
-    return f"{outcome(question, rows, words.verdict)}  \n:small[{terms(scores(question, rows)[1])}]"
-
-
-def terms(changed: Sequence[Score]) -> str:
-    """Return the definition of the copy test, and of a sink if tokens are hidden."""
-    return paragraph(
-        _("Copy test: the model is given {n} random tokens twice.", n=swap.PERIOD),
-        _("Attention sink: the first token, on which many heads put the weight that no other token needs.")
-        if any(each.hidden and each.hidden.share for each in changed)
-        else "",
-    )
+    return outcome(question, rows, words.verdict)
 
 
 READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=_notes, has_charts=False)

@@ -70,9 +70,9 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
     if low <= SAME or len(shares) > 1 or number(low, 3) == number(high, 3):
         return ""
     return _(
-        "Both variants hide {hidden} of the query–key pairs. With **{most}**, which hides the first token from most "
-        "queries, perplexity rises to {high} times that of the original model. With **{least}**, which does not, it "
-        "rises to only {low} times.",
+        "**If queries can still attend to the first token, perplexity rises to only {low} times the original, instead "
+        "of {high} times.** Both variants hide {hidden} of the query–key pairs, but **{most}** hides the first token "
+        "from most queries, and **{least}** does not. Many heads put spare weight on this token (an attention sink).",
         hidden=shares.pop(),
         high=number(high, 3),
         most=most.name,

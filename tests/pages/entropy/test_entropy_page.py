@@ -37,7 +37,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.exception
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "Softmax gives every key some weight, so **attention dilutes as the text grows**. With" in spoken(at)
+    assert "**Attention dilutes as the text grows**, because softmax gives every key some weight. A query" in spoken(at)
     assert "Log n scaling multiplies the logits by a factor that grows with log n." in spoken(at)
 
 
@@ -216,7 +216,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
     # 16 is farther from 64 than 128 is.
     word = "row sum" if measure == "total" else "output size"
     assert f"From 64 to 16 tokens, the {word} of **squared ReLU**" in spoken(at)
-    assert f"by {found['squared'][16]:.2g} when divided by n²" in spoken(at)
+    assert f"{found['squared'][16]:.2g} (÷ n²)" in spoken(at)
     table = at.dataframe[0].value.set_index("normaliser")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
@@ -238,21 +238,21 @@ def drifting(**ends):
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
-        "The row sum changes least with **÷ n**. From 16 to 64 tokens, the row sum of **squared ReLU** is multiplied "
-        "by 0.80 when divided by n, by 0.20 when divided by n², and by 3.2 when divided by a constant."
+        "**The row sum changes least after division by n.** From 16 to 64 tokens, the row sum of **squared ReLU** "
+        "changes by a factor of 0.80 (÷ n), 0.20 (÷ n²) or 3.2 (÷ constant)."
     )
     assert drift.sentence(drifting(**ends), 16, "size") == (
-        "The output size changes least with **÷ n**. From 16 to 64 tokens, the output size of **squared ReLU** is "
-        "multiplied by 0.80 when divided by n, by 0.20 when divided by n², and by 3.2 when divided by a constant. The "
-        "output size of softmax is multiplied by 1."
+        "**The output size changes least after division by n.** From 16 to 64 tokens, the output size of **squared "
+        "ReLU** changes by a factor of 0.80 (÷ n), 0.20 (÷ n²) or 3.2 (÷ constant). The output size of softmax changes "
+        "by a factor of 1."
     )
     assert "From 64 to 16 tokens," in drift.sentence(drifting(**ends), 64, "total")
-    assert "with **÷ constant**." in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    assert "with **÷ n²**." in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+    assert "after division by a constant.**" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "after division by n².**" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
     assert "No divisor clearly gives the smallest change of the row sum." in drift.sentence(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
-    assert "with **÷ n**." in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
+    assert "after division by n.**" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
     assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
         "Measuring a change needs at least two lengths. Use a longer input."
     )
@@ -368,8 +368,8 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    words = rf"With {x[0]:g} tokens, a query spreads over {few} effective keys \(\S+% of all keys\); "
-    assert re.search(rf"{words}with {x[-1]:g} tokens, over {many} \(\S+%\)\.", spoken(at))
+    words = rf"A query spreads its weight over {few} effective keys \(\S+% of all keys\) at {x[0]:g} tokens, "
+    assert re.search(rf"{words}and over {many} \(\S+%\) at {x[-1]:g}\.", spoken(at))
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():

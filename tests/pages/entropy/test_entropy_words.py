@@ -26,33 +26,38 @@ def line(**values):
 
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "Softmax gives every key some weight, so **attention dilutes as the text grows**. With 16 tokens, a query "
-        "spreads over 4 effective keys (25% of all keys); with 256 tokens, over 31 (12%). This share falls, so "
-        "attention dilutes more slowly than uniform attention."
+        "**Attention dilutes as the text grows**, because softmax gives every key some weight. A query spreads its "
+        "weight over 4 effective keys (25% of all keys) at 16 tokens, and over 31 (12%) at 256. With equal weights, "
+        "the number would grow faster, and the share would stay at 100%."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert "over 4 effective keys (59% of all keys); with 256 tokens, over 31 (32%). This share falls, so" in causal
+    assert (
+        "over 4 effective keys (59% of all keys) at 16 tokens, and over 31 (32%) at 256. With equal weights" in causal
+    )
     scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64)
     assert scaled.endswith(
-        "than uniform attention. Log n scaling multiplies the logits by a factor that grows with log n. It flattens "
-        "rows with fewer than 64 keys and sharpens longer rows, so the number changes by a smaller factor, from 6 to "
-        "9.5."
+        "at 100%. **Log n scaling slows the dilution**: the number grows only from 6 to 9.5. It flattens rows with "
+        "fewer than 64 keys and sharpens longer rows."
     )
+    level = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=6.2), 64)
+    assert "**Log n scaling prevents the dilution**: the number changes from 6 to 6.2. It flattens rows" in level
+    sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
+    assert "With log n scaling, the number falls from 6 to 5. It flattens rows" in sharper
     flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
-    assert "This share falls" not in flatter
-    assert flatter.endswith("that grows with log n. With it, the number changes from 6 to 9.5.")
+    assert "With equal weights" not in flatter
+    assert flatter.endswith("With log n scaling, the number changes from 6 to 9.5.")
 
 
 @pytest.mark.parametrize(("last", "slower"), [(60.0, True), (61.5, False), (64.0, False)])
 def test_a_falling_share_of_the_keys_is_slower_than_uniform_attention(last, slower):
-    assert ("This share falls" in growth.sentence(line(n16=4.0, n256=last), None)) == slower
+    assert ("With equal weights" in growth.sentence(line(n16=4.0, n256=last), None)) == slower
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
     text = growth.sentence(line(n16=4.0, n256=last), None)
-    assert ("so **attention dilutes as the text grows**" in text) == dilutes
-    still = "The additional keys get little weight, so **attention does not dilute on this input**. With 16 tokens"
+    assert ("**Attention dilutes as the text grows**" in text) == dilutes
+    still = "**Attention does not dilute on this input**, because the additional keys get little weight. A query"
     assert text.startswith(still) != dilutes
 
 
@@ -66,8 +71,8 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
-        "With 16 tokens, a query spreads over 3.4 effective keys. Measuring growth needs at least three lengths. Use a "
-        "longer input."
+        "A query spreads its weight over 3.4 effective keys at 16 tokens. Measuring growth needs at least three "
+        "lengths. Use a longer input."
     )
     assert "Log n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
@@ -120,12 +125,12 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
 @pytest.mark.parametrize(
     ("fixed", "words"),
     [
-        (2.0, "with **÷ n**."),
-        (1.0, "with **÷ constant**."),
+        (2.0, "after division by n.**"),
+        (1.0, "after division by a constant.**"),
         (1.49, "No divisor clearly gives the smallest change of the row sum."),
         (1.51, "No divisor clearly gives the smallest change of the row sum."),
-        (1.48, "with **÷ constant**."),
-        (1.52, "with **÷ n**."),
+        (1.48, "after division by a constant.**"),
+        (1.52, "after division by n.**"),
         (1 / 1.51, "No divisor clearly gives the smallest change of the row sum."),
     ],
 )
@@ -134,7 +139,7 @@ def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
 
 
 def test_a_total_that_is_gone_has_drifted_most():
-    assert "with **÷ n²**." in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
+    assert "after division by n².**" in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
 
 
 @pytest.mark.parametrize(

@@ -214,12 +214,12 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
     error = f"{100 * errors[winner]:.2g}% matrix error."
-    assert f"**{winner} is closest to softmax**. It has {error}" in spoken(at)
+    assert f"{winner} is closest to softmax.** It has {error}" in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "**no variant shown is closer to softmax than a plain average of the values**" in spoken(flat)
+    assert "no variant shown is closer to softmax than a plain average of the values.**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
     assert "need more than half of softmax's multiply-adds" in spoken(expensive)
 

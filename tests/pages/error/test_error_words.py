@@ -45,9 +45,9 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("At half")[1:]
-    assert "no variant shown comes close to softmax**. The best, Local · window 4, has 50% matrix error" in one
+    assert "no variant shown comes close to softmax.** The best, Local · window 4, has 50% matrix error" in one
     assert "A plain average of the values has 90%." in one
-    assert "**Reformer · rounds 2 is closest to shared-QK softmax**. It has 10% matrix error" in other
+    assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
     assert "A plain average of the values has 70%." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
@@ -57,12 +57,12 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
 @pytest.mark.parametrize(
     ("middle", "finding"),
     [
-        (0.4, "**Local · window 4 is closest to {name}**. It has 40% matrix error"),
-        (0.41, "**no variant shown comes close to {name}**. The best, Local · window 4, has 41% matrix error"),
-        (0.79, "**no variant shown comes close to {name}**. The best, Local · window 4, has 79% matrix error"),
+        (0.4, "Local · window 4 is closest to {name}.** It has 40% matrix error"),
+        (0.41, "no variant shown comes close to {name}.** The best, Local · window 4, has 41% matrix error"),
+        (0.79, "no variant shown comes close to {name}.** The best, Local · window 4, has 79% matrix error"),
         (
             0.8,
-            "**no variant shown is closer to {name} than a plain average of the values**. The best, Local · window 4, "
+            "no variant shown is closer to {name} than a plain average of the values.** The best, Local · window 4, "
             "has 80% matrix error",
         ),
     ],
@@ -71,8 +71,8 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
     assert words.verdict(point(middle, reference=reference), **how) == (
-        f"At half of softmax's multiply-adds or less, {finding.format(name=name)}. A plain average of the values has "
-        f"80%. Local · window 4 puts 50% of the weight on other keys than {name} does."
+        f"**At half of softmax's multiply-adds or less, {finding.format(name=name)}. A plain average of the values has "
+        f"80%. Compared with {name}, Local · window 4 moves 50% of the weight to other keys."
     )
     assert words.verdict(None, **how) == (
         f"**All the variants that are compared with {name} here need more than half of softmax's multiply-adds.**"
@@ -113,8 +113,14 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
         "Compared with softmax, these settings have at most half the error of a plain average of the values (40% "
         "matrix error): **Local · window 8**."
     )
-    assert words.against_budget(question, found) == f"{reached} Linear, Top-k do not reach this error. {BUDGET}"
-    assert words.against_budget(question, found[:5]) == f"{reached} Linear does not reach this error. {BUDGET}"
+    assert (
+        words.against_budget(question, found)
+        == f"{reached} Variants with a larger error at every setting: Linear, Top-k. {BUDGET}"
+    )
+    assert (
+        words.against_budget(question, found[:5])
+        == f"{reached} Variants with a larger error at every setting: Linear. {BUDGET}"
+    )
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
         "Compared with softmax, **no setting has half the error of a plain average of the values** or less (40% matrix "
@@ -142,12 +148,12 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     text = words.against_length(question, found)
     why = "A longer text has more pairs of tokens, but the settings stay the same."
     assert text == (
-        f"At 64 tokens, **Local · window 4 is closest to softmax**: it has 50% matrix error. A plain average of the "
+        f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. A plain average of the "
         f"values has 70%. {trend} {why}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        f"At 64 tokens, **no variant shown is closer to softmax than a plain average of the values**: the best, Local "
+        f"**At 64 tokens, no variant shown is closer to softmax than a plain average of the values.** The best, Local "
         f"· window 4, has 50% matrix error. A plain average of the values has 50%. {trend} {why}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
@@ -183,7 +189,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("At half of softmax's measured time or less, **Local · window 4 is closest" in text) == cheap
+    assert ("**At half of softmax's measured time or less, Local · window 4 is closest" in text) == cheap
     assert (
         "All the variants that are compared with softmax here need more than half of softmax's measured time" in text
     ) != cheap
@@ -206,7 +212,7 @@ def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
     question = asked()
     object.__setattr__(question, "attentions", [warm])
     text = words.against_cost(question, [point(0.2, "softmax", warm.word), mean(0.5)])
-    assert "**Softmax · temperature 2.0 is closest" in text
+    assert "Softmax · temperature 2.0 is closest" in text
 
 
 def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
@@ -260,13 +266,20 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     question = asked("local", "linear")
     found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
     assert reading_guide.worse_than_mean(question, found) == [
-        "These variants have settings with a larger error than a plain average, which uses the values of all allowed "
-        "tokens: Linear."
+        "With some of their settings, these variants have a larger error than a plain average of the values of all "
+        "allowed tokens: Linear."
     ]
     assert reading_guide.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
-    assert reading_guide.block_costs(asked("linear")) == []
-    [text] = reading_guide.block_costs(question)
-    assert text.startswith("Local computes whole blocks of tokens")
+    softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
+    windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
+    assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
+        "**Local** computes whole blocks of tokens, including pairs outside the window. Even window 1 therefore needs "
+        "30% of softmax's multiply-adds."
+    )
+    assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
+    assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""
+    assert reasons.block_cost(asked("local", against="budget"), [softmax, *windows]) == ""
+    assert reasons.block_cost(asked("local", against="cost", price="ms"), [softmax, *windows]) == ""
     assert ac.get("local", window=4).cost(64, 8).multiply_adds > 2 * 8 * 64 * 9, "9 pairs a query, d = 8, two products"
 
 
@@ -325,7 +338,10 @@ def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
         point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
     ]
     question = asked("pooled")
-    assert ("↓ marks variants for which a larger budget costs less." in budget.notes(question, found)) == arrow
+    assert (
+        "↓ marks variants that need fewer multiply-adds at a larger budget, such as a larger stride."
+        in budget.notes(question, found)
+    ) == arrow
     assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
 
 
@@ -462,14 +478,14 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     said = (
-        "**Local** with windows 1, 2 is worse than a plain average of the values. The window hides at least 55% of "
-        f"softmax's weight, and the remaining weights are scaled up to 100%.{result}"
+        "**Local** with windows 1, 2 is worse than a plain average of the values. Each of these windows hides at "
+        f"least 55% of softmax's weight and rescales the remaining weights so that they sum to 100%.{result}"
     )
     for axis, explained in (("cost", said), ("budget", said), ("length", "")):
         question = asked("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*found, mean(0.8)]) == explained
     assert reasons.reasons(asked("local"), [narrow, mean(0.8)]).startswith(
-        "**Local** with window 1 is worse than a plain average of the values. The window hides at least 86% of"
+        "**Local** with window 1 is worse than a plain average of the values. This window hides at least 86% of"
     )
     assert reasons.reasons(asked("local"), [found[0], mean(0.8)]) == ""
     assert reasons.reasons(asked("local"), found) == "", "the average is not computed yet"
@@ -482,7 +498,7 @@ def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(wor
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
     assert reasons.cause(asked("local", measure="output"), point(0.3)) == (
-        "Local · window 4 puts 50% of the weight on other keys than softmax does."
+        "Compared with softmax, Local · window 4 moves 50% of the weight to other keys."
     )
 
 
@@ -496,8 +512,8 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     )
     text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
-        "**Nyström** is worse with 16 landmarks than with 8. Its inverse matrix creates more negative weights: 25% of "
-        "all weight instead of 7%."
+        "**Nyström** is worse with 16 landmarks than with 8, because its inverse matrix creates more negative "
+        "weights. With 16 landmarks, 25% of the total absolute weight is negative; with 8, it is 7%."
     )
 
 

@@ -150,7 +150,7 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
         "**Local · window 64** loses more than half of the ability to copy once 15 layers are replaced. "
-        "Perplexity exceeds × 1.5 once 8 layers are replaced." in said
+        "Perplexity exceeds 1.5 times the original once 8 layers are replaced." in said
     )
 
 
