@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("attention dilutes as the text grows. With 16 tokens")).to_be_visible()
+    expect(page.get_by_text("Attention dilutes as the text grows, because")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
@@ -86,7 +86,7 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("spreads over"))
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("spreads its weight over"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)
