@@ -86,7 +86,7 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("spreads its weight over"))
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("spreads its weight"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)
