@@ -79,7 +79,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     _weights(lines, token, log=options.log)
     st.caption(
         paragraph(
-            _("The state is the sum over all past tokens. γ is the share of the state that is kept at each token."),
+            _(
+                "The state is a sum of products of keys and values over all past tokens. γ is the share of the "
+                "state that "
+                "is kept at each token."
+            ),
             gates.meaning(gate) if gate else "",
         )
     )

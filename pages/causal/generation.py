@@ -62,7 +62,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
     headline.markdown(sentence(rows, heads, d))
     st.markdown("## " + _("Memory of constant states"), anchors=False)
-    st.caption(_("Right of its marker, a state is smaller than the key-value cache."))
+    st.caption(_("To the right of a variant's marker, its state is smaller than the key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
 
     def smaller() -> None:

@@ -27,7 +27,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     [attention] = with_settings([ac.variant("linear")])
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
-    st.markdown("## " + _("Peak memory of the gradient, one head"), anchors=False)
+    st.markdown("## " + _("Peak memory for computing the gradient, one head"), anchors=False)
 
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
@@ -69,8 +69,8 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
         _(
-            "The gradients are computed in two ways: from running sums over the tokens, and by autograd. Their entries "
-            "differ by at most {most} times the largest entry.",
+            "In every entry, the gradient from running sums differs from autograd's gradient by at most {most} times "
+            "the largest entry.",
             most=at_most(single),
         )
         if single is not None
@@ -80,8 +80,8 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         return same
     return paragraph(
         _(
-            "For the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd through all "
-            "states needs {states}, which is {factor:.0f}× as much.",
+            "To compute the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd, which stores the "
+            "state after every token, needs {states}, which is {factor:.0f}× as much.",
             name=bold([name]),
             n=n,
             sums=memory(sums[n]),

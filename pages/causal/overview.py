@@ -112,7 +112,8 @@ def sentence(rows: Sequence[MemoryRow], n: int) -> str:
         if fixed
         else "",
         _(
-            "A typical (median) constant memory is {memory}. Softmax needs more from **{most:,}** tokens on.",
+            "The typical (median) constant memory is {memory}. From **{most:,}** tokens on, softmax's key-value cache "
+            "is larger.",
             memory=memory(typical.state_bytes),
             most=typical.outgrown,
         )

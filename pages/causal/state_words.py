@@ -55,7 +55,8 @@ def finding(grown: StateHistory) -> str:
             size=grown.held,
         ),
         _(
-            "A key-value cache stores {each:,} more numbers with each token, so it is larger from **{n:,}** tokens on.",
+            "A key-value cache grows by {each:,} numbers with each token, so it is larger than the state from "
+            "**{n:,}** tokens on.",
             each=each,
             n=grown.held // each + 1,
         ),

@@ -177,7 +177,7 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]
             double=double,
         ),
         _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
-        _("{names} have no cumsum form, because their features are computed chunk by chunk.", names=bold(without)),
+        _("The features of {names} are computed chunk by chunk, so there is no cumsum form.", names=bold(without)),
         _(
             "Costs are counted on random queries, keys and values of the same size d. Only the "
             "multiply-adds of matrix products are counted."

@@ -105,8 +105,8 @@ def cover(seen: Seen) -> Step:
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
         shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
         findings=_(
-            "{n} tokens become **{m} keys**. On average, the weights in a key are about as spread out as in a plain "
-            "average of {size:.1f} tokens. The widest key combines {pool}.",
+            "{n} tokens become **{m} keys**. A pooled key combines {size:.1f} tokens on average "
+            "(effective number). The widest key combines {pool}.",
             n=n,
             m=m,
             pool=described(seen, widest(pools)),

@@ -66,7 +66,7 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
         return paragraph(
             _(
-                "On average, **{name}** places {wrong:.0%} of a row's weight on different keys from {reference}.",
+                "On average, **{name}** places {wrong:.0%} of a row's weight on other keys than {reference} does.",
                 **fields,
             ),
             output,

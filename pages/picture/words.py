@@ -73,7 +73,7 @@ def units() -> str:
     """Return what the ranks, the insets and the costs on the board are."""
     return paragraph(
         _("The number on an image is its rank by PSNR. Inset: the error of each pixel, darker for larger errors."),
-        _("Cost: multiply-adds, counted for values as long as keys."),
+        _("Cost: the number of multiply-adds, for value vectors of the same size as key vectors."),
     )
 
 
@@ -99,9 +99,9 @@ def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
     if not is_even(largest):
         return ""
     return paragraph(
-        _("**Why {name} returns almost the mean of the image:** its weights are almost equal.", name=name),
+        _("**{name} returns almost the mean of the image,** because its weights are almost equal.", name=name),
         _(
-            "A weight is a product of smooth features (elu + 1) of two patches, which grows far more slowly with the "
+            "A weight is the dot product of the features (elu + 1) of two patches. It grows far more slowly with the "
             "patches' similarity than the exponential in softmax."
         )
         if elu
@@ -143,7 +143,7 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
         ),
         _(
             "Close pixels often show the same object, so more pixels in the square window have the right colour. "
-            "This window gives {high:.1f} dB instead of {low:.1f} dB.",
+            "The square window gives {high:.1f} dB instead of {low:.1f} dB.",
             **values,
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
@@ -226,7 +226,7 @@ def digit_units(*, averaged: bool) -> str:
             "Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention. Each map "
             "has its own scale."
         ),
-        _("Cost: multiply-adds, counted for values as long as keys."),
+        _("Cost: the number of multiply-adds, for value vectors of the same size as key vectors."),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )
 

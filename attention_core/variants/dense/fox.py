@@ -50,8 +50,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Softmax attention with forgetting: before a row is normalised, each weight is multiplied by a factor "
-    "from 0 to 1 (a gate) for each token between key and query.",
+    summary="Softmax attention with forgetting: each weight is multiplied by one factor from 0 to 1 (a gate) per token "
+    "between key and query, and then each row is normalised.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",

@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=lambda p: "none",
     title="DeltaNet",
-    summary="Each token retrieves the value stored for its key in one matrix, the state, and corrects it towards its "
-    "own value.",
+    summary="Each token retrieves the value stored for its key in one matrix, the state, and moves this stored "
+    "value towards the token's own value.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",

@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="Linear attention whose state, the matrix of past keys and values, decays at each token, with a separate "
-    "decay factor (gate) for each component of the keys.",
+    summary="In this linear attention, the state (the matrix of past keys and values) decays at each token. Each key "
+    "component has its own decay factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),

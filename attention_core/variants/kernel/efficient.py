@@ -116,8 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="Each key component averages the values over all tokens by a softmax, and each query mixes these "
-    "averages by a softmax over its own components.",
+    summary="For each key component, a softmax over the tokens gives one average of the values. Each query mixes "
+    "these averages by a softmax over its own components.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,

@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="The sum of three attentions, each multiplied by its own factor (gate): to the means of blocks, to the "
-    "best-scoring blocks, and to a local window.",
+    summary="The output is a sum of three attentions: to the means of blocks, to the best-scoring blocks, and to a "
+    "local window. Each is multiplied by its own factor (gate).",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",

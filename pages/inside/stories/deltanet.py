@@ -75,8 +75,9 @@ def overlap_sentence(found: np.ndarray) -> str:
     if not found.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "The more a key overlaps with earlier keys, the more it retrieves: {mean:.0%} of what an earlier token stored, "
-        "on average (in absolute value). The largest share is {most:.0%}. Linear attention, in contrast, erases "
+        "The more a key overlaps with earlier keys, the more it retrieves. On average, a key retrieves {mean:.0%} "
+        "of what an earlier token stored (absolute value). The largest share is {most:.0%}. Linear attention, "
+        "in contrast, erases "
         "nothing.",
         mean=abs(found).mean(),
         most=abs(found).max(),
@@ -90,10 +91,10 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Erasing one token's share changes what later tokens retrieve. The matrix T accounts for this: row i shows "
-            "how much of each earlier value is erased when token i is stored."
+            "Erasing a share of what one token stored changes what later tokens retrieve. The matrix T accounts for "
+            "this: row i shows how much of each earlier value is erased when token i is stored."
         ),
-        details=_("T is the inverse of one matrix, so all tokens are computed together."),
+        details=_("T is the inverse of one matrix, so all tokens can be processed together."),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
         + (r"\Gamma^-" if _decays(seen) else "M^-")
@@ -145,8 +146,10 @@ def _written(seen: Seen) -> Step:
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         findings=_(
-            "The more similar the retrieved value is, the less is written. For the median token, the written vector is "
-            "{middle:.0%} as long as the token's value. This ratio is smallest for “{least}” ({low:.0%}) and largest "
+            "The more similar the retrieved value is to the token's own value, the less is written. For the "
+            "median "
+            "token, the written vector is {middle:.0%} as long as the token's value. This ratio is smallest for "
+            "“{least}” ({low:.0%}) and largest "
             "for “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),

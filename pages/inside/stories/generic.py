@@ -77,7 +77,7 @@ def _row_findings(entries: np.ndarray) -> tuple[str, str]:
     sums, independent = entries.sum(-1), rank(entries)
     return (
         _(
-            "Every row is a weighted mean, on average over {own:.1f} of {n} columns (effective number).",
+            "Every row is a weighted mean. On average, a row uses {own:.1f} of {n} columns (effective number).",
             own=perplexity(entries).mean(),
             n=entries.shape[1],
         )

@@ -122,7 +122,8 @@ def _directions(seen: Seen) -> Step:
             free=sizes[False],
         ),
         details=_(
-            "The lengths of the directions range from {low:.1f} to {high:.1f}. For comparison, √d is {root:.1f}.",
+            "The random vectors (directions) have lengths from {low:.1f} to {high:.1f}. For comparison, √d is "
+            "{root:.1f}.",
             low=lengths[own].min(),
             high=lengths[own].max(),
             root=d**0.5,
@@ -342,7 +343,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "A power law in m fitted to this error has the exponent {slope}.",
+            "This error changes as a power of the number of directions m, with the fitted exponent {slope}.",
             slope=number(fit_power(first.x, first.middle).exponent),
         ),
         _("The expected exponent is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",

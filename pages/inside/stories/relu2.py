@@ -132,7 +132,7 @@ def _normalisers(seen: Seen) -> Step:
         r"Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
         shapes={"Z": divisor.shape},
         findings=_(
-            "After division by the {own}, the median row sums to **{total:.2g}**.",
+            "After division by the {own}, the median of the row sums is **{total:.2g}**.",
             own=names[own],
             total=np.median(seen.weights.sum(-1)),
         ),

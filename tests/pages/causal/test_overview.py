@@ -94,8 +94,8 @@ def test_the_sentence_counts_the_kinds_of_memory():
     assert sentence(found, 5) == (
         "**4 of 5 variants can generate text token by token**, because their outputs do not depend on later "
         "tokens. 2 of them store every key and value, so their memory grows with the text. 2 merge or discard earlier "
-        "tokens, so their memory stays constant. A typical (median) constant memory is 0.5 KiB. Softmax needs more "
-        "from **9** tokens on."
+        "tokens, so their memory stays constant. The typical (median) constant memory is 0.5 KiB. "
+        "From **9** tokens on, softmax's key-value cache is larger."
     )
     assert " 1 of them stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
         found[1:3], 4

@@ -41,7 +41,7 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
     assert finding(grown()) == (
         "**The state holds 8 numbers at any length**, because every token is merged into the same matrices. A "
-        "key-value cache stores 5 more numbers with each token, so it is larger from **2** tokens on."
+        "key-value cache grows by 5 numbers with each token, so it is larger than the state from **2** tokens on."
     )
 
 

@@ -37,7 +37,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
 def test_a_note_says_which_variants_lack_cumsum(open_view):
     at = open_view("algorithms")
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
-    assert "**Performer · features 64**, **Retention**, **Second-order Taylor** have no cumsum form" in note
+    assert "of **Performer · features 64**, **Retention**, **Second-order Taylor** are computed chunk by chunk" in note
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
     )
@@ -124,7 +124,7 @@ def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
 def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "**Retention**, **Performer** have no cumsum form, because" in shown
+    assert "of **Retention**, **Performer** are computed chunk by chunk, so" in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):
@@ -161,7 +161,7 @@ APART = [
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
 DIFFER = (
-    "The gradients are computed in two ways: from running sums over the tokens, and by autograd. Their entries differ "
+    "In every entry, the gradient from running sums differs from autograd's gradient "
     "by at most 3 × 10⁻⁶ times the largest entry."
 )
 
@@ -169,8 +169,11 @@ DIFFER = (
 def test_the_sentence_reports_the_longest_length_up_to_512():
     shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
-        "For the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**. Autograd through all states "
-        f"needs 8.0 MiB, which is 8× as much. Autograd through the explicit matrix needs 3.0 MiB. {DIFFER}"
+        "To compute the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**. Autograd, which "
+        "stores the "
+        ""
+        f"state after every token, needs 8.0 MiB, which is 8× as much. Autograd through the explicit "
+        f"matrix needs 3.0 MiB. {DIFFER}"
     )
     assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
 

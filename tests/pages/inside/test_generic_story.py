@@ -38,7 +38,8 @@ def test_the_declared_part_is_drawn():
 
 def test_a_matrix_is_described_by_range_signs_sums_and_rank():
     assert matrix_findings(np.eye(3)) == (
-        "Every row is a weighted mean, on average over 1.0 of 3 columns (effective number). 67% of the entries are "
+        "Every row is a weighted mean. On average, a row uses 1.0 of 3 columns (effective number). 67% of the "
+        "entries are "
         "exactly zero. Entries range from 0 to 1."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
@@ -46,7 +47,7 @@ def test_a_matrix_is_described_by_range_signs_sums_and_rank():
         "negative. Entries range from −2 to 2."
     )
     halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
-    assert "on average over 2.0 of 4 columns" in halves
+    assert "On average, a row uses 2.0 of 4 columns" in halves
     assert "The rank is 2, so every row is a combination of 2 rows." in halves
     assert matrix_findings(np.eye(3), of_weights=False) == (
         "67% of the entries are exactly zero. Entries range from 0 to 1."

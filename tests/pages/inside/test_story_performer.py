@@ -125,7 +125,7 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert told.startswith(
         "When the number of random directions increases from 8 to 32, the error of **positive** features falls from "
-        "4 to 1. A power law in m fitted to this error has the exponent −1.0."
+        "4 to 1. This error changes as a power of the number of directions m, with the fitted exponent −1.0."
     )
     assert told.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
     assert ("The expected exponent is −0.5." in told) == (row_norms == "chi")

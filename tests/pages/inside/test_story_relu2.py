@@ -129,7 +129,7 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
     given = seen(ac.get("relu2", normalizer=normalizer))
     steps = relu2.steps(given)
     total = np.median(given.weights.sum(-1))
-    assert steps[2].findings.endswith(f"After division by the {name}, the median row sums to **{total:.2g}**.")
+    assert steps[2].findings.endswith(f"After division by the {name}, the median of the row sums is **{total:.2g}**.")
     low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
     assert steps[-1].details.endswith(f"The row sums range from {low:.2g} to {high:.2g}.")
 

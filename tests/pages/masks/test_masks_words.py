@@ -61,7 +61,8 @@ def test_a_pattern_alone_is_not_called_the_sparsest():
 def test_patterns_that_never_connect_all_pairs_are_named():
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
     assert both == (
-        "Layers of only one of these variants never connect all pairs, because information never leaves some groups of "
+        "If all layers use the same variant, these variants never connect all pairs, because information never "
+        "leaves some groups of "
         f"tokens: **{name('local')}, {name('atrous')}**."
     )
     assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
@@ -78,8 +79,8 @@ def test_patterns_that_never_connect_all_pairs_are_named():
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
-        f"**{name('atrous')}** alone never connects all pairs, because {why} Alone, the others need 2 layers "
-        f"(**{name('local')}**), 5 layers (**{name('sink')}**)."
+        f"**{name('atrous')}** alone never connects all pairs, because {why} Used alone, **{name('local')}** "
+        f"needs 2 layers, **{name('sink')}** needs 5 layers to connect all pairs."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 

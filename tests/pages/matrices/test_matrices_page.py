@@ -118,10 +118,10 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
 
 def test_a_variant_is_told_of_beside_its_own_reference():
     given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
-    assert "of a row's weight on different keys from softmax" in " ".join(
+    assert "of a row's weight on other keys than softmax does" in " ".join(
         m.value for m in open_matrices(**given, **{"explained": "local"}).markdown
     )
-    assert "of a row's weight on different keys from shared-QK softmax" in " ".join(
+    assert "of a row's weight on other keys than shared-QK softmax does" in " ".join(
         m.value for m in open_matrices(**given, **{"explained": "reformer"}).markdown
     )
 

@@ -149,7 +149,7 @@ def test_only_what_shares_a_reference_is_ranked():
 
 def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
-    assert "of a row's weight on different keys from softmax" in in_one_sentence(local, found(local))
+    assert "of a row's weight on other keys than softmax does" in in_one_sentence(local, found(local))
     for attention in (relu2, trig):
         words, numbers = in_one_sentence(attention, found(attention)), found(attention)
         assert f"compared with softmax: {numbers.passport.relative_error:.0%}." in words
@@ -318,7 +318,7 @@ def test_one_variant_is_told_with_its_numbers():
         "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as for 7.4 equally weighted keys."
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
-        "On average, **Local · window 16** places 40% of a row's weight on different keys from softmax. "
+        "On average, **Local · window 16** places 40% of a row's weight on other keys than softmax does. "
         "Output error: 25% (equal weights for all keys would give 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " places 1% of a row's weight on")):

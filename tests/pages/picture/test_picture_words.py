@@ -89,7 +89,7 @@ def test_why_variants_return_one_colour(even, why):
 def test_why_almost_equal_weights_return_the_mean(elu):
     assert words.why_mean("Linear", 2.0, 84.25, elu=elu) == ""
     text = words.why_mean("Linear", 1.05, 84.25, elu=elu)
-    assert text.startswith("**Why Linear returns almost the mean of the image:** its weights are almost equal. ")
+    assert text.startswith("**Linear returns almost the mean of the image,** because its weights are almost equal. ")
     assert ("features (elu + 1)" in text) == elu
     assert text.endswith("Linear is 1.05 times the average weight. In softmax, it is 84.25 times.")
 
@@ -97,7 +97,7 @@ def test_why_almost_equal_weights_return_the_mean(elu):
 @pytest.mark.parametrize(
     ("psnr", "end"),
     [
-        (23.66, "This window gives 23.7 dB instead of 22.8 dB."),
+        (23.66, "The square window gives 23.7 dB instead of 22.8 dB."),
         (22.84, "the square window nevertheless gives 22.8 dB, not more than the 22.8 dB of the window along the row."),
         (21.0, "the square window nevertheless gives 21.0 dB, not more than the 22.8 dB of the window along the row."),
     ],
