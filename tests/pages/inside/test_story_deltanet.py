@@ -18,8 +18,7 @@ def sentences(attention, **given):
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
     assert (
-        "the more it retrieves: 25% of what an earlier token stored, on average (in absolute value). The largest share "
-        "is 40%."
+        "On average, a key retrieves 25% of what an earlier token stored (absolute value). The largest share is 40%."
     ) in overlap_sentence(np.array([-0.4, 0.1]))
     assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 

@@ -21,7 +21,7 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
     assert straight == 0
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
     assert free == pytest.approx(math.gamma(4) / (math.pi**0.5 * math.gamma(4.5)), rel=0.25)
-    [low, high, root] = said(at, r"range from ([\d.]+) to ([\d.]+)\. .*, √d is ([\d.]+)\.")
+    [low, high, root] = said(at, r"have lengths from ([\d.]+) to ([\d.]+)\. .*, √d is ([\d.]+)\.")
     assert root == 2.8
     assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
     assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
@@ -75,17 +75,17 @@ def test_the_error_over_the_features_is_the_cores():
     x, y = drawn["positive, independent"]
     assert y[x.index(task.params.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
-    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law")
+    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. This error changes")
     positive = drawn["positive, orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
 
 def test_small_logits_reach_the_expected_power():
     at = open_step(ac.get("performer", row_norms="chi"), 4)
-    [here] = said(at, r"has the exponent (-[\d.]+)\. The expected")
+    [here] = said(at, r"with the fitted exponent (-[\d.]+)\. The expected")
     at.button_group(key="logits").set_value(0.05).run()
     assert not at.exception
-    [small] = said(at, r"has the exponent (-[\d.]+)\. The expected")
+    [small] = said(at, r"with the fitted exponent (-[\d.]+)\. The expected")
     assert -0.65 < small < -0.35
     assert small < here
 
