@@ -122,9 +122,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         words.verdict(AS_IT_IS, [blind, seen])
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
-            "**If queries can still attend to the first token, perplexity rises to only 1.10 times the original, "
-            "instead of 2 times.** Both variants hide 61% of the query–key pairs, but **A** hides the first token from "
-            "most queries, and **B** does not. Many heads put spare weight on this token (an attention sink).  \n"
+            "**Keeping the first token visible limits the rise of perplexity to 1.10 times the original, instead of 2 "
+            "times.** Both variants hide 61% of the query–key pairs. **A** also hides the first token from most queries, "
+            "although many heads put spare weight on it (an attention sink).  \n"
             f"Copying fails with both variants{reason}"
         )
     )
