@@ -123,8 +123,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
             "**Keeping the first token visible limits the rise of perplexity to 1.10 times the original, instead of 2 "
-            "times.** Both variants hide 61% of the query–key pairs. **A** also hides the first token from most queries, "
-            "although many heads put spare weight on it (an attention sink).  \n"
+            "times.** Both variants hide 61% of the query–key pairs. **A** also hides the first token from most "
+            "queries, although many heads put spare weight on it (an attention sink).  \n"
             f"Copying fails with both variants{reason}"
         )
     )
