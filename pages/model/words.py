@@ -71,8 +71,8 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
         return ""
     return _(
         "**Keeping the first token visible limits the rise of perplexity to {low} times the original, instead of "
-        "{high} times.** Both variants hide {hidden} of the query–key pairs. **{most}** also hides the first token from most "
-        "queries, although many heads put spare weight on it (an attention sink).",
+        "{high} times.** Both variants hide {hidden} of the query–key pairs. **{most}** also hides the first token "
+        "from most queries, although many heads put spare weight on it (an attention sink).",
         hidden=shares.pop(),
         high=number(high, 3),
         most=most.name,
