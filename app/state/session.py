@@ -236,7 +236,9 @@ class SharedOptions(Options, shared=1):
     patch = choice(
         {side: f"{side} × {side}" for side in (5, 3, 7)},
         N_("Patch"),
-        help=N_("The pixels around each pixel, which are its query and its key."),
+        help=N_(
+            "Size of the patch of pixels around each pixel. The patch is both the query and the key of that pixel."
+        ),
     )
     noise = link_only_option(
         lambda: number(ImageSource.noise, 0.0, 0.5),

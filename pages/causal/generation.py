@@ -201,14 +201,14 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in along]
         lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=short_name(group)))
         if (at := row.outgrown) is not None:
-            notes = [_("{name}: smaller than the cache for {n:,} tokens or more", name=name, n=at)]
+            notes = [_("{name}: from {n:,} tokens on, the state is smaller than the cache", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / KIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
     show_lines(
         lines,
         key=key,
         name="generation-" + key.rpartition(".")[-1],
-        alt=_("Lines: memory against the number of tokens, for growing caches and constant states"),
+        alt=_("Lines: memory against the number of tokens, for caches that grow and for states of constant size"),
         x_title=_("tokens so far"),
         y_title=_("memory (KiB)"),
         log_x=True,

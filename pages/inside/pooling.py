@@ -298,7 +298,7 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
     def draw(key: str) -> None:
         kinds = {_("earlier tokens and itself"): "window", leaking: "missed"}
         share = _(
-            "Information leaks in {share:.1%} of the pairs with a later key",
+            "Information leaks in {share:.1%} of the pairs whose key comes after the query",
             share=ahead.sum() / max(1, n * (n - 1) // 2),
         )
         left, right = st.columns(2)

@@ -34,7 +34,7 @@ def _scores(screen: Screen) -> tuple[Score, Score]:
     """
     question = _question(screen)
     if not question.words:
-        raise LessonError(N_("No variant replaces softmax. Add one to measure it."))
+        raise LessonError(N_("No variant is chosen to replace softmax. Add a variant to measure it."))
     original, changed = reading.scores(question, _rows(reading.tasks(question)))
     return original, changed[min(question.options.shown, len(changed) - 1)]
 

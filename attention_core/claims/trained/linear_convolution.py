@@ -57,8 +57,8 @@ CLAIM = Claim(
     quantities=(
         Quantity("without", "accuracy without the short convolution", "%"),
         Quantity("with", "accuracy with the short convolution", "%"),
-        Quantity("lowest", "lowest accuracy of a seed without the short convolution", "%"),
-        Quantity("highest", "highest accuracy of a seed without the short convolution", "%"),
+        Quantity("lowest", "lowest accuracy of all seeds, without the short convolution", "%"),
+        Quantity("highest", "highest accuracy of all seeds, without the short convolution", "%"),
     ),
     figure=OVER_STEPS,
     is_recorded=True,

@@ -49,8 +49,8 @@ def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="ALiBi",
-    summary="Softmax attention that subtracts a penalty proportional to distance from each logit, so that distant keys "
-    "get less weight.",
+    summary="Softmax attention in which each logit is reduced in proportion to the distance between query and key, so "
+    "that distant keys get less weight.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,

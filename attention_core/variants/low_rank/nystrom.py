@@ -39,7 +39,7 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="Method for the pseudo-inverse of the matrix of landmarks to landmarks. iterative: a few matrix "
+        help="Method for the pseudo-inverse of the attention matrix between landmarks. iterative: by a few matrix "
         "products; exact: from the singular values.",
     )
     iterations: int = param(

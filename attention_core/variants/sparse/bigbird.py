@@ -26,7 +26,7 @@ class BigBirdParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that the query can attend to.",
+        help="Number of tokens that a query can attend to on each side of itself.",
         budget=True,
     )
     global_tokens: int = param(

@@ -25,7 +25,7 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that the query can attend to. A window as long as the text "
+        help="Number of tokens that a query can attend to on each side of itself. A window as long as the text "
         "gives full attention.",
         budget=True,
     )

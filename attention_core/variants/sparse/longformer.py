@@ -23,7 +23,7 @@ class LongformerParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that the query can attend to.",
+        help="Number of tokens that a query can attend to on each side of itself.",
         budget=True,
     )
     dilation: int = param(
@@ -31,7 +31,8 @@ class LongformerParams(Params):
         low=1,
         high=64,
         scale="log",
-        help="Distance between the keys of the window. 2 skips every other token, so the window reaches twice as far.",
+        help="Distance between neighbouring keys of the window. A distance of 2 skips every other token, so the window "
+        "reaches twice as far.",
     )
     global_tokens: int = param(
         1,

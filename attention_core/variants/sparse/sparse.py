@@ -38,8 +38,7 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens on each side of the query that the query can attend to. Used only with the strided "
-        "pattern.",
+        help="Number of tokens that a query can attend to on each side of itself. Used only with the strided pattern.",
         budget=True,
     )
     stride: int = param(

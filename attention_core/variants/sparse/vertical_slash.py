@@ -153,7 +153,7 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="In the paper, models are causal, but columns and diagonals are selected when the whole text is known. Here, "
-    "this does not count as causal, because the selection depends on tokens after most queries.",
+    note="In the paper, models are causal, but columns and diagonals are selected when the whole text is known. This "
+    "selection does not count as causal here. For most queries, it depends on tokens that come after the query.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )

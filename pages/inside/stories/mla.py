@@ -60,7 +60,9 @@ def _sizes(seen: Seen) -> Step:
             x_title=_("singular value"),
             y_title=_("relative to the largest"),
             mark=(min(rank, n), _("rank")),
-            alt=_("Lines: the singular values of all heads' keys and values, the largest first"),
+            alt=_(
+                "Lines: singular values of the keys and of the values, all heads taken together, in descending order"
+            ),
         ),
     )
 

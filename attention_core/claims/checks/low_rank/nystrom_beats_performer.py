@@ -72,8 +72,8 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer with several "
-    "times as many random features as the head size.",
+    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer, even if the "
+    "number of Performer's random features is several times the head size.",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "

@@ -116,7 +116,7 @@ CLAIM = Claim(
         y="error",
         by="of",
         x_title="number of iterations",
-        y_title="residual of the approximate inverse, or matrix error (1 = 100%)",
+        y_title="residual of the approximate inverse; matrix error (both: 1 = 100%)",
         log="y",
     ),
     noncausal_method="Nyström",

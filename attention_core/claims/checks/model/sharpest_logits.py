@@ -74,7 +74,9 @@ CLAIM = Claim(
             "others_copying",
             "number of replacements that do not keep this weight, but keep at least half of the gain from copying",
         ),
-        Quantity("rho", "rank correlation between the kept weight and the model's perplexity"),
+        Quantity(
+            "rho", "rank correlation between the share of softmax's weight that is kept and the model's perplexity"
+        ),
         TOKENS,
     ),
     figure=Figure(

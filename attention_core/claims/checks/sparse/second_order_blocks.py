@@ -50,8 +50,9 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     found = _judged(rows)
     if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
-            "Selecting blocks by mean keys, second order or the true mass works equally well in every head, so there "
-            "is nothing to compare. Choose an input whose tokens have different weights."
+            "In every head, the three ways to select blocks (by mean key, by the second-order estimate and by the true "
+            "mass) work equally well, so there is nothing to compare. Choose an input whose tokens have different "
+            "weights."
         )
     yield from rows
 
