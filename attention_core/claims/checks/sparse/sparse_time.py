@@ -108,7 +108,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local and sparse attention compute less than full attention but take longer. Atrous attention is "
+    statement="Local and sparse attention compute less than full attention but take longer, while atrous attention is "
     "faster. Computing the full matrix and masking it saves no time.",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
