@@ -32,7 +32,7 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     settle(page)
     [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6
-    expect(page.get_by_text(re.compile(f"Token {token} .* is replaced"))).to_be_visible()
+    expect(page.get_by_text(re.compile(f"token {token} .* is replaced", re.IGNORECASE))).to_be_visible()
 
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
     expected = influence(qkv, ac.get("nystrom", landmarks=4), head=1).moved

@@ -38,7 +38,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**Attention dilutes as the text grows**, because softmax gives every key some weight. A query" in spoken(at)
-    assert "Log n scaling multiplies the logits by a factor that grows with log n." in spoken(at)
+    assert "**Log n scaling slows the dilution**: the number grows only from" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])

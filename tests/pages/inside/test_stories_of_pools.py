@@ -21,7 +21,7 @@ def test_pools_and_weights_are_those_of_the_formula():
     left = softmax(q @ means.T / 8**0.5)
     i, r = np.unravel_index(left.argmax(), left.shape)
     at = open_step(ac.get("pooled"), 1)
-    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*plain average of ([\d.]+)") == (24, 6, 4)
+    assert said(at, r"(\d+) tokens become \*\*(\d+) keys.*combines ([\d.]+) tokens") == (24, 6, 4)
     assert drawn_words(at).count('<div style="flex:4 1 0') == 6
     at = open_step(ac.get("pooled"), 2, again=at)
     exact = softmax(q @ k.T / 8**0.5)[i, 4 * r : 4 * r + 4].sum()

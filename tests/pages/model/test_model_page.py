@@ -175,7 +175,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
     assert "perplexity is highest with layer" in spoken(at)
-    assert any("Mean of v and Synthesizer · kind random ignore the text" in c.value for c in at.caption)
+    assert any("“Mean of v” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
