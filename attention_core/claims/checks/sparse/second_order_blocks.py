@@ -50,9 +50,8 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     found = _judged(rows)
     if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
-            "In every head, the three ways to select blocks (by mean key, by the second-order estimate and by the true "
-            "mass) work equally well, so there is nothing to compare. Choose an input whose tokens have different "
-            "weights."
+            "The three ways to select blocks (by mean key, by second-order estimate and by true mass) work equally "
+            "well in every head. Choose an input whose tokens have different weights."
         )
     yield from rows
 
