@@ -95,17 +95,17 @@ TRAINED = [
 def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seeds(key, task):
     sizes = {"length": 16, "items": 2} if task == "recall" else {"length": 64, "items": 0}
     spec = spec_of(key, task=task, batch=8, **sizes)
-    _, early = steps(spec, 2)
-    _, again = steps(spec, 2)
+    _, early = steps(spec, 4)
+    _, again = steps(spec, 4)
     assert again.weights == early.weights
-    model, at = steps(spec, 12, early)
+    model, at = steps(spec, 20, early)
     gradients = [parameter.grad for parameter in model.parameters()]
     assert all(gradient is not None and gradient.isfinite().all() and gradient.any() for gradient in gradients)
     batch = evaluation_batch(spec, spec.length, spec.items)
     loss, _ = evaluate(model, batch)
     assert math.isfinite(loss)
     assert loss < evaluate(initial(spec), batch)[0]
-    assert at.step == 12
+    assert at.step == 20
 
 
 def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone():
