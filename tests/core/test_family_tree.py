@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core import family_tree, registry
@@ -28,7 +28,6 @@ def values(setting: Setting):
 
 
 @pytest.mark.parametrize("name", EDGES)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_a_special_case_is_what_it_is_said_to_be(name, data):
     edge = EDGES[name]
