@@ -426,7 +426,7 @@ class Attention:
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Return the matrix that errors are taken against, ``[..., n, n]``: the variant's own reference, or softmax."""
+        """Compute the matrix that errors are taken against, ``[..., n, n]``: its own, or softmax."""
         self._check(q, k, k, causal=False)
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)

@@ -43,6 +43,7 @@ def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> Denoised:
     Args:
         qkv: the record of the whole image.
         clean: the image without noise, ``[h, w, c]``.
+        attention: the variant.
     """
     start = time.perf_counter()
     found = attention.attend(*qkv.tensors)
@@ -107,6 +108,7 @@ def attention_maps(qkv: QKV, attention: Attention) -> Maps:
 
     Args:
         qkv: the record of a whole image with a square grid.
+        attention: the variant.
     """
     assert qkv.grid is not None
     side = qkv.grid[0]

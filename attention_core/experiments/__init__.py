@@ -7,7 +7,7 @@ streaming charts, caching and remote execution then need no extra code. Each suc
 - ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only. It raises ``LabError`` if
   the source or the text cannot be read, if the model is not available, or if the variant cannot be causal but must be.
 
-Docstrings of tasks and rows leave out the fields, and those of functions the arguments, that mean the same everywhere:
+Docstrings of tasks and rows leave out the fields that mean the same everywhere:
 
 - ``source``: the queries, keys and values. A synthetic source contains its seed, which is copied to ``seed``.
 - ``seeds``: number of seeds of a synthetic source, counted up from its own seed. Other sources have no seed, None.

@@ -93,6 +93,9 @@ def tasks(
     """Return one task that compares the gradients on the input, then tasks that count bytes at growing lengths.
 
     Args:
+        source: source of q, k and v.
+        d: size of queries and keys.
+        d_v: size of values.
         head: index of the only head whose gradients are compared; None for all heads.
         word: a variant that has all ``WAYS``, with its settings.
     """

@@ -130,7 +130,9 @@ def tasks(
     """Return tasks that compare the forms of each variant, then tasks that count one variant at growing lengths.
 
     Args:
+        source: source of q, k and v.
         words: the variants whose forms are compared.
+        head: index of the only head to compare; None for all heads.
         word: the variant whose costs are counted.
         d: the head size for the costs.
     """

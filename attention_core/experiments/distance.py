@@ -145,6 +145,7 @@ def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> l
         rows: rows of any heads and forms.
         form: one of the forms.
         name: name of the measure, a field of ``DistanceRow``.
+        n: tokens.
 
     Returns:
         One pair per head that has both.

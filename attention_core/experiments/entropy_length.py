@@ -62,7 +62,11 @@ def tasks(
     """Return one task per variant, seed and length, short lengths first.
 
     Args:
+        source: source of the queries and keys.
         variants: words of variants, which must support causal attention if ``causal`` is set.
+        longest: the longest length in tokens.
+        causal: whether a causal mask is used.
+        seeds: number of seeds of a synthetic source, counted up from its own seed; other sources have none.
     """
     return tuple(
         EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)

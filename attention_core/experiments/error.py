@@ -149,7 +149,11 @@ def tasks(
     of every variant, then the budgets between them.
 
     Args:
+        source: the input.
         n: its tokens, the end of the ladders of whole numbers.
+        words: the variants with their settings.
+        head: index of the only head to measure; None for all heads.
+        causal: whether a causal mask is used.
     """
     shown = _supported(words, causal)
     common = ErrorTask(source=source, word="softmax", head=head, causal=causal)
@@ -167,7 +171,11 @@ def length_tasks(
     """Return tasks for error against length, each variant with its given settings; the shortest lengths come first.
 
     Args:
+        source: the input.
         lengths: numbers of tokens, at most what the source can provide.
+        words: the variants with their settings.
+        head: index of the only head to measure; None for all heads.
+        causal: whether a causal mask is used.
     """
     shown = _supported(words, causal)
     found: list[ErrorTask] = []

@@ -59,6 +59,9 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[Memory
 
     Args:
         words: causal variants and their settings.
+        heads: H.
+        d: size of queries and keys.
+        d_v: size of values.
     """
     return tuple(MemoryTask(word=word, heads=heads, d=d, d_v=d_v) for word in words)
 

@@ -120,6 +120,7 @@ def plan(
     """Return the plan of a run: every variant with every seed, all other things equal.
 
     Args:
+        words: the variants and their settings.
         task: key of the task.
         length: tokens of a training sequence; the task's default for None.
         items: pairs or symbols to remember; the task's default for None.

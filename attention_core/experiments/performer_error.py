@@ -69,6 +69,9 @@ def tasks(
     """Return one task per way and number of features, few features first.
 
     Args:
+        source: source of the queries and keys.
+        head: the head to measure.
+        causal: whether a causal mask is used.
         row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
         seed: the first seed.
         factor: positive factor on every logit, also in the softmax that is estimated.

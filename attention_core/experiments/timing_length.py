@@ -99,6 +99,7 @@ def next_sample(
     memory, or if memory ran out. One row reports this.
 
     Args:
+        spec: the measurement.
         rows: the rows found so far, in order.
         longest: maximum seconds per call; None for the profile's limit.
         most_bytes: maximum bytes per call on the CPU; None for the profile's limit.

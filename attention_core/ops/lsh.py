@@ -48,6 +48,7 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Ten
     Args:
         x: ``[..., n, d]``, float32 or float64.
         sizes: the sizes of the hashes, from ``hash_sizes``.
+        seed: the user's seed.
         number: the number of the round; each round has its own R.
     """
     halves = [size // 2 for size in sizes]
@@ -145,6 +146,7 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
     Args:
         q: ``[..., n, d]``, float32 or float64.
         k: as q.
+        v: ``[..., n, d_v]``.
         rounds: each round's chunks.
         causal: whether query i attends to keys before i only.
     """

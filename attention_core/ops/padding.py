@@ -14,6 +14,7 @@ def weights(compute: Callable[[Tensor, Tensor], Tensor], q: Tensor, k: Tensor, k
 
     Args:
         compute: ``(q, k) -> [..., n, m]``.
+        q: ``[..., n, d]``.
         k: ``[..., m, d]``.
         key_mask: ``bool [m]`` or ``[B, m]``, true for the keys that are not padding.
     """
@@ -32,6 +33,7 @@ def attend(
 
     Args:
         compute: ``(q, k, v) -> [..., n, d_v]``.
+        q: ``[..., n, d]``.
         k: ``[..., m, d]``.
         v: ``[..., m, d_v]``.
         key_mask: as for ``weights``.

@@ -22,6 +22,7 @@ def normal(shape: tuple[int, ...], seed: int, like: Tensor, *stream: int) -> Ten
 
     Args:
         shape: the shape of the result.
+        seed: the user's seed.
         like: the tensor whose device and dtype the result takes. Numbers are drawn on the CPU in float32 and then
             converted, so that they are equal on every device and in every precision.
         stream: whole numbers that distinguish several draws with one seed.
@@ -37,6 +38,7 @@ def normal_table(rows: range, columns: int, seed: int, like: Tensor, *stream: in
     Args:
         rows: consecutive row numbers.
         columns: number of columns, from the first.
+        seed: the user's seed.
         like: the tensor whose device and dtype the result takes.
         stream: whole numbers that distinguish several tables with one seed.
     """

@@ -66,7 +66,10 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
     """Compute one variant's allowed pairs; a variant without mask and pattern allows every pair.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attention: the variant with its settings; it gets all heads, as in the model.
+        head: index of the head; None for all heads together.
+        causal: whether future keys are hidden.
     """
     attention.check_causal(causal)
     if qkv.crosses:
@@ -98,7 +101,11 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     """Return how a hashing variant sorts the tokens of one head into chunks; None for other variants.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: the variant with its settings.
         number: number of the round, from 0; values that are too large mean the last round.
+        head: index of the head.
+        causal: whether future keys are hidden.
     """
     attention.mask(qkv.n, causal=causal)  # raises NotCausalError
     if attention.variant.anatomy is None or not has_pattern(attention.variant):

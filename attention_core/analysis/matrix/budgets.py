@@ -65,7 +65,9 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     A budget goes from its lowest value up to the number of tokens, or until every pair is allowed.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attentions: the variants; the value of their budget is ignored.
+        head: index of the head.
 
     Raises:
         InputError: if fewer than two tokens would be shown.

@@ -40,6 +40,9 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Args:
         qkv: queries, keys and values. Its keys may be those of another sequence.
         attention: the variant with its settings; it gets all heads, as in the model.
+        head: index of the head; None for the average of the heads' matrices.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
     """
     if qkv.crosses:
         attention.check_cross(causal)

@@ -8,7 +8,12 @@ from attention_core.ops.softmax.masked import causal_mask
 
 
 def future_share(qkv: QKV, *, head: int | None) -> float:
-    """Compute softmax's mass on keys after the query without a causal mask, averaged over rows, from 0 to 1."""
+    """Compute softmax's mass on keys after the query without a causal mask, averaged over rows, from 0 to 1.
+
+    Args:
+        qkv: queries and keys, ``[H, n, d]``.
+        head: index of the head; None for the mean over all heads.
+    """
     one = qkv.of_head(head)
     later = ~causal_mask(one.n)
     # One head at a time, so that only one n x n matrix is in memory.

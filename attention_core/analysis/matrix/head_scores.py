@@ -50,6 +50,8 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     """Compute the scores of every head of every layer.
 
     Args:
+        layers: one record per layer, of the same tokens.
+        causal: whether future keys are hidden.
         special: whether tokens that the tokenizer added are counted; without them rows keep their total mass.
 
     Returns:

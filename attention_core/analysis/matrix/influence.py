@@ -56,6 +56,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used, ``MOST`` of them for one head.
+        attention: the variant with its settings.
         head: index of the head; None for the concatenated outputs of all heads.
         seed: seed of the replacement vectors.
     """

@@ -26,8 +26,10 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
     """Compute a variant's intermediate results, matrix and reference on one head.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attention: the variant with its settings; it must have an anatomy.
         head: index of the head; a variant with ``couples_heads`` still gets all heads.
+        causal: whether future keys are hidden.
 
     Raises:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.

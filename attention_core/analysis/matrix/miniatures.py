@@ -11,7 +11,13 @@ from attention_core.inputs.record import QKV
 
 
 def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iterator[Tensor]:
-    """Yield softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown."""
+    """Yield softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown.
+
+    Args:
+        layers: one record per layer, of the same tokens.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
+    """
     softmax = registry.get("softmax")
     for qkv in layers:
         yield keep_tokens(softmax.weights(qkv.q, qkv.k, causal=causal), shown(qkv, special=special))
@@ -21,6 +27,9 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
     """Return softmax's matrix of every layer and head, max-pooled so that single peaks stay visible.
 
     Args:
+        layers: one record per layer, of the same tokens.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
         size: maximum rows and columns of a miniature; shorter inputs keep their n.
 
     Returns:

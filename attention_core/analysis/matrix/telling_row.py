@@ -45,6 +45,7 @@ def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
 
     Args:
         weights: softmax's matrix of the tokens shown; see ``telling_query``.
+        qkv: the record.
         special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
     if qkv.crosses:  # No key is the query itself, so the query with the largest weight is selected.

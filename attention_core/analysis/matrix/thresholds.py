@@ -27,6 +27,9 @@ def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Th
     """Compute the threshold of every row for each α, in float64.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        head: index of the head.
+        causal: whether future keys are hidden.
         alphas: values of α, each above 1.
     """
     logits = seen_logits(qkv.q[head].double(), qkv.k[head].double(), causal=causal)

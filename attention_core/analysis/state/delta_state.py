@@ -33,7 +33,9 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     """Compute the delta rule's state after all tokens of one head, once for each write strength, in float64.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attention: ``deltanet`` or ``gated_deltanet`` with its settings; its own strength is ignored.
+        head: index of the head.
         strengths: any positive numbers, also beyond the variant's bounds.
     """
     p = attention.params

@@ -61,6 +61,7 @@ def gated(qkv: QKV, gate: Gate, feature_map: str, *, head: int | None) -> Gated:
     """Compute linear attention with a gate and with the corresponding fixed decay.
 
     Args:
+        qkv: queries and keys, ``[H, n, d]``.
         gate: settings of the gate, which each head computes from its own keys.
         feature_map: a feature map of ``retention``.
         head: index of the head; None for the heads' average matrices and the geometric mean of their gates.

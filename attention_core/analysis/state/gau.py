@@ -85,6 +85,7 @@ def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0)
         qkv: the input; the unit's tokens are the concatenated values of all heads, ``[n, H d_v]``, each scaled to mean
             0 and variance 1.
         attention: squared ReLU with its settings, which turns the unit's logits into its matrix.
+        causal: whether future keys are hidden.
         seed: seed of the projections.
     """
     x = tokens(qkv)
@@ -135,6 +136,7 @@ def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> P
         x: the tokens, ``[n, D]``.
         unit: weights of the unit.
         attention: squared ReLU with its settings; by default the paper's ``A = relu²(Q Kᵀ / √s) / n``.
+        causal: whether future keys are hidden.
     """
     gate, value, shared = (F.silu(x @ w) for w in (unit.gate, unit.value, unit.shared))
     q, k = (shared * scale + offset for scale, offset in zip(unit.scale, unit.offset, strict=True))

@@ -113,7 +113,9 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     """Run a variant's decoder over one head, token by token, in float64.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attention: a variant that has a decoder, with its settings.
+        head: index of the head.
 
     Returns:
         The states of the first tokens, usually of all; see ``followed_tokens``.

@@ -33,8 +33,11 @@ def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bo
     """Compute the sums that a query reads: over all keys, or when causal over the keys up to its own position.
 
     Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
         attention: a variant whose anatomy has ``query_features`` and ``key_features``.
         query: index of the query, from 0.
+        head: index of the head.
+        causal: whether future keys are hidden.
     """
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
     # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` uses one

@@ -51,7 +51,13 @@ def variants(decays: Sequence[float], feature_map: str) -> tuple[Attention, ...]
 
 
 def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.ndarray:
-    """Compute a variant's causal matrix in float64, so that tiny weights are not zero, ``float64 [n, n]``."""
+    """Compute a variant's causal matrix in float64, so that tiny weights are not zero, ``float64 [n, n]``.
+
+    Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: a variant that can be causal.
+        head: index of the head; None for the average of the heads' matrices.
+    """
     looked_at = qkv.of_head(head)
     weights = torch.zeros(qkv.n, qkv.n, dtype=torch.float64)
     for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one head at a time: twelve together would take a GiB

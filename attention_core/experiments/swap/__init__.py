@@ -150,6 +150,7 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
         ids: the tokens that the model reads.
         word: the variant, as ``model_patching.from_word`` reads it.
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
+        model: key of a decoder, or ``owner/name``.
     """
     # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record

@@ -34,8 +34,13 @@ def tasks(
     """Return the reading and copy tasks of the unchanged model and of each variant in its layers.
 
     Args:
+        text: the text.
+        words: the attention variants.
+        layers: the layers that use them.
         tokens: as in ``ReadingTask``.
         seeds: draws of the copy test's tokens.
+        live: whether to compute even if a result is recorded.
+        model: key of the model.
     """
     places: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     found: list[SwapTask] = []
@@ -65,8 +70,11 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
     """Return reading and copy tasks over the replaced layers: the unchanged model, then coarse steps, then finer ones.
 
     Args:
+        text: the text.
+        words: the attention variants.
         edge: one of ``EDGES``, from which growing numbers of layers are replaced; ``single`` for one layer at a time.
         count: layers of the model.
+        live: whether to compute even if a result is recorded.
     """
     steps = _coarse_first(range(count) if edge == "single" else depths(count))
     places = [(step,) if edge == "single" else stack(edge, step, count) for step in steps]
@@ -86,9 +94,12 @@ def budget_tasks(
     """Return reading and copy tasks over each variant's budget, and optionally tasks for its output error.
 
     Args:
+        text: the text.
         words: the variants with their settings; one without a budget is read once.
+        layers: the layers that use them.
         n: tokens of the text, the end of the ladders of whole numbers.
         stray: whether to measure the output error too.
+        live: whether to compute even if a result is recorded.
     """
     found: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
     ladders = [[a.word for a in ladder(word, n)] for word in words]

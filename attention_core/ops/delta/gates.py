@@ -63,6 +63,7 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
 
     Args:
         k: keys, ``[..., n, d]``.
+        p: the settings.
         first: the number of earlier tokens.
         channels: whether a gate from keys has one number per channel; otherwise it is the geometric mean over channels.
 
@@ -97,6 +98,7 @@ def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
 
     Args:
         gates: log α from ``log_gates``.
+        p: the settings.
         first: the number of earlier tokens.
     """
     rest = -torch.expm1(gates)

@@ -37,6 +37,7 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) 
     """Return the state before any token.
 
     Args:
+        features: C.
         v: the value of one token, ``[..., d_v]``, for its axes, type and device.
         normalise: whether the state has a column for the normaliser.
         referenced: whether the features have references, one per feature.
@@ -81,6 +82,7 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
 
     Args:
         f: features of the queries and keys.
+        v: ``[..., n, d_v]``.
         mode: ``"chunked"``, O(n (c + C) d_v) time and one state; ``"cumsum"``, all states in memory, O(n C d_v).
         normalise: whether each row's weights are divided by their sum.
     """

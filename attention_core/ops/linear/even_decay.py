@@ -59,6 +59,9 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
 
     Args:
         phi: computes the features; its closure must not change.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         decay: ``γ``, above 0, at most 1.
     """
     take = partial(_take, phi=phi, fade=fading(decay, at_least_float32(v[..., :0, :])))

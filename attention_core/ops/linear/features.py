@@ -111,6 +111,7 @@ def similarities(f: Features, *, causal: bool) -> Tensor:
 
     Args:
         f: features of the queries and keys, with references if ``causal``.
+        causal: whether query i attends to keys 0..i only.
     """
     return triangle(f)[0] if causal else f.q @ f.k.mT
 

@@ -30,7 +30,11 @@ def kernel_attention(
 
     Args:
         phi: computes the features; its closure must not change.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        causal: whether query i attends to keys 0..i only.
         mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
         size: tokens per chunk of the causal form, if no gradients are needed.
     """
@@ -65,9 +69,14 @@ def kernel_cost(
     """Return multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
     Args:
+        n: tokens.
+        features: C.
+        d_v: value size.
+        causal: whether query i attends to keys 0..i only.
         mode: the causal algorithm.
         referenced: whether the causal features have references.
         size: tokens per chunk of the causal form.
+        keys: number of keys; n for None.
     """
     C, columns = features, d_v + 1
     if not causal or mode == "chunked":

@@ -90,7 +90,11 @@ def streamed_attention(
 
     Args:
         phi: computes the features; its closure must not change.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        causal: whether query i attends to keys 0..i only.
         size: tokens per block; None for the default, which suits several heads.
     """
     state = empty(phi, q, v, *along)
@@ -114,8 +118,13 @@ def streamed_cost(
     """Return multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
 
     Args:
+        n: tokens.
+        features: C.
+        d_v: value size.
+        causal: whether query i attends to keys 0..i only.
         referenced: whether features have logarithms.
         size: tokens per block, as in ``streamed_attention``.
+        keys: number of keys; n for None.
     """
     C, state, m = features, features * (d_v + 1), keys or n
     size = size or default_size(C, causal=causal)

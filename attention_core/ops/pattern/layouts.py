@@ -47,6 +47,9 @@ def windows(
     group of its own with fewer keys, so that nothing is padded or copied. Groups are in the order of their rows.
 
     Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         block: queries per block.
         before: the number of keys before a block's first query.
         after: the number of keys after a block's last query.

@@ -12,7 +12,11 @@ def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> P
     """Compute partial attention to the keys of the query's own block, O(n b d).
 
     Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         block: tokens per block, counted from the first; the last may have fewer.
+        causal: whether a query attends to the keys up to its own only.
     """
     groups = windows(q, k, v, block=block)
     return placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outs: gathered(outs, q))

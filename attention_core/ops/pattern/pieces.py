@@ -49,9 +49,11 @@ def band(
     """Yield blocks of queries, each with the keys from ``before`` tokens before it to ``after`` tokens after it.
 
     Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
         before: the number of keys before a block's first query.
         after: the number of keys after a block's last query.
         allowed: returns which pairs are allowed, given a tensor of the distances ``i - j``; None means all.
+        backward: whether memory is also needed for the keys' gradients.
         block: queries per block.
         causal: whether a query attends to the keys up to its own only; requires ``before = after = 0``.
         allowed_pairs: used without ``allowed``: returns which pairs are allowed, given the positions of queries
@@ -152,6 +154,7 @@ def columns(
     """Yield pieces of queries that all attend to the same keys.
 
     Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
         chosen: the keys: their positions, or a slice.
         rows: the queries' consecutive positions; None means all.
         allowed: returns which keys are allowed, ``[r, S]``, given query positions ``[r, 1]``; None means all.
@@ -208,6 +211,7 @@ def anchored(
     Each pair is in exactly one piece.
 
     Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
         anchors: how many first tokens are anchors; at most n of them are used.
         causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
         rest: returns the pieces among the other tokens, given their queries.
@@ -231,8 +235,10 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
     """Return the number of pairs in the pieces of ``anchored``, without ``rest``.
 
     Args:
+        n: number of tokens.
         anchors: how many first tokens are anchors, at most n.
         first_keys: the number of keys to which each anchor attends.
+        causal: whether query i attends to keys 0..i only.
     """
     return (pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors
 
@@ -241,6 +247,8 @@ def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> 
     """Return the peak number of elements in memory for one head.
 
     Args:
+        n: number of tokens.
+        d: head size.
         anchors: how many first tokens are anchors, at most n.
         rows: the number of queries in the largest piece of ``rest``.
         mask: the number of pairs in the largest mask.

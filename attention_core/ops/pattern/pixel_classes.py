@@ -33,8 +33,11 @@ def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, back
     """Yield the classes, for ``union_attention``; classes of one size are computed together.
 
     Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
         stride: the distance of neighbouring rows and of neighbouring columns of a class.
         columns: the number of columns of the image.
+        causal: whether a query attends to the keys up to its own only.
+        backward: whether memory is also needed for the keys' gradients.
     """
     heads, n = like.shape[:2]
     order, start = _in_order(n, stride, columns, like.device), 0

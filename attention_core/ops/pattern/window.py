@@ -98,9 +98,11 @@ def square_pieces(
     """Yield as many pixels as a row of an image has, each time with the pixels that their squares reach.
 
     Args:
+        like: queries ``[X, n, d]``, for their sizes and device.
         reach: the number of rows and columns on each side.
         columns: the number of columns of the image.
         causal: whether later pixels are excluded.
+        backward: whether memory is also needed for the keys' gradients.
         first: the position of the first query in the image.
         also: returns which pairs of positions are allowed within the squares; None means all.
     """

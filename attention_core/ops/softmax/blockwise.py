@@ -63,7 +63,9 @@ def row_blocks(n: int, *, causal: bool, width: int = 1, keys: int | None = None)
 
     Args:
         n: number of queries.
+        causal: whether query i attends to keys 0..i only.
         width: numbers that the rule needs in memory for each pair of query and key.
+        keys: number of keys; n for None.
     """
     size, keys = block_size(n, width=width), n if keys is None else keys
     return [Rows(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
@@ -111,6 +113,7 @@ def blockwise_attention(
         q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
         k: ``[..., m, d]``, like q; if causal, m must equal n.
         v: ``[..., m, d_v]``.
+        causal: whether query i attends to keys 0..i only.
         width: numbers that the rule needs in memory for each pair of query and key.
         step: numbers per block of the forward pass below which a block covers several heads.
         mix: a faster function for the rows times v in the forward pass; q, k and v then share their leading axes.

@@ -22,6 +22,8 @@ def chosen_keys_part(q: Tensor, k: Tensor, v: Tensor, index: Tensor, seen: Tenso
 
     Args:
         q: ``[..., n, d]``, float32 or float64.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
         index: positions of the keys, ``int64 [..., n, c]``, c >= 1.
         seen: which of these keys are allowed, ``bool [..., n, c]``.
 

@@ -21,6 +21,7 @@ class Inputs(NamedTuple):
         k: ``[X, Y, n', d]``.
         v: ``[X, Y, n', d]``.
         bias: the numbers added to the scores, ``[X, Y, n, n']``; None for zeros.
+        causal: whether query i attends to keys 0..i only.
         scale: the factor of the dot products.
     """
 

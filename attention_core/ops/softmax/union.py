@@ -157,6 +157,9 @@ def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
     Args:
         pieces: pieces that together contain every query at least once.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
     """
     scale, shape = q.shape[-1] ** -0.5, v.shape
     q, k, v = ready_for_kernels(*(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v)))
@@ -247,6 +250,8 @@ def union_elements(n: int, d: int, *, rows: int, mask: int = 0, again: int = 0) 
     """Return the peak number of elements of ``union_attention`` for one head of n tokens.
 
     Args:
+        n: tokens.
+        d: head size.
         rows: queries of the largest piece.
         mask: pairs of the largest bias.
         again: queries of the largest piece that is merged into others.
