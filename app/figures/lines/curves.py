@@ -27,9 +27,9 @@ WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
-EDGE = 0.85
-"""Share of the horizontal axis, from the left, in which a label can begin at its line. Farther right, or to the left
-of an arrow, it ends there."""
+EDGE = 0.5
+"""Share of the horizontal axis, from the left, in which a label begins at its line. Farther right, or to the left of an
+arrow, it ends there, because a phone would cut it off."""
 
 
 @dataclass(frozen=True)
