@@ -52,7 +52,7 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown(paragraph(faster(first), gain(first), summary_text(first), slow_start(first), least_memory(first)))
+    summary.markdown(paragraph(faster(first), gain(first), summary_text(first)))
     with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = crossovers(found)
@@ -60,7 +60,7 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         if crossed:
             st.caption(_("A large circle marks the length from which a variant is faster than softmax."))
         settings = [text for run, on in runs for text in other_settings(run, live=on)]
-        if texts := list(filter(None, (masking(first), *settings))):
+        if texts := list(filter(None, (slow_start(first), least_memory(first), masking(first), *settings))):
             st.markdown("  \n".join(texts))
     with below.container():
         side = TimingOptions.side.value
