@@ -148,10 +148,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("narrow margin|clear margin|wide margin"),
+        N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
             "How far the number that decides the verdict is from its threshold, relative to the larger of the two, or "
-            "to the distance from the threshold to 100%. A margin is narrow below 10% and wide above 50%."
+            "to the distance from the threshold to 100%: close below 10%, far above 50%."
         ),
     ),
     Entry(
@@ -226,11 +226,7 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("state|states"),
-        N_(
-            "A matrix of fixed size in which a variant stores what it remembers of all earlier tokens. Each new token "
-            "changes it."
-        ),
+        N_("state|states"), N_("A matrix of fixed size that summarises all earlier tokens. Each new token updates it.")
     ),
     Entry(
         N_("total variation"),

@@ -6,6 +6,8 @@ from itertools import chain
 from driver import open_page
 
 from app.words import glossary
+from tests.catalogue_faults import forms as catalogue_forms
+from tests.catalogue_faults import template
 
 WANTED = {
     *("logit", "nat", "landmark", "effective rank", "total variation", "decode step", "feature map", "perplexity"),
@@ -33,6 +35,14 @@ def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
         assert definition[0].isupper()
         assert definition.endswith(".")
         assert not definition.lower().startswith(tuple(form.lower() for form in known))
+
+
+def test_each_term_occurs_in_another_text():
+    own = {text for entry in glossary.ENTRIES for text in (entry.forms, entry.definition)}
+    texts = [form for message in template() for form in catalogue_forms(message.id) if form not in own]
+    spoken = "\n".join(texts).lower()
+    unused = [entry.forms for entry in glossary.ENTRIES if not any(f.lower() in spoken for f in entry.forms.split("|"))]
+    assert not unused
 
 
 def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):

@@ -1,4 +1,4 @@
-"""Browser tests of loading: what is drawn does not move, and the first HTML page names every script that is loaded."""
+"""Browser tests of loading: elements do not move once drawn, and the first HTML page names every script to load."""
 
 import re
 

@@ -91,8 +91,8 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Erasing a share of what one token stored changes what later tokens retrieve. The matrix T accounts for "
-            "this: row i shows how much of each earlier value is erased when token i is stored."
+            "Before a token is stored, a share of the value under its key is erased. That value depends on all "
+            "earlier tokens: row i of the matrix T shows how much of each earlier value is erased for token i."
         ),
         details=_("T is the inverse of one matrix, so all tokens can be processed together."),
         formula=symbol(0, "T")

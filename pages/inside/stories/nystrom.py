@@ -194,8 +194,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). This spreads weight among the "
-            "landmarks twice, so Z, the inverse of their weights on each other, undoes it once."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each step spreads weight over similar "
+            "landmarks. Z, the inverse of the landmarks' weights on each other, undoes this once."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\; "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\; "
