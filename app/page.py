@@ -46,8 +46,6 @@ class Page(Generic[Q]):
         runs_as_fragment: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget
             change then redraws only the page and does not interrupt an earlier rerun.
         hides_special: whether the page leaves out tokens that the tokenizer added, if the visitor chooses so.
-        elements: Streamlit's names of elements whose code the browser loads with the HTML page, in addition to
-            ``app.server.first_paint.ELEMENTS``: what the page draws when it opens, without text.
         scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
             page that uses no input calls it without an argument. None means the chosen head on the whole input.
         measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
@@ -73,7 +71,6 @@ class Page(Generic[Q]):
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
     hides_special: bool = False
-    elements: tuple[str, ...] = ()
     scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)
     curves: CurveMeasures = field(default_factory=dict)

@@ -12,7 +12,7 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.server.first_paint import SCRIPT
+from app.server.first_paint import ADDRESS
 
 FRAME_ANCESTORS = "ATTENTION_LAB_FRAME_ANCESTORS"
 """Environment variable with the origins of pages that may show the app in a frame, separated by spaces."""
@@ -33,7 +33,7 @@ def policy() -> str:
 
     framing = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
     index = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
-    scripts = *_SCRIPT.findall(index), SCRIPT
+    scripts = *_SCRIPT.findall(index), ADDRESS
     inline = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     rules = {
         "default-src": "'none'",

@@ -125,7 +125,6 @@ PAGE = Page(
     options=CausalOptions,
     measures=MEASURES,
     has_causal_switch=False,
-    elements=("DataFrame", "DownloadButton", "PlotlyChart"),
     top=top,
     view=CausalOptions.view,
     views={name: partial(_show, view) for name, view in VIEWS.items()},

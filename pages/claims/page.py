@@ -40,7 +40,6 @@ PAGE = Page(
     heading=heading,
     options=ClaimsOptions,
     has_causal_switch=False,
-    elements=("Progress", "rehype-raw"),
     top=top,
     header=header,
     view=ClaimsOptions.view,

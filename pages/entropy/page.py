@@ -64,7 +64,6 @@ PAGE = Page(
     measures=growth.MEASURES,
     curves=growth.CURVES,
     opening=options.opening,
-    elements=("PlotlyChart", "Progress"),
     top=top,
     view=EntropyOptions.view,
     views={name: view.show for name, view in VIEWS.items()},

@@ -50,7 +50,6 @@ PAGE = Page(
     options=ErrorOptions,
     measures=MEASURES,
     curves=CURVES,
-    elements=("PlotlyChart", "Progress"),
     top=top,
     view=ErrorOptions.against,
     scope=scope,

@@ -44,7 +44,6 @@ PAGE = Page(
     options=HomeOptions,
     runs_as_fragment=True,
     uses_input=False,
-    elements=("TextInput", "rehype-raw"),
     top=top,
     view=HomeOptions.shown,
     views={"gallery": lambda given: gallery.show(), "tree": lambda given: tree.show()},

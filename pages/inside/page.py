@@ -45,7 +45,6 @@ PAGE = Page(
     options=InsideOptions,
     header=variant.choose,
     scope=scope,
-    elements=("rehype-katex",),
     top=top,
     views={"steps": steps.show},
 )

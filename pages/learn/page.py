@@ -177,7 +177,6 @@ PAGE = Page(
     uses_input=False,
     has_causal_switch=False,
     scope=scope,
-    elements=("PlotlyChart", "Selectbox"),
     top=top,
     view=LearnOptions.view,
     views={

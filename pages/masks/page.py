@@ -53,7 +53,6 @@ PAGE = Page(
     runs_as_fragment=True,
     measures=MEASURES,
     header=show_menus,
-    elements=("PlotlyChart",),
     top=top,
     view=MasksOptions.below,
     scope=scope,

@@ -37,7 +37,6 @@ PAGE = Page(
     header=show_display,
     open_heads=heads.open_all,
     hides_special=True,
-    elements=("DataFrame",),
     top=top,
     view=MatricesOptions.below,
     views={

@@ -113,7 +113,6 @@ PAGE = Page(
     question=N_("What happens to a model when you replace its attention?"),
     options=ModelOptions,
     measures=MEASURES,
-    elements=("DownloadButton", "Table"),
     top=top,
     view=ModelOptions.view,
     views={

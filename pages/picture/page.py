@@ -76,7 +76,6 @@ PAGE = Page(
     runs_as_fragment=True,
     measures=MEASURES,
     scope=scope,
-    elements=("NumberInput", "Slider", "Spinner"),
     top=top,
     view=PictureOptions.below,
     views={key: partial(_view, key) for key in ("explain", "numbers", "budget", "download")},

@@ -43,7 +43,6 @@ PAGE = Page(
     opening=options.opening,
     uses_input=False,
     scope=options.scope,
-    elements=("Checkbox", "DataFrame", "DownloadButton", "PlotlyChart", "Selectbox"),
     top=top,
     views={"timing": show},
 )

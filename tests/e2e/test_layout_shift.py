@@ -1,6 +1,4 @@
-"""Browser tests of loading: elements do not move once drawn, and the first HTML page names every script to load."""
-
-import re
+"""A browser test of layout shift: elements and edges that are drawn do not move while the rest of a page loads."""
 
 import pytest
 from browser import FORGET, visit
@@ -9,7 +7,7 @@ POOR = 0.25
 """Layout shift above which loading is rated poor (web.dev, Cumulative Layout Shift)."""
 GOOD = 0.1
 """Layout shift up to which loading is rated good."""
-STEADY = ("", "matrices", "masks", "inside", "model", "picture")
+STEADY = ("", "matrices", "masks", "inside")
 """Pages that reserve the space of their boards."""
 SHIFTS = """{
     window.shift = 0;
@@ -44,7 +42,6 @@ PAGES = [
     "matrices",
     "matrices?variants=softmax",
     "masks",
-    "picture",
     "inside",
     "lessons",
     "entropy",
@@ -67,15 +64,3 @@ def test_a_page_that_loads_hardly_moves(newly_opened, server, path):
     visit(page, f"{server}/{path}")
     assert path not in COLUMNS or page.evaluate("[...window.edges]") == ["0 56px 40px 48px"]
     assert page.evaluate("window.shift") < (GOOD if path in STEADY else POOR)
-
-
-@pytest.mark.parametrize("path", ["", "inside", "causal", "model"])
-def test_the_first_html_page_names_every_script(newly_opened, server, path):
-    page = newly_opened
-    visit(page, f"{server}/{path}")
-    html = page.request.get(f"{server}/{path}", headers={"Accept": "text/html"}).text()
-    loaded = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
-    names = {name.rpartition("/")[2] for name in loaded if re.search(r"/static/js/[^/]*\.js$", name)}
-    assert len(names) > 50
-    assert names <= {*re.findall(r"/static/js/([^\"/]*\.js)", html)}
-    assert page.locator("link[rel=later]").count() == 0
