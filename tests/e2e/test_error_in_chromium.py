@@ -67,3 +67,15 @@ def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page,
     expect(page.get_by_text("What does each variant attend to?").first).to_be_visible()
     settle(page)
     assert {"variants=softmax", f"variants={word}"} <= words(page)
+
+
+def test_a_phone_shows_the_whole_legend_and_the_label_of_the_mark(phone, server):
+    visit(phone, f"{server}/error{LINK}&against=cost")
+    figure = chart(phone)
+    expect(figure.locator(".legend .traces")).to_have_count(5)
+    frame = phone.get_by_test_id("stElementContainer").filter(has=figure).last.bounding_box()
+    for part in (figure.locator(".legend .traces").last, figure.get_by_text("half of softmax's cost")):
+        place = part.bounding_box()
+        assert frame["x"] <= place["x"]
+        assert place["x"] + place["width"] <= frame["x"] + frame["width"]
+        assert place["y"] + place["height"] <= frame["y"] + frame["height"]
