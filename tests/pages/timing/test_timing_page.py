@@ -63,6 +63,14 @@ def test_the_recorded_run_answers_at_first_sight(mode, side):
     assert run.stamp.device in sentence(at)
 
 
+def test_reasons_and_the_least_memory_stand_below_the_result():
+    at = open_timing(t_mode="forward")
+    reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
+    assert "is the slowest, because" in reasons
+    assert "Softmax's fused kernel never stores the n × n matrix" in reasons
+    assert "needs the least memory" not in sentence(at)
+
+
 def test_a_press_measures_here_beside_the_recorded_run():
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
