@@ -138,7 +138,7 @@ CLAIM = Claim(
         Condition("kept", "<=", "kept"),
     ),
     finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n tokens, "
-    "their weight falls as 1/n^{fall} in linear attention and as 1/n^{softmax_fall} in softmax.",
+    "their weight falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in softmax.",
     details="The early tokens are the first 4. Their weight is averaged over queries in the newest quarter of the "
     "text. For the full text, it is {early}% with linear attention and {softmax}% with softmax. The tokens are also "
     "ranked by the weight that the last query gives them. With a decay, {kept}% of the top quarter stay in the top "
