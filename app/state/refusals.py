@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.state.link_fields import Field
-from app.words.i18n import _, clauses, enumeration, escape_markdown, paragraph, quoted
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quoted
 
 NAMED = 12
 """Most rejected values that a notice names; it only counts the others."""
@@ -22,22 +22,35 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
     """
     instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
     unknown = [_quoted([name]) for name in refused if name not in fields]
+    more = len(instead) - NAMED
     return paragraph(
         _("The link contains values that are not valid here."),
-        _("Shown instead: {values}.", values=_some(instead)) if instead else "",
-        _("Unknown on this page: {names}.", names=_some(unknown)) if unknown else "",
+        *instead[:NAMED],
+        _n("{n} more value was replaced.", "{n} more values were replaced.", n=more) if more > 0 else "",
+        _n(
+            "This page has no parameter with the name {names}.",
+            "This page has no parameters with the names {names}.",
+            n=len(unknown),
+            names=_some(unknown),
+        )
+        if unknown
+        else "",
     )
 
 
 def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
     parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
     if kind.describe_allowed and kind.is_out_of_bounds([*words]):
-        return _("{name} is {shown}, not {word} (allowed: {takes})", **parts, takes=kind.describe_allowed())
-    return _("{name} is {shown}, not {word}", **parts)
+        return _(
+            "For `{name}`, the page uses {shown} instead of {word} (allowed: {takes}).",
+            **parts,
+            takes=kind.describe_allowed(),
+        )
+    return _("For `{name}`, the page uses {shown} instead of {word}.", **parts)
 
 
 def _some(items: Sequence[str]) -> str:
-    more, named = len(items) - NAMED, clauses(items[:NAMED])
+    more, named = len(items) - NAMED, enumeration(items[:NAMED])
     return _("{named} and {n} more", named=named, n=more) if more > 0 else named
 
 
@@ -48,7 +61,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 def _shown(kind: Field, value: object) -> str:
     if value is None:
-        return _("none")
+        return _("no value")
     words = kind.write(value)
     if value == kind.default and len(", ".join(words)) > WORD:
         return _("the default")

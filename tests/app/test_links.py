@@ -122,7 +122,7 @@ def test_hostile_words_fall_back_and_are_named(page):
         for word in HOSTILE:
             values, refused = url.read_link({name: [word]}, {name: kind})
             assert (values, refused) == ({name: kind.default}, (name,)), (name, word)
-            assert f"{name} is " in refusals.refusal(values, {name: kind}, {name: [word]})
+            assert f"For `{name}`, " in refusals.refusal(values, {name: kind}, {name: [word]})
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
@@ -163,7 +163,7 @@ def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
         assert not at.exception
         assert not at.error
         for name in names:
-            assert f"{name} is " in at.warning[0].value
+            assert f"For `{name}`, " in at.warning[0].value
 
 
 @pytest.mark.parametrize("page", list(PAGES)[1:])
@@ -366,8 +366,8 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
 def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
     at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
     [told] = [each.value for each in at.warning]
-    assert "t_from is" in told
-    assert "Unknown on this page" in told
+    assert "For `t_from`, the page uses" in told
+    assert "no parameter with the name “unheard”" in told
     at.session_state[LINK].keep_notice = True  # as the browser does when it reports its width
     assert [each.value for each in at.run().warning] == [told]
     assert not at.run().warning

@@ -88,7 +88,7 @@ def test_its_options_travel_and_choose_the_view(toy):
 def test_a_link_out_of_bounds_falls_back_and_is_named(toy, word):
     at = visit("toy", {"toy_warmth": word})
     assert_says(at, "It has 20 degrees.")
-    assert f"toy_warmth is “20”, not “{word}”" in at.warning[0].value
+    assert f"For `toy_warmth`, the page uses “20” instead of “{word}”" in at.warning[0].value
 
 
 def test_a_folder_that_declares_no_page_is_told(folder):

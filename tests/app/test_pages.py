@@ -144,8 +144,8 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
     assert not at.error
     assert (at.session_state["layer"], at.session_state["head"]) == (presets.LAYER, presets.HEAD)
     told = at.warning[0].value
-    assert "head is “3”, not “99”" in told
-    assert "layer is “2”, not “999”" in told
+    assert "For `head`, the page uses “3” instead of “99”" in told
+    assert "For `layer`, the page uses “2” instead of “999”" in told
     assert not {"head", "layer", "model"} & set(at.query_params)
     assert not at.run().warning  # the warning is shown once
 

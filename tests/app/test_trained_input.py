@@ -73,7 +73,7 @@ def test_a_forged_link_is_refused_with_one_sentence(words, told, trainings):
     assert not at.exception
     [warning] = at.warning
     assert warning.value == (
-        f"The link contains values that are not valid here. Shown instead: trained is the default, not {told} "
+        f"The link contains values that are not valid here. For `trained`, the page uses the default instead of {told} "
         "(allowed: a task, a variant that can be trained on it, and numbers such as steps~200, with at most 20,000 "
         "steps)."
     )

@@ -171,30 +171,30 @@ def refused(**words):
 
 def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
     assert refused(a=["x", "y"]) == (
-        "The link contains values that are not valid here. Shown instead: a is “4”, not “x, y”."
+        "The link contains values that are not valid here. For `a`, the page uses “4” instead of “x, y”."
     )
     assert refused(b=["7"], c=["8"]) == (
-        "The link contains values that are not valid here. Shown instead: b is none, not “7”. "
-        "Unknown on this page: “c”."
+        "The link contains values that are not valid here. For `b`, the page uses no value instead of “7”. "
+        "This page has no parameter with the name “c”."
     )
     assert refused(c=["1"], d=["2"]) == (
-        "The link contains values that are not valid here. Unknown on this page: “c”; “d”."
+        "The link contains values that are not valid here. This page has no parameters with the names “c”, “d”."
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "word", "told"),
     [
-        (link_fields.whole(3, 1, 2048), "2049", "a is “3”, not “2049” (allowed: 1 to 2,048)."),
-        (link_fields.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # the current input has fewer
-        (link_fields.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5” (allowed: 0.5 to 16)."),
-        (link_fields.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
+        (link_fields.whole(3, 1, 2048), "2049", "the page uses “3” instead of “2049” (allowed: 1 to 2,048)."),
+        (link_fields.whole(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # the current input has fewer
+        (link_fields.number(3.0, 0.5, 16.0), "16.5", "the page uses “3” instead of “16.5” (allowed: 0.5 to 16)."),
+        (link_fields.number(3.0, 0.5, 16.0), "16", "the page uses “3” instead of “16”."),
         (
             link_fields.one_of(3, range(1, link_fields.LISTED)),
             "0",
-            "not “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).",
+            "instead of “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).",
         ),
-        (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "a is “3”, not “-1”."),
+        (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
     ],
 )
 def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
@@ -205,15 +205,15 @@ def test_only_too_many_variants_are_told_how_many_it_takes():
     kind = SharedOptions.variants.field()
     for words, told in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
-        (["softmax", "local", "local"], "not “softmax, local, local” (allowed: up to 16 variants, each once)."),
+        (["softmax", "local", "local"], "instead of “softmax, local, local” (allowed: up to 16 variants, each once)."),
     ):
         assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 
 
 def test_a_word_of_a_link_is_cut_and_never_markup():
-    assert "not “" + "x" * refusals.WORD + "”" in refused(a=["x" * refusals.WORD])
-    assert "not “" + "x" * refusals.WORD + "…”" in refused(a=["x" * (refusals.WORD + 1)])
-    assert r"not “\*a\*”" in refused(a=["*a*"])
+    assert "instead of “" + "x" * refusals.WORD + "”" in refused(a=["x" * refusals.WORD])
+    assert "instead of “" + "x" * refusals.WORD + "…”" in refused(a=["x" * (refusals.WORD + 1)])
+    assert r"instead of “\*a\*”" in refused(a=["*a*"])
 
 
 @pytest.mark.parametrize(("count", "ends"), [(refusals.NAMED, "”."), (refusals.NAMED + 2, "” and 2 more.")])
@@ -225,11 +225,11 @@ def test_of_many_refused_values_the_number_is_told(count, ends):
 def test_a_long_default_is_called_one():
     long, brief = "x" * (refusals.WORD + 1), "x" * refusals.WORD
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
-        assert f"a is {shown}, not “?”" in refusals.refusal(
+        assert f"the page uses {shown} instead of “?”" in refusals.refusal(
             {"a": default}, {"a": link_fields.one_of(default, [default])}, {"a": ["?"]}
         )
     changed = refusals.refusal({"a": long}, {"a": link_fields.one_of("y", [long])}, {"a": ["?"]})
-    assert f"a is “{brief}…”, not “?”" in changed
+    assert f"the page uses “{brief}…” instead of “?”" in changed
 
 
 def interrupted_page():

@@ -83,15 +83,16 @@ def test_an_address_with_tokens_beyond_the_input_is_refused_whichever_view_is_dr
     at = visit("causal", small | {"c_view": view, "c_token": "24", "c_early": "23", "c_at": "90"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_token", "c_early", "c_at")] == [20, 23, 10]
-    assert "c_token is “20”, not “24”; c_at is “10”, not “90”." in at.warning[0].value
+    assert "`c_token`, the page uses “20” instead of “24”. For `c_at`, the page uses “10” instead of “90”." in at.warning[0].value
 
 
 def test_links_carry_the_views_and_refuse_what_does_not_fit():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_size", "c_form")] == [16, "linear"]
-    assert "c_size is “16”, not “7” (allowed: 8, 16, 32, 64); c_form is “linear”, not “softmax”" in at.warning[0].value
-    assert "Unknown on this page: “c\\_cost”." in at.warning[0].value, "times are no longer measured"
+    assert "`c_size`, the page uses “16” instead of “7” (allowed: 8, 16, 32, 64)." in at.warning[0].value
+    assert "`c_form`, the page uses “linear” instead of “softmax”" in at.warning[0].value
+    assert "no parameter with the name “c\\_cost”." in at.warning[0].value, "times are no longer measured"
 
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])

@@ -164,7 +164,7 @@ def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
     for step in ("1", "6"):
         at = open_inside(**wide | {"step": [step], "channel": [str(last + 1)]})
         assert not at.exception
-        assert f"channel is “0”, not “{last + 1}”" in at.warning[0].value
+        assert f"For `channel`, the page uses “0” instead of “{last + 1}”" in at.warning[0].value
 
 
 def test_the_average_of_heads_is_shown_by_its_first():

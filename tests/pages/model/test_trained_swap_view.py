@@ -48,7 +48,7 @@ def test_the_page_names_the_model_and_what_is_measured():
 
 def test_a_layer_that_the_model_lacks_is_refused():
     at = opened(m_replaced=["5"])
-    assert "m_replaced is “-1”, not “5”" in at.warning[0].value.replace("\\", "")
+    assert "For `m_replaced`, the page uses “-1” instead of “5”" in at.warning[0].value.replace("\\", "")
     assert "replaced in 2 of 2 layers" in spoken(at, "caption")
 
 

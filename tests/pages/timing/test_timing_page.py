@@ -239,7 +239,7 @@ def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
     at = open_timing({"t_device": "cuda"})
     assert not at.exception
     assert at.session_state["t_device"] == "cpu"
-    assert "t_device is “cpu”, not “cuda”" in at.warning[0].value
+    assert "For `t_device`, the page uses “cpu” instead of “cuda”" in at.warning[0].value
 
 
 def test_lengths_are_measured_whichever_end_is_named_first():
