@@ -33,8 +33,9 @@ export class Sentence {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     this.table = make("div", { class: "rows" });
-    this.columns = make("div", { class: "counts" });
-    this.headings = make("div", { class: "row headings", "aria-hidden": "true" }, make("div"), make("div"), this.columns);
+    this.finding = make("p", { class: "finding" });
+    this.columns = make("div", { class: "counts", "aria-hidden": "true" });
+    this.headings = make("div", { class: "row headings" }, this.finding, this.columns);
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
     this.caption = make("p", { class: "caption" });
@@ -129,7 +130,9 @@ export class Sentence {
       row.write(words);
     }
     const looks = this.rows.map((row) => row.looks(this.looking, words));
-    if (!this.tour.moving) this.story.textContent = story(words, this.labels, this.looking, looks);
+    if (!this.tour.moving) {
+      [this.finding.textContent, this.story.textContent] = story(words, this.labels, this.looking, looks);
+    }
     const address = new URL(way, document.baseURI);
     for (const row of this.rows) address.searchParams.append("variants", row.sent.words[row.step]);
     address.searchParams.set(pinned, String(this.word));

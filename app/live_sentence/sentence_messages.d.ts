@@ -29,6 +29,10 @@ export interface StoryWords {
   most: string;
   spread: string;
   itself: string;
+  all: string;
+  none: string;
+  only: string;
+  some: string;
   masked: string;
   negative: string;
   same: string;

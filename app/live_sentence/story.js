@@ -7,6 +7,7 @@ const MOSTLY = 0.5; // a word's weight on one other that exceeds all the rest to
 const MOST = 0.25;
 const SAME = 0.05; // smaller differences of weights count as none
 const BELOW = -0.1; // weights below this are mentioned for any word
+const HALF_OF_IT = 0.5; // the share of the reference's weight that a variant keeps if it is named in the finding
 const SPOKEN = 3; // the number of words mentioned to screen readers
 
 /**
@@ -22,7 +23,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the text: what the word attends to in the first row, and how the other rows differ.
+ * Return the finding, which is what the word attends to in the first row and which rows do so too, and the text about
+ * each of the other rows.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word
@@ -32,9 +34,13 @@ export function story(words, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
-  const values = { word: labels[word], target: labels[target], weight: percent(weight) };
+  const kept = others.filter(({ weights }) => weights[target] >= HALF_OF_IT * weight);
+  const counts = { count: String(kept.length), total: String(others.length), row: kept.length ? kept[0].name : "" };
+  const values = { word: labels[word], target: labels[target], weight: percent(weight), ...counts };
+  const most = kept.length === 0 ? "none" : kept.length === others.length ? "all" : kept.length === 1 ? "only" : "some";
+  const finding = [words[kind], ...(others.length > 1 ? [words[most]] : [])];
   const compare = (/** @type {Looks} */ row) => compared(words, labels, word, row, target, weight);
-  return joined(words.sentences, [fill(words[kind], values), ...others.flatMap(compare)]);
+  return [finding.map((each) => fill(each, values)), others.flatMap(compare)].map((each) => joined(words.sentences, each));
 }
 
 /**

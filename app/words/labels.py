@@ -73,8 +73,8 @@ def family_line(family: str) -> str:
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
         "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
         "kernel": _(
-            "A dot product φ(q)·φ(k) of transformed queries and keys replaces the exponential, so the products of keys "
-            "and values are summed once. The cost is linear in the number of tokens n."
+            "A dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. The products of "
+            "keys and values are summed once for all queries, so the cost is linear in the number of tokens n."
         ),
         "gated": _(
             "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "

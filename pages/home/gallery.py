@@ -24,7 +24,7 @@ def show() -> None:
             "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and "
             "columns are keys."
         ),
-        _("Times are for n tokens and head size d. Other letters depend on the settings of the variant."),
+        _("Times are for n tokens and head size d. The other letters are settings of the variant."),
     )
     st.markdown(f":small[{text}]")
     opened = HomeOptions.family.value
@@ -62,9 +62,9 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     """
     alt = _("{name}: attention matrix on the same 32 tokens", name=_(variant.title))
     costs = _(
-        "time {complexity} · causal: {causal}",
+        "time O({complexity}) · {causal}",
         complexity=_(variant.complexity),
-        causal=_("no") if variant.causal_reason else _("yes"),
+        causal=_("cannot be causal") if variant.causal_reason else _("can be causal"),
     )
     compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
     ways = [way("matrices", compare, f":material/arrow_forward: {_('Compare it with softmax')}")]

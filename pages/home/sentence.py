@@ -53,11 +53,11 @@ def show() -> None:
         way=_way(text),
         pinned=PINNED,
         columns=[
-            _("error vs softmax"),
-            _("cost vs softmax, {n} tokens", n=found.n),
-            _("cost vs softmax, {n} tokens", n=f"{LONG:,}"),
+            _("difference from softmax's output"),
+            _("multiply-adds vs softmax, {n} tokens", n=found.n),
+            _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
         ],
-        caption=caption(),
+        caption=caption(found),
         notes=notes(found),
     )
 
@@ -69,12 +69,18 @@ def cut(text: str) -> str:
     )
 
 
-def caption() -> str:
-    """Return the source of the weights, and why a cheaper variant can cost more than softmax."""
+def caption(found: Budgets) -> str:
+    """Return why the variants save little in a short sentence, and the source of the weights."""
     return paragraph(
-        _("A cheaper variant can cost more than softmax in a short sentence, but costs far less in a long text."),
+        _("Local computes whole blocks of {block} tokens, so it saves nothing in this short sentence.", block=BLOCK)
+        if found.n <= BLOCK
+        else "",
         _(
-            "Weights of the model MiniLM-L6 (layer {layer}, head {head}).",
+            "Linear and Nyström also compute features or landmarks. This pays off in long texts, where softmax's cost "
+            "grows with the square of the length."
+        ),
+        _(
+            "Weights: model MiniLM-L6, layer {layer}, head {head}.",
             layer=presets.SENTENCE_LAYER,
             head=presets.SENTENCE_HEAD,
         ),
@@ -83,22 +89,16 @@ def caption() -> str:
 
 def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
-    cost = _(
-        "Cost: the multiply-adds of all matrix products without a causal mask, divided by those of softmax at the same "
-        "length. Softmax's cost grows with the square of the length, that of the others in proportion to it."
-    )
     return [
         _(
-            "Error: distance from softmax's output over all {n} tokens, divided by the size of softmax's output. Equal "
-            "weights for all tokens would give an error of {mean}. The page Error shows the error for longer texts.",
+            "The difference from softmax's output is its size over all {n} tokens, divided by the size of softmax's "
+            "output. With equal weights for all tokens, it would be {mean}. The page Error shows it for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),
         ),
-        paragraph(
-            cost,
-            _("Local computes blocks of {block} queries, so it saves nothing in a sentence this short.", block=BLOCK)
-            if found.n <= BLOCK
-            else "",
+        _(
+            "The multiply-adds are those of all matrix products without a causal mask, divided by those of softmax at "
+            "the same length."
         ),
         _(
             "The {n} tokens include the special tokens [CLS] and [SEP], which are not drawn. A sentence can have at "
@@ -131,8 +131,12 @@ def row(steps: Steps) -> Row:
 def _less() -> dict[str, str]:
     """Return why variants give a word less weight than softmax, by key; the browser fills in the words in braces."""
     return {
-        "linear": _("{row} gives “{target}” {weight}, because no exponential enlarges the differences between words."),
-        "nystrom": _("{row} gives “{target}” {weight}, because its landmarks are averages of neighbouring tokens."),
+        "linear": _(
+            "{row} gives “{target}” only {weight}, because no exponential enlarges the differences between words."
+        ),
+        "nystrom": _(
+            "{row} gives “{target}” only {weight}, because its landmarks are averages of neighbouring tokens."
+        ),
     }
 
 

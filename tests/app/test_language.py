@@ -212,7 +212,8 @@ def test_every_link_of_a_page_keeps_the_language(chinese, query):
 
 def test_an_unknown_language_is_reported_and_english_is_shown(chinese):
     at = visit("matrices", {"lang": "xx"})
-    assert at.warning[0].value.endswith("For `lang`, the page uses “browser” instead of “xx” (allowed: browser, en, zh).")
+    [warning] = at.warning
+    assert warning.value.endswith("For `lang`, the page uses “browser” instead of “xx” (allowed: browser, en, zh).")
     assert at.markdown[0].value == "# What does each variant attend to?"
 
 

@@ -41,8 +41,11 @@ def counters(word):
         for each in (n, 8192)
     )
     error = compared(word).output_error
-    cost = "cost vs softmax"
-    return f"error vs softmax {error:.0%}", f"{cost}, {n} tokens {own:.0%}", f"{cost}, 8,192 tokens {100 * long:#.2g}%"
+    costs = {f"{n} tokens": f"{own:.0%}", "8,192 tokens": f"{100 * long:#.2g}%"}
+    return (
+        f"difference from softmax's output {error:.0%}",
+        *(f"multiply-adds vs softmax, {length} {cost}" for length, cost in costs.items()),
+    )
 
 
 def numbers(page, variant):
@@ -62,10 +65,14 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(frame)))
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/?variants=softmax")
-    summary, arc = page.locator(".summary"), page.locator('[data-variant="local"] path').nth(1)
+    summary, finding = page.locator(".summary"), page.locator(".finding")
+    arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
-        "“it” attends mostly to “animal” (77%). Local (window 4) cannot reach “animal”, 7 tokens away. Linear gives "
-        "“animal” 10%, because no exponential enlarges the differences between words."
+        "Local (window 4) cannot reach “animal”, 7 tokens away. Linear gives “animal” only 10%, because no "
+        "exponential enlarges the differences between words."
+    )
+    expect(finding).to_have_text(
+        "“it” attends mostly to “animal” (softmax: 77%). Only Nyström (landmarks 8) keeps at least half of this weight."
     )
     assert summary.bounding_box()["y"] + summary.bounding_box()["height"] <= 720, "a projector shows all of it"
     assert written(matrix("local~window~4")[8]) == numbers(page, "local")
@@ -92,18 +99,18 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     settle(page)
 
     page.locator('[data-variant="nystrom"] .word').nth(6).hover()
-    expect(summary).to_contain_text("“street” attends mostly to “The” (51%).")
+    expect(finding).to_contain_text("“street” attends mostly to “The” (softmax: 51%).")
     assert page.locator(".word.looking").count() == 4
     for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
         row = matrix(f"local~window~{at}" if key == "local" else key)[6]
         assert written(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
     assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
     page.mouse.move(5, 715)
-    expect(summary).to_contain_text("“it” attends")
+    expect(finding).to_contain_text("“it” attends")
 
     page.get_by_role("radio", name="it", exact=True).focus()
     page.keyboard.press("ArrowLeft")
-    expect(summary).to_contain_text("“because” attends")
+    expect(finding).to_contain_text("“because” attends")
     expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
         "Softmax: “because” attends to “tired” 27%"
     )
@@ -149,7 +156,7 @@ def test_the_query_moves_along_the_sentence_once_and_ends_on_its_word(moving, se
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
     assert moving.evaluate("window.visited.slice(-9).map(Number)") == [*range(9)]
-    expect(moving.locator(".summary")).to_contain_text("“it” attends mostly to “animal”")
+    expect(moving.locator(".finding")).to_contain_text("“it” attends mostly to “animal”")
     assert query(moving) == "", "the server is not asked"
 
 
@@ -183,7 +190,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Equal weights for all tokens would give an error of")
+    expect(notes).to_contain_text("With equal weights for all tokens, it would be")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()
@@ -207,7 +214,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
     box = page.get_by_label("Your sentence")
     box.fill("שלום, 7 $& hello")
     box.press("Enter")
-    expect(page.locator(".summary")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” attends"))
+    expect(page.locator(".finding")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” attends"))
     style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
     assert page.locator(".number").first.evaluate(style)[0] == "ltr"
     assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
@@ -227,7 +234,7 @@ def told(window):
             f"""([words, labels, rows]) => {{
                 {STORY}
                 for (const row of rows) row.weights = row.weights.map((weight) => weight ?? NaN);
-                return story(words, labels, 2, rows);
+                return story(words, labels, 2, rows).filter(Boolean).join(" ");
             }}""",
             [words, LABELS, sent],
         )
@@ -239,11 +246,11 @@ def told(window):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([0.1, 0.5, 0.3, 0.1], "“it” attends mostly to “animal” (50%)."),
-        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (49%)."),
-        ([0.25, 0.3, 0.25, 0.2], "“it” attends most to “animal” (30%)."),
-        ([0.2, 0.24, 0.2, 0.2], "“it” attends to many words, most to “animal” (24%)."),
-        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (50%)."),
+        ([0.1, 0.5, 0.3, 0.1], "“it” attends mostly to “animal” (softmax: 50%)."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” attends most to “animal” (softmax: 49%)."),
+        ([0.25, 0.3, 0.25, 0.2], "“it” attends most to “animal” (softmax: 30%)."),
+        ([0.2, 0.24, 0.2, 0.2], "“it” attends to many words, most to “animal” (softmax: 24%)."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (softmax: 50%)."),
     ],
 )
 def test_where_a_word_looks_is_told(told, row, said):
@@ -265,12 +272,27 @@ def test_where_a_word_looks_is_told(told, row, said):
     ],
 )
 def test_what_a_variant_makes_of_it_is_told(told, row, said):
-    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("(80%). ")[1] == said
+    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("(softmax: 80%). ")[1] == said
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[0, 0.4, 0, 0], [0, 0.9, 0, 0]], "All other variants keep at least half of this weight."),
+        ([[0, math.nan, 1, 0], [0, -0.9, 0, 0]], "No other variant keeps half of this weight."),
+        ([[0, 0.39, 0, 0], [0, 0.4, 0, 0]], "Only Y1 keeps at least half of this weight."),
+        ([[0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]], "2 of 3 other variants keep at least half of this weight."),
+    ],
+)
+def test_the_finding_counts_the_variants_that_keep_half_of_the_weight(told, rows, said):
+    others = [(f"Y{i}", row) for i, row in enumerate(rows)]
+    finding = "“it” attends mostly to “animal” (softmax: 80%). "
+    assert told(("Softmax", [0, 0.8, 0.2, 0]), *others).startswith(finding + said)
 
 
 def test_a_masked_word_is_named_with_its_distance_and_a_smaller_weight_with_its_reason(told):
     far = told(("Softmax", [0.8, 0, 0.2, 0]), ("X", [math.nan, 0, 1, 0]))
-    assert far == "“it” attends mostly to “The” (80%). X cannot reach “The”, 2 tokens away."
+    assert far == "“it” attends mostly to “The” (softmax: 80%). X cannot reach “The”, 2 tokens away."
     why = "{row} gives “{target}” {weight}, because it can."
     for weight, said in ((0.5, "X gives “animal” 50%, because it can."), (0.9, "X gives “animal” more weight, 90%.")):
-        assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", [0, weight, 0, 0], why)).endswith(f"(80%). {said}")
+        assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", [0, weight, 0, 0], why)).endswith(f"(softmax: 80%). {said}")

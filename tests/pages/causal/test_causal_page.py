@@ -83,7 +83,8 @@ def test_an_address_with_tokens_beyond_the_input_is_refused_whichever_view_is_dr
     at = visit("causal", small | {"c_view": view, "c_token": "24", "c_early": "23", "c_at": "90"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_token", "c_early", "c_at")] == [20, 23, 10]
-    assert "`c_token`, the page uses “20” instead of “24”. For `c_at`, the page uses “10” instead of “90”." in at.warning[0].value
+    for name, shown, word in (("c_token", 20, 24), ("c_at", 10, 90)):
+        assert f"For `{name}`, the page uses “{shown}” instead of “{word}”." in at.warning[0].value
 
 
 def test_links_carry_the_views_and_refuse_what_does_not_fit():

@@ -103,7 +103,7 @@ def home():
     return rows(open_page("home"))
 
 
-@pytest.mark.parametrize(("key", "causal"), [("softmax", "yes"), ("linear", "yes"), ("linformer", "no")])
+@pytest.mark.parametrize(("key", "causal"), [("softmax", "can"), ("linear", "can"), ("linformer", "cannot")])
 def test_a_row_is_about_its_variant(home, key, causal):
     variant = ac.variant(key)
     matrix, title, summary, formula, end, costs, further, _ = home[variant.title]
@@ -112,7 +112,7 @@ def test_a_row_is_about_its_variant(home, key, causal):
     assert summary == variant.summary
     assert formula.strip("$\n ") == variant.formula
     assert end == "</details>"
-    assert costs == f'<p class="costs">time {variant.complexity} · causal: {causal}</p>'
+    assert costs == f'<p class="costs">time O({variant.complexity}) · {causal} be causal</p>'
     compare, *apart = ways(further)
     assert compare == ("matrices", {"variants": list(dict.fromkeys(["softmax", key]))}, "Compare it with softmax")
     expected = ("inside", {"inside": [key], "step": ["0"]}, "Take it apart")

@@ -65,12 +65,12 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
     off = float((v.mean(0) - exact).norm() / exact.norm())
     assert first[2]["words"]["caption"].endswith(
-        f" the model MiniLM-L6 (layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD})."
+        f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}."
     )
     errors, _, length = first[2]["words"]["notes"]
     assert f"over all {qkv.n} tokens," in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
-    assert f"Equal weights for all tokens would give an error of {off:.0%}." in errors
+    assert f"With equal weights for all tokens, it would be {off:.0%}." in errors
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -84,9 +84,9 @@ def test_error_and_cost_are_of_the_same_tokens(text):
             for word, cost in zip(row["words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     assert settings["words"]["columns"] == [
-        "error vs softmax",
-        f"cost vs softmax, {n} tokens",
-        "cost vs softmax, 8,192 tokens",
+        "difference from softmax's output",
+        f"multiply-adds vs softmax, {n} tokens",
+        "multiply-adds vs softmax, 8,192 tokens",
     ]
     assert f"The {n} tokens include the special tokens [CLS] and [SEP]," in settings["words"]["notes"][-1]
 
@@ -96,7 +96,7 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
     found = at_every_budget(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
-    assert ("blocks of 32 queries, so it saves nothing" in sentence.notes(found)[1]) != saves
+    assert ("blocks of 32 tokens, so it saves nothing" in sentence.caption(found)) != saves
 
 
 def test_the_first_visit_is_light(first):
@@ -144,7 +144,7 @@ def test_budgets_beyond_a_sentence_stand_as_near_as_it_has_them():
 
 def test_a_word_beyond_the_sentence_is_none():
     at = visit("home", {"sentence": write_text(SHORT), "word": ["9"]})
-    assert "word is none" in " ".join(each.value for each in at.warning)
+    assert "For `word`, the page uses no value" in " ".join(each.value for each in at.warning)
     assert sent(at)[2]["word"] < 5
 
 
