@@ -47,22 +47,26 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         keys: number of keys; None for n.
     """
     cost, full = (a.cost(n, d, heads=heads, keys=keys) for a in (attention, ac.get("softmax")))
-    text = _(
-        "**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× the number for softmax. Values have the "
-        "same size as keys (d_v = d), and there is no causal mask.",
-        complexity=_(attention.variant.complexity),
-        own=cost.multiply_adds // heads,
-        share=cost.multiply_adds / full.multiply_adds,
+    fields = {
+        "complexity": _(attention.variant.complexity),
+        "own": cost.multiply_adds // heads,
+        "share": cost.multiply_adds / full.multiply_adds,
+    }
+    return paragraph(
+        _("**O({complexity})**: {own:,} multiply-adds per head, as many as softmax.", **fields)
+        if cost.multiply_adds == full.multiply_adds
+        else _("**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× as many as softmax.", **fields),
+        _("The count assumes values of the same size as keys (d_v = d) and no causal mask."),
+        what_is_counted(),
     )
-    return paragraph(text, what_is_counted())
 
 
 def what_is_counted() -> str:
     """Return the convention for counting multiply-adds, in three sentences."""
     return _(
-        "The number of multiply-adds includes matrix products, attention kernels and distances. It excludes "
-        "elementwise functions, inverses and decompositions. With a causal mask, blocks of keys that lie entirely "
-        "after a block of queries are not counted."
+        "The count includes the multiply-adds of matrix products, attention kernels and distance computations. It "
+        "excludes elementwise functions, inverses and decompositions. With a causal mask, blocks of keys that lie "
+        "entirely after a block of queries are not counted."
     )
 
 

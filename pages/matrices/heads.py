@@ -95,9 +95,9 @@ def show(found: Found) -> None:
     st.caption(
         _(
             "All scores are averages over queries. Induction is the weight that a repeated token gives to the "
-            "tokens that followed its earlier occurrences (Olsson et al. 2022). “Previous token” and "
-            "“first-token sink” are the weights of the previous and of the first token. Both exclude the first "
-            "query. Mean distance is the average number of tokens between query and key, weighted by the "
-            "attention weights."
+            "tokens that followed its earlier occurrences (Olsson et al. 2022). “Previous token” is "
+            "the weight that queries give to the token before them, and “first-token sink” the weight that they give "
+            "to the first token. Both exclude the first query. Mean distance is the average number of tokens "
+            "between query and key, weighted by the attention weights."
         )
     )

@@ -16,7 +16,7 @@ def top() -> Found:
     """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
     found = comparison.of(input_panel.chosen())
     st.container(key="matrices.headline").markdown(
-        overall(found.matrices, causal=found.view.causal, hidden=found.hidden)
+        overall(found.matrices, causal=found.view.causal, hidden=found.hidden, difference=found.difference)
     )
     variant_picker.show_settings()
     comparison.show(found)

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.state.session import REFERENCE
-from app.words.i18n import _, ended, enumeration, paragraph, quoted
+from app.words.i18n import _, _n, ended, enumeration, paragraph, quoted
 from app.words.labels import label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
@@ -66,7 +67,7 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
         return paragraph(
             _(
-                "On average, **{name}** places {wrong:.0%} of a row's weight on other keys than {reference} does.",
+                "Compared with {reference}, **{name}** moves {wrong:.0%} of a row's weight to other keys, on average.",
                 **fields,
             ),
             output,
@@ -81,13 +82,16 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
     )
 
 
-def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "") -> str:
+def overall(
+    matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "", difference: bool = False
+) -> str:
     """Return how far the variants on screen are from their references (mostly softmax), and why on a second line.
 
     Args:
         matrices: the numbers of each variant.
         causal: whether future keys are hidden.
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+        difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
     """
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
@@ -96,7 +100,8 @@ def overall(matrices: Mapping[Attention, Compared], *, causal: bool = False, hid
             groups.setdefault(reference_name(attention), []).append(rival)
     results = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
     ranked = [attention for attention in matrices if label(attention) in _extremes(groups[_(REFERENCE)])]
-    reasons = paragraph(*(reason(attention, matrices, hidden) for attention in ranked))
+    signed = paragraph(*(inverted(*each, difference=difference) for each in matrices.items()))
+    reasons = paragraph(*(reason(attention, matrices, hidden) for attention in ranked), signed)
     text = "  \n".join(filter(None, (results, reasons)))
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
@@ -123,23 +128,31 @@ def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
     name = _(attention.title)
     if attention.key in (LOCAL, *MASKING) and _shown(found.misplaced) > 0:
         fields = {"name": name, "share": found.misplaced, "hidden": hidden}
-        masked = (
-            _("**{name}** masks the keys outside its window.", name=name)
-            if attention.key == LOCAL
-            else _("**{name}** masks most keys.", name=name)
-            if found.passport.density < 0.5
-            else _("**{name}** masks some keys.", name=name)
-        )
         # Without the special tokens, the mask hides at most this share of all weight.
         if hidden and found.passport.total_variation < found.misplaced / 2:
-            held = _("They hold {share:.0%} of softmax's weight, most of it on {hidden}.", **fields)
-        else:
-            held = _("They hold {share:.0%} of softmax's weight.", **fields)
-        return paragraph(masked, held)
+            return _(
+                "**{name}** masks keys that hold {share:.0%} of softmax's weight, mostly on {hidden} (not drawn).",
+                **fields,
+            )
+        return _("**{name}** masks keys that hold {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
         return _("**{name}** replaces groups of tokens by their means, the landmarks.", name=name)
     return ""
+
+
+def inverted(attention: Attention, found: Compared, *, difference: bool = False) -> str:
+    """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
+    if attention.key != NYSTROM or not found.passport.negative_mass > NEGATIVE:
+        return ""
+    fields = {"name": _(attention.title), "share": found.passport.negative_mass}
+    if difference:
+        return _(
+            "**{name}** multiplies by an inverse matrix, which makes {share:.0%} of its weight negative.", **fields
+        )
+    return _(
+        "**{name}** multiplies by an inverse matrix, which makes {share:.0%} of its weight negative (orange).", **fields
+    )
 
 
 def flatness(matrices: Mapping[Attention, Compared]) -> str:
@@ -149,8 +162,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** has no exponential that enlarges the differences between keys, so each row spreads its weight over "
-        "about {linear:.0f} effective keys (softmax: {exact:.0f}).",
+        "**{name}** has no exponential that enlarges differences, so a row spreads over {linear:.0f} effective "
+        "keys (softmax: {exact:.0f}).",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,
@@ -202,34 +215,88 @@ def _every_key(*, causal: bool) -> str:
 
 
 def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
-    """Return the ranking of variants with finite errors next to the finite error of equal weights."""
+    """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
     errors = [_shown(rival.error) for rival in rivals]
     low, high, zero = min(errors), max(errors), rivals[0].zero
-    fields = {
+    first = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == low]
+    last = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == high]
+    fields: dict[str, Any] = {
         "against": against,
         "zero": zero,
         "keys": _every_key(causal=causal),
         "error": min(rival.error for rival in rivals),
         "most": max(rival.error for rival in rivals),
-        "first": enumeration(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
-        "last": enumeration(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
     }
-    if low == high and len(rivals) > 1:
-        fields["first"] = _("All variants")
-    if low < high and low >= _shown(zero):
-        return _(
-            "No variant beats equal weights for {keys} ({zero:.0%} output error). Closest to {against}: **{first}** "
-            "({error:.0%}). Farthest: **{last}** ({most:.0%}).",
-            **fields,
+    above = _shown(zero) - high
+    if low == high:
+        return paragraph(
+            _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
+            if len(rivals) > 1
+            else _("**{name} has an output error of {error:.0%} compared with {against}.**", name=first[0], **fields),
+            _baseline(above, **fields),
         )
-    ranking = (
-        _("**{first}**: {error:.0%} output error compared with {against}.", **fields)
-        if low == high
-        else _(
-            "Closest to {against}: **{first}** ({error:.0%} output error). Farthest: **{last}** ({most:.0%}).", **fields
+    fields["equal"] = _("equal weights up to each query") if causal else _("equal weights")
+    if low >= _shown(zero):
+        none = _("**No variant is better than {equal} ({zero:.0%} output error).**", **fields)
+        return paragraph(none, _closest(first, **fields), _farthest(last, **fields))
+    if above > CLOSE:
+        return paragraph(_closest(first, first=True, **fields), _farthest(last, **fields), _baseline(above, **fields))
+    return paragraph(_near_baseline(last, above, **fields), _closest(first, **fields))
+
+
+def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
+    """Return which variants have the smallest error; the ``first`` sentence also names the error."""
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    if first:
+        return _n(
+            "**{names} is closest to {against} ({error:.0%} output error).**",
+            "**{names} are closest to {against} ({error:.0%} output error).**",
+            **values,
         )
+    return _n(
+        "**{names} is closest to {against} ({error:.0%}).**",
+        "**{names} are closest to {against} ({error:.0%}).**",
+        **values,
     )
-    return paragraph(ranking, _baseline(_shown(zero) - high, **fields))
+
+
+def _farthest(names: Sequence[str], **fields: Any) -> str:
+    """Return which variants have the largest error."""
+    return _n(
+        "**{names} is farthest ({most:.0%}).**",
+        "**{names} are farthest ({most:.0%}).**",
+        n=len(names),
+        names=enumeration(names),
+        **fields,
+    )
+
+
+def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
+    """Return that the variants with the largest error are hardly better than equal weights, or not better.
+
+    Args:
+        names: the variants.
+        above: the error of equal weights minus theirs, at most ``CLOSE`` percentage points.
+        fields: values of the message.
+    """
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    if above > 0:
+        return _n(
+            "**{names} is hardly better than {equal} ({most:.0%} output error against {zero:.0%}).**",
+            "**{names} are hardly better than {equal} ({most:.0%} output error against {zero:.0%}).**",
+            **values,
+        )
+    if above == 0:
+        return _n(
+            "**{names} is no better than {equal} (both {zero:.0%} output error).**",
+            "**{names} are no better than {equal} (all {zero:.0%} output error).**",
+            **values,
+        )
+    return _n(
+        "**{names} is worse than {equal} ({most:.0%} output error against {zero:.0%}).**",
+        "**{names} are worse than {equal} ({most:.0%} output error against {zero:.0%}).**",
+        **values,
+    )
 
 
 def _baseline(above: float, **fields: object) -> str:
@@ -270,7 +337,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool, slider: 
         return _("reference") + spread
     error = _("output error {output:.0%}", output=found.output_error)
     if numbers.negative_mass > NEGATIVE and not difference:
-        error += " · " + _("{share:.0%} of weight negative", share=numbers.negative_mass)
+        error += " · " + _("negative weight {share:.0%}", share=numbers.negative_mass)
     if difference:
         return f"{error}\n{_('difference from {reference}', reference=reference_name(attention))}"
     if attention.variant.reference is not None:
@@ -324,10 +391,10 @@ def without(hidden: str) -> str:
 
 
 def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> str:
-    """Return the meaning of the colours on either side of zero; empty if no weight is negative."""
+    """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
-    if any(found.passport.negative_mass > NEGATIVE for found in matrices.values()):
+    if any(found.passport.negative_mass > NEGATIVE for a, found in matrices.items() if a.key != NYSTROM):
         return _("Orange: negative weights, which subtract values from the output.")
     return ""
 

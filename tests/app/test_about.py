@@ -14,10 +14,10 @@ def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
     assert cost_in_words(local, n=64, d=8, heads=3) == (
-        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head, {own / full:.2f}× the number for "
-        f"softmax. Values have the same size as keys (d_v = d), and there is no causal mask. {what_is_counted()}"
+        f"**O({local.variant.complexity})**: {own:,} multiply-adds per head, {own / full:.2f}× as many as "
+        f"softmax. The count assumes values of the same size as keys (d_v = d) and no causal mask. {what_is_counted()}"
     )
-    assert ", 1.00× the number for softmax. " in cost_in_words(softmax, n=64, d=8, heads=3)
+    assert " multiply-adds per head, as many as softmax. " in cost_in_words(softmax, n=64, d=8, heads=3)
     assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
 
 

@@ -24,8 +24,8 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
     const band = cellRect(geometry, panel, view, pinned, 0, 1, panel.cols);
     const room = Math.max(0, (5 - band.height) / 2); // a thin row gets its outline around it, so that it stays visible
     within(() => {
-      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.halo, 4);
-      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.mark, 2);
+      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.halo, 3);
+      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.mark, 1);
     });
     if (inside(band.y + band.height / 2, plot.y, plot.height)) {
       rowChip(pen, geometry, panel, pinned, view, theme, theme.mark, theme.onMark);

@@ -50,8 +50,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Softmax attention with forgetting: each weight is multiplied by one factor from 0 to 1 (a gate) per token "
-    "between key and query, and then each row is normalised.",
+    summary="Each softmax weight is multiplied by the gates (factors from 0 to 1) of the tokens between key and query, "
+    "and then each row is normalised.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
@@ -61,10 +61,10 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="Each token has a gate α between 0 and 1. The logit of a pair is lowered by -log α if one token of the pair "
-    "is before this token and the other is not. In the paper, gates are learned. They can also be trained on the "
-    "Learn page; elsewhere, they follow a fixed rule. By default, the gate of a token with key k is the geometric "
-    "mean of σ(k)^(1/root) over the components of k, where σ is the sigmoid and root is a setting. A constant gate "
+    note="Each token has a gate α between 0 and 1. The logit of a pair is lowered by −log α of each token after "
+    "the earlier token of the pair, up to the later one. In the paper, gates are learned. The Learn page can train "
+    "them. On other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of "
+    "σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. A constant gate "
     "gives ALiBi, a penalty proportional to distance.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -57,9 +57,9 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="The state stores all keys and values in one matrix. The strength β sets how far a token moves the value "
-    "that the state returns for its key towards its own value. In published models, β is learned, and queries and "
-    "keys first pass through a short convolution. Both can also be trained on the Learn page; elsewhere, β follows "
-    "the settings, and there is no convolution. Without a causal mask, all tokens change the state first, in order. "
-    "Then every query reads the final state.",
+    note="The state stores all keys and values in one matrix and returns a value for each token's key. The strength β "
+    "sets how far the token moves this value towards its own. In published models, β is learned, and queries and "
+    "keys first pass through a short convolution. The Learn page can train β and the convolution. On other pages, β "
+    "follows the settings, and there is no convolution. Without a causal mask, all tokens change the state first, in "
+    "order. Then every query reads the final state.",
 )

@@ -57,11 +57,11 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="The state stores all keys and values in one matrix. The strength β sets how far a token moves the value "
-    "that the state returns for its key towards its own value. In Kimi Linear, β and the gates α, the factors that "
-    "shrink the state, are learned, and queries and keys first pass through a short convolution. These parts can "
-    "also be trained on the Learn page; elsewhere, there is no convolution, and the gates follow a fixed rule, by "
-    "default α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. Without a causal mask, all tokens "
+    note="The state stores all keys and values in one matrix and returns a value for each token's key. The strength β "
+    "sets how far the token moves this value towards its own. In Kimi Linear, β and the gates α, the factors that "
+    "shrink the state, are learned, and queries and keys first pass through a short convolution. The Learn page can "
+    "train these parts. On other pages, there is no convolution, and the gates follow a fixed rule. By default, "
+    "α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. Without a causal mask, all tokens "
     "change the state first, in order. Then every query reads the final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),

@@ -85,8 +85,8 @@ def test_ranks_of_long_inputs_are_found_where_they_are_asked_for(tokens, asked, 
 def test_where_all_variants_agree_none_is_called_the_closest():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
-    assert "**All variants**: 0% output error compared with softmax" in shown
-    assert "Closest" not in shown
+    assert "**All variants have an output error of 0% compared with softmax.**" in shown
+    assert "closest" not in shown
 
 
 OWN = ("softmax", "local", "reformer")
@@ -103,9 +103,9 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
     told = spoken(at)
-    assert re.search(r"\*\*Local · window 16\*\*: \d+% output error compared with softmax", told)
-    assert "**Reformer · rounds 2**: 0% output error compared with shared-QK softmax" in told
-    assert "Closest" not in told
+    assert re.search(r"\*\*Local · window 16 has an output error of \d+% compared with softmax\.", told)
+    assert "**Reformer · rounds 2 has an output error of 0% compared with shared-QK softmax." in told
+    assert "closest" not in told
     table = at.dataframe[0].value.set_index("variant")
     assert table["reference"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
     assert ac.variant("reformer").note in " ".join(c.value for c in at.caption)
@@ -118,18 +118,18 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
 
 def test_a_variant_is_told_of_beside_its_own_reference():
     given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
-    assert "of a row's weight on other keys than softmax does" in " ".join(
-        m.value for m in open_matrices(**given, **{"explained": "local"}).markdown
-    )
-    assert "of a row's weight on other keys than shared-QK softmax does" in " ".join(
-        m.value for m in open_matrices(**given, **{"explained": "reformer"}).markdown
-    )
+    for key, name, reference in (
+        ("local", "Local · window 16", "softmax"),
+        ("reformer", "Reformer · rounds 2", "shared-QK softmax"),
+    ):
+        explained = " ".join(m.value for m in open_matrices(**given, explained=key).markdown)
+        assert f"Compared with {reference}, **{name}** moves " in explained
 
 
 def test_softmax_at_another_temperature_is_not_what_others_are_held_against():
     sharp = ac.get("softmax", temperature=0.5)
     at = open_matrices(input="synthetic", n=24, variants=(sharp,), view="difference", more="numbers")
-    assert "**Softmax · temperature 0.5**: " in " ".join(m.value for m in at.markdown)
+    assert "**Softmax · temperature 0.5 has an output error of " in " ".join(m.value for m in at.markdown)
     assert panel_captions(at)["softmax"].endswith("\ndifference from softmax")
 
 
@@ -201,8 +201,8 @@ def test_the_closest_on_screen_is_the_closest():
     zero = float((qkv.v[0].double().mean(0) - full).norm() / full.norm())
     assert errors[first] < zero
     assert (
-        f"Closest to softmax: **{label(first)}** ({errors[first]:.0%} output error). Farthest: **{label(last)}** "
-        f"({errors[last]:.0%}). Equal weights for all keys would give {zero:.0%}, hardly more."
+        f"**{label(last)} is hardly better than equal weights ({errors[last]:.0%} output error against {zero:.0%}).** "
+        f"**{label(first)} is closest to softmax ({errors[first]:.0%}).**"
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
 

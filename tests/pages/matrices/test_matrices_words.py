@@ -24,6 +24,7 @@ from pages.matrices.words import (
     head_in_words,
     headline,
     in_one_sentence,
+    inverted,
     joined_tokens,
     leading,
     lost,
@@ -44,8 +45,11 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Equal weights for all keys would "
-        "give only 95%."
+        "**Far is worse than equal weights (178% output error against 95%).** **Near is closest to softmax (12%).**"
+    )
+    assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
+        "**Near is closest to softmax (12% output error).** **Far is farthest (178%).** "
+        "Equal weights for all keys would give 190%."
     )
 
 
@@ -54,9 +58,9 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
-        "Closest to softmax: **Near** (12% output error). Farthest: **Far** (178%). Equal weights for all keys would "
-        "give only 95%. No error can be computed for **Also, Broken**, because some values "
-        "are not finite. Use smaller queries and keys."
+        "**Far is worse than equal weights (178% output error against 95%).** "
+        "**Near is closest to softmax (12%).** No error can be computed for **Also, Broken**, because "
+        "some values are not finite. Use smaller queries and keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
     assert alone.startswith("No error can be computed for **Broken**")
@@ -66,8 +70,25 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
 
 def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
-    assert "Closest to softmax: **A, B** (12% output error)" in words
-    assert "Farthest: **C, D** (50%)" in words
+    assert words == (
+        "**A, B are closest to softmax (12% output error).** **C, D are farthest (50%).** "
+        "Equal weights for all keys would give 95%."
+    )
+
+
+@pytest.mark.parametrize(
+    ("far", "words"),
+    [
+        ({"C": 0.9}, "C is hardly better than equal weights (90% output error against 95%)."),
+        ({"C": 0.9, "D": 0.9}, "C, D are hardly better than equal weights (90% output error against 95%)."),
+        ({"C": 0.95}, "C is no better than equal weights (both 95% output error)."),
+        ({"C": 0.95, "D": 0.95}, "C, D are no better than equal weights (all 95% output error)."),
+        ({"C": 0.96}, "C is worse than equal weights (96% output error against 95%)."),
+        ({"C": 1.2, "D": 1.2}, "C, D are worse than equal weights (120% output error against 95%)."),
+    ],
+)
+def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
+    assert headline("softmax", rivals(A=0.5, **far)) == f"**{words}** **A is closest to softmax (50%).**"
 
 
 @pytest.mark.parametrize(
@@ -84,13 +105,16 @@ def test_what_reads_alike_is_not_ranked():
 def test_one_variant_is_compared_with_equal_weights(error, tail):
     words = headline("softmax", rivals(Linear=error))
     assert words == (
-        f"**Linear**: {error:.0%} output error compared with softmax. Equal weights for all keys would give {tail}"
+        f"**Linear has an output error of {error:.0%} compared with softmax.** "
+        f"Equal weights for all keys would give {tail}"
     )
 
 
 def test_the_baseline_of_causal_attention_averages_the_values_so_far():
-    for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}, {"A": 0.99, "B": 1.5}):
-        assert "qual weights for all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
+    for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
+        assert "Equal weights for all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
+    for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
+        assert "better than equal weights up to each query (9" in headline("softmax", rivals(**errors), causal=True)
     chosen = [ac.get(key) for key in ("softmax", "linear")]
     assert "Equal weights for all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
     assert "(equal weights for all keys up to each query would" in in_one_sentence(
@@ -103,13 +127,13 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            f"Closest to softmax: **A** ({least:.0%} output error). Farthest: **B** (178%). Equal weights for all keys "
-            "would give only 95%."
+            "**B is worse than equal weights (178% output error against 95%).** "
+            f"**A is closest to softmax ({least:.0%}).**"
         )
     else:
         assert words == (
-            "No variant beats equal weights for all keys (95% output error). "
-            f"Closest to softmax: **A** ({least:.0%}). Farthest: **B** (178%)."
+            "**No variant is better than equal weights (95% output error).** "
+            f"**A is closest to softmax ({least:.0%}).** **B is farthest (178%).**"
         )
 
 
@@ -117,13 +141,15 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
 def test_where_all_are_equally_far_none_is_named(error, better):
     words = headline("softmax", rivals(A=error, B=error))
     tail = "95%." if better else "95% too."
-    said = f"{error:.0%} output error compared with softmax. Equal weights for all keys would give {tail}"
-    assert words == f"**All variants**: {said}"
+    assert words == (
+        f"**All variants have an output error of {error:.0%} compared with softmax.** "
+        f"Equal weights for all keys would give {tail}"
+    )
 
 
 def test_a_reference_of_its_own_is_named_and_set_apart():
     words = headline("shared-QK softmax", rivals(Reformer=0.0))
-    assert words.startswith("**Reformer**: 0% output error compared with shared-QK softmax.")
+    assert words.startswith("**Reformer has an output error of 0% compared with shared-QK softmax.**")
     assert words.endswith(
         "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
     )
@@ -149,12 +175,12 @@ def test_only_what_shares_a_reference_is_ranked():
 
 def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
-    assert "of a row's weight on other keys than softmax does" in in_one_sentence(local, found(local))
+    assert "of a row's weight to other keys, on average." in in_one_sentence(local, found(local))
     for attention in (relu2, trig):
         words, numbers = in_one_sentence(attention, found(attention)), found(attention)
         assert f"compared with softmax: {numbers.passport.relative_error:.0%}." in words
         assert f"Output error: {numbers.output_error:.0%} (" in words
-        assert "row's weight on different keys" not in words
+        assert "row's weight to other keys" not in words
         assert ("of the sum of absolute weights" in words) == (attention is trig)
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
 
@@ -174,7 +200,7 @@ def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
-@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · 28% of weight negative")])
+@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · negative weight 28%")])
 def test_a_panels_caption_has_its_share_of_negative_weight(share, tail):
     numbers = measured("nystrom", row_sum_min=1.0, row_sum_max=1.0, negative_mass=share)
     assert caption(*numbers, difference=False) == f"output error 25%{tail}"
@@ -222,8 +248,8 @@ def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
-        "No variant beats equal weights for all keys (50% output error). Closest to softmax: **Near** (62%). Farthest: "
-        "**Far** (178%)."
+        "**No variant is better than equal weights (50% output error).** "
+        "**Near is closest to softmax (62%).** **Far is farthest (178%).**"
     )
 
 
@@ -236,8 +262,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert overall(given).startswith(
-        "Closest to softmax: **Local · window 16** (30% output error). Farthest: **Linear** (70%). Equal weights for "
-        "all keys would give 90%."
+        "**Local · window 16 is closest to softmax (30% output error).** **Linear is farthest (70%).** Equal weights "
+        "for all keys would give 90%."
     )
 
 
@@ -245,8 +271,7 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
     assert flatness(given) == (
-        "**Linear** has no exponential that enlarges the differences between keys, so each row spreads its weight over "
-        "about 11 effective keys (softmax: 7)."
+        "**Linear** has no exponential that enlarges differences, so a row spreads over 11 effective keys (softmax: 7)."
         if flat
         else ""
     )
@@ -260,7 +285,7 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
 def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
     attention, numbers = measured("local", total_variation=0.9)
     sentence = lost(attention, dataclasses.replace(numbers, misplaced=share))
-    masks = "**Local** masks the keys outside its window. They hold"
+    masks = "**Local** masks keys that hold"
     assert sentence == bool(words) * f"{masks} {words} of softmax's weight."
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
@@ -269,7 +294,7 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     assert lost(*measured("linear")) == ""
     local, numbers = measured("local", total_variation=0.06)
     apart = lost(local, dataclasses.replace(numbers, misplaced=0.26), "[CLS] and [SEP]")
-    assert apart == f"{masks} 26% of softmax's weight, most of it on [CLS] and [SEP]."
+    assert apart == f"{masks} 26% of softmax's weight, mostly on [CLS] and [SEP] (not drawn)."
     even = lost(local, dataclasses.replace(numbers, misplaced=0.12), "[CLS] and [SEP]")
     assert even == f"{masks} 12% of softmax's weight."
 
@@ -282,8 +307,7 @@ def test_what_a_mask_hides_is_the_weight_that_softmax_puts_on_masked_keys(key):
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert numbers.misplaced == pytest.approx(share, abs=1e-6)
     words = lost(attention, numbers)
-    assert (f" They hold {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
-    assert ("masks most keys." in words) == (0 < numbers.passport.density < 0.5 and round(share, 2) > 0)
+    assert (f" masks keys that hold {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
@@ -295,12 +319,23 @@ def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(landmarks,
 
 
 def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
-    none = [measured("softmax", negative_mass=0.0), measured("nystrom", negative_mass=NEGATIVE)]
+    none = [measured("softmax", negative_mass=0.0), measured("nystrom", negative_mass=0.5)]
     assert sign_note(dict(none), difference=False) == ""
     assert sign_note(dict(none), difference=True) == "Blue: more weight than the reference gives. Orange: less weight."
     trig = measured("performer", negative_mass=0.1)
     orange = "Orange: negative weights, which subtract values from the output."
     assert sign_note(dict([*none, trig]), difference=False) == orange
+
+
+@pytest.mark.parametrize(
+    ("key", "share", "told"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE, False), ("performer", 0.5, False)]
+)
+def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, told):
+    numbers = measured(key, negative_mass=share)
+    words = "**Nyström** multiplies by an inverse matrix, which makes 28% of its weight negative"
+    assert inverted(*numbers) == (f"{words} (orange)." if told else "")
+    assert inverted(*numbers, difference=True) == (f"{words}." if told else "")
+    assert (f"{words} (orange)." in overall(dict([numbers, measured("softmax")]))) == told
 
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
@@ -318,10 +353,10 @@ def test_one_variant_is_told_with_its_numbers():
         "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as for 7.4 equally weighted keys."
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
-        "On average, **Local · window 16** places 40% of a row's weight on other keys than softmax does. "
+        "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
         "Output error: 25% (equal weights for all keys would give 75%)."
     )
-    for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " places 1% of a row's weight on")):
+    for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " moves 1% of a row's weight to")):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
         "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (equal weights for all "
