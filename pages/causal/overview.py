@@ -28,16 +28,18 @@ from attention_core.formatting import memory
 from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
 
 HEIGHT = 430
+TICKS = {10.0**i: f"{10**i} KiB" for i in range(3)} | {2.0**10 * 10**i: f"{10**i} MiB" for i in range(3)}
+"""Texts of the ticks of the vertical axis, by KiB."""
 ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
-NAMED = 2
-"""Number of variants named at neighbouring lines of the chart, those with the largest memory first."""
 NEAR = 1.5
 """Largest ratio of two neighbouring memories of constant size at which one name in the chart is for both lines."""
 COLOURS = {"all": 0, "some": 1, "state": 2}
 """Colours of the kinds in the chart."""
+SHADE = 10
+"""Colour of the lines of growing memories below softmax's."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -48,9 +50,19 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([attention.word for attention in able], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
-    headline.markdown(sentence(rows, len(attentions)))
+    selected = SharedOptions.variants.value
+    refused.sort(key=lambda attention: attention not in selected)
+    headline.markdown(sentence(rows, [label(each) for each in refused]), help=method(heads, d))
     _chart(rows)
-    st.caption(note(rows, heads, d))
+    reasons = "\n".join(
+        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
+    )
+    title = _n(
+        "Why {n} variant cannot generate text: its earlier outputs depend on later tokens",
+        "Why {n} variants cannot generate text: their earlier outputs depend on later tokens",
+        n=len(refused),
+    )
+    lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
     st.dataframe(
         table(rows, refused),
@@ -69,15 +81,6 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
         chart.choose_format()
-    reasons = "\n".join(
-        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
-    )
-    title = _n(
-        "Why {n} variant cannot generate text: its earlier outputs depend on later tokens",
-        "Why {n} variants cannot generate text: their earlier outputs depend on later tokens",
-        n=len(refused),
-    )
-    lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -86,20 +89,28 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def sentence(rows: Sequence[MemoryRow], n: int) -> str:
-    """Return how many of all ``n`` variants can generate text, and how large their memories are."""
-    fixed = by_memory(rows)
-    growing = len(rows) - len(fixed)
+def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
+    """Return how many variants can generate text, which cannot, and how large the memories are.
+
+    Args:
+        rows: the variants that can generate text.
+        refused: names of the variants that cannot.
+    """
+    fixed, more = by_memory(rows), len(refused) - 1
+    growing, typical = len(rows) - len(fixed), typical_memory(rows)
     return paragraph(
-        _(
-            "**{able} of {n} variants can generate text token by token**, because their outputs do not depend on later "
-            "tokens.",
-            able=len(rows),
-            n=n,
-        ),
+        _("**{able} of {n} variants can generate text token by token.**", able=len(rows), n=len(rows) + len(refused)),
         _n(
-            "{n} of them stores every key and value, so its memory grows with the text.",
-            "{n} of them store every key and value, so their memory grows with the text.",
+            "{name} and {n} other cannot, because their earlier outputs depend on later tokens.",
+            "{name} and {n} others cannot, because their earlier outputs depend on later tokens.",
+            n=more,
+            name=escape_markdown(refused[0]),
+        )
+        if more > 0
+        else "",
+        _n(
+            "{n} variant stores every key and value, so its memory grows with the text.",
+            "{n} variants store every key and value, so their memory grows with the text.",
             n=growing,
         )
         if growing
@@ -112,34 +123,23 @@ def sentence(rows: Sequence[MemoryRow], n: int) -> str:
         if fixed
         else "",
         _(
-            "The typical (median) constant memory is {memory}. From **{most:,}** tokens on, softmax's key-value cache "
-            "is larger.",
+            "The typical (median) constant memory is {memory}. Softmax's key-value cache is larger from {most:,} "
+            "tokens on.",
             memory=memory(typical.state_bytes),
             most=typical.outgrown,
         )
-        if (typical := typical_memory(rows))
+        if typical
         else "",
     )
 
 
-def note(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
-    """Return what the chart shows, and which variant has the largest memory of constant size."""
-    text = _(
-        "Memory of one layer with {heads} heads of size {d} (float32). A state is a matrix that all tokens are merged "
-        "into. Point at a line to see its variants.",
+def method(heads: int, d: int) -> str:
+    """Return what the chart measures."""
+    return _(
+        "Memory of one layer with {heads} heads of size {d} (float32). A state is a matrix that merges all tokens. "
+        "Point at a line to see the names of its variants.",
         heads=heads,
         d=d,
-    )
-    if not (fixed := by_memory(rows)):
-        return text
-    return paragraph(
-        text,
-        _(
-            "The largest constant memory is {memory} ({name}). Softmax needs more from {most:,} tokens on.",
-            memory=memory(fixed[-1].state_bytes),
-            name=_(ac.from_word(fixed[-1].variant).title),
-            most=fixed[-1].outgrown,
-        ),
     )
 
 
@@ -163,7 +163,10 @@ def kind(row: MemoryRow) -> str:
 
 
 def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
-    """Return names of variants with a memory of constant size, by the smallest size in bytes of neighbouring ones."""
+    """Return names for lines of neighbouring constant sizes, by the largest of these sizes in bytes.
+
+    Lines of different kinds have different colours, so their common name is their number and their size.
+    """
     found: list[list[MemoryRow]] = []
     for row in by_memory(rows):
         if found and row.state_bytes <= NEAR * found[-1][-1].state_bytes:
@@ -172,31 +175,35 @@ def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
             found.append([row])
     named = {}
     for own in found:
-        first = enumeration(_(ac.from_word(row.variant).title) for row in own[: -NAMED - 1 : -1])
-        more = len(own) - NAMED
-        named[own[0].state_bytes] = (
-            _n("{names} and {n} other", "{names} and {n} others", n=more, names=first) if more > 0 else first
-        )
+        largest = own[-1].state_bytes
+        if len({kind(row) for row in own}) > 1:
+            about = memory(own[len(own) // 2].state_bytes)
+            named[largest] = _("{n} variants with about {memory}", n=len(own), memory=about)
+            continue
+        named[largest] = _short([_(ac.from_word(row.variant).title) for row in reversed(own)])
     return named
 
 
+def _short(names: Sequence[str]) -> str:
+    """Return the first name and the number of the others."""
+    first, *others = names
+    return _n("{name} and {n} other", "{name} and {n} others", n=len(others), name=first) if others else first
+
+
 def _chart(rows: Sequence[MemoryRow]) -> None:
-    lines, at_lines = [], names_at_lines(rows)
+    lines, at_lines, typical = [], names_at_lines(rows), typical_memory(rows)
     for name, title in KINDS.items():
         own = sorted((row for row in rows if kind(row) == name), key=_bytes)
         for size, same in groupby(own, key=_bytes):
             names = [label(ac.from_word(row.variant)) for row in same]
             is_last, held = size == _bytes(own[-1]), [size[1] + n * size[0] for n in ENDS]
+            count = _n("{n} variant", "{n} variants", n=len(own)) if not size[0] else _short(names)
             lines.append(
                 Curve(
-                    _n("{what}: {n} variant", "{what}: {n} variants", n=len(own), what=_(title))
-                    if is_last
-                    else _("of these, {names}", names=enumeration(names))
-                    if size[0] > 0
-                    else enumeration(names),
+                    _("{what}: {names}", what=_(title), names=count) if is_last else enumeration(names),
                     ENDS,
                     [each / KIB for each in held],
-                    colour=COLOURS[name],
+                    colour=COLOURS[name] if is_last or not size[0] else SHADE,
                     marks=False,
                     group=name,
                     name_at_end=is_last or size[0] > 0,
@@ -210,13 +217,17 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         name="causal-memory",
         alt=_("Lines: memory against the number of tokens, coloured by what the variants remember"),
         x_title=_("tokens so far"),
-        y_title=_("memory (KiB)"),
+        y_title=_("memory"),
         log_x=True,
         log_y=True,
-        mark=(typical.outgrown, _("typical: {n:,} tokens", n=typical.outgrown))
-        if (typical := typical_memory(rows)) and typical.outgrown
+        mark=(
+            typical.outgrown,
+            _("{n:,} tokens: softmax exceeds {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)),
+        )
+        if typical and typical.outgrown
         else None,
         x_ticks=ENDS[::2],
+        y_ticks=TICKS,
         height=HEIGHT,
     )
 

@@ -53,8 +53,8 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
         symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
-        texts: text below and to the left of each point; above and to the left of a single point, and above and to the
-            right of the first point of a line without markers. Empty for points without one.
+        texts: text below and to the left of each point; above and to the left of a single point or of a point without
+            a marker, and above and to the right of a line's first point without a marker. Empty for points without one.
     """
 
     name: str
@@ -95,6 +95,7 @@ def curves(
     percent: bool = False,
     mark: tuple[float, str] | None = None,
     x_ticks: Sequence[float] | Mapping[float, str] = (),
+    y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
 ) -> Figure:
     """Draw lines on common axes.
@@ -113,6 +114,7 @@ def curves(
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
             above it, and a double click shows them.
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
+        y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
@@ -126,6 +128,8 @@ def curves(
         xs = [x for line in lines for x in _on_axis(line.x, log=log_x)]
         xaxis["range"] = [_padded(min(xs), max(xs), 0.02)[0], *_on_axis([right], log=log_x)]
     yaxis = axis(y_title, type="log" if log_y else "linear")
+    if y_ticks:
+        yaxis |= {"tickvals": list(y_ticks), "ticktext": list(y_ticks.values())}
     if top is not None and not log_y:
         yaxis["range"] = [-0.03 * top, top]  # With an axis from 0, half the width of a line at zero would be cut off.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
@@ -221,10 +225,10 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
 
 
 def _beside(line: Curve) -> str | list[str]:
-    """Return where the texts of a line are: below its points, but above a single point and the start of a line."""
+    """Return where the texts of a line are: below its markers, but above a single marker and a line without markers."""
     if len(line.x) == 1:
         return "top left"
-    return "bottom left" if line.marks else ["top right", *["bottom left"] * (len(line.texts) - 1)]
+    return "bottom left" if line.marks else ["top right", *["top left"] * (len(line.texts) - 1)]
 
 
 def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -> None:

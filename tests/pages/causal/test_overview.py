@@ -7,7 +7,7 @@ from driver import charts, chosen, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
-from pages.causal.overview import KINDS, cheaper, in_words, kind, names_at_lines, note, sentence, typical_memory
+from pages.causal.overview import KINDS, cheaper, in_words, kind, method, names_at_lines, sentence, typical_memory
 
 
 def row(state=0, grown=0):
@@ -28,7 +28,8 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
     said = spoken(at)
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
     assert said.count("- **") == len(ac.all_variants()) - len(able)
-    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token**, because" in said
+    assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token.**" in said
+    assert " Nyström · landmarks 32 and 9 others cannot, because" in said
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
@@ -39,22 +40,27 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     able = sum(not v.causal_reason for v in ac.all_variants())
     kinds = {name.partition(": ")[0]: name for name in found if ": " in name}
     assert set(kinds) == set(KINDS.values())
-    assert sum(int(name.split()[-2]) for name in kinds.values()) == able
+    counts = [int(name.split()[-2]) for name in kinds.values()]
+    grouped = sum(name.startswith("Grouped queries") for name in found)
+    softmax_itself = 1
+    assert sum(counts) + softmax_itself + grouped == able
     assert found[kinds["all keys and values"]][1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
     [linear] = [line for name, line in found.items() if "Linear" in name.split(", ")]
     assert set(linear.values()) == {2 * 8 * 9 * 4 / 2**10}
 
 
-def test_every_line_of_constant_size_has_a_name_below_it_or_below_a_neighbour(open_view):
+def test_every_line_of_constant_size_has_a_name_above_it_or_above_a_neighbour(open_view):
     sizes = {"longformer": 100, "deltanet": 200, "linear": 300, "gla": 450, "performer": 700, "cosine": 1000}
     rows = [
         MemoryRow(variant=word, state_bytes=b, grown_bytes=0, token_bytes=8, outgrown=9) for word, b in sizes.items()
     ]
     assert names_at_lines([*rows, row(0, 512)]) == {
         100: "Longformer",
-        200: "Gated linear, Linear and 1 other",
-        700: "Cosine, Performer",
+        450: "Gated linear and 2 others",
+        1000: "Cosine and 1 other",
     }
+    local = MemoryRow(variant="local", state_bytes=200, grown_bytes=0, token_bytes=8, outgrown=9)
+    assert names_at_lines([*rows[1:3], local])[300] == "3 variants with about 0.2 KiB", "two kinds"
     [figure] = charts(open_view("overview"))
     shown = [text for trace in figure["data"] for text in trace.get("text", ()) if text]
     flat = {float(trace["y"][0]) for trace in figure["data"] if trace["y"][0] == trace["y"][-1]}
@@ -91,25 +97,22 @@ def test_from_where_a_variant_is_cheaper(n, words):
 
 def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
-    assert sentence(found, 5) == (
-        "**4 of 5 variants can generate text token by token**, because their outputs do not depend on later "
-        "tokens. 2 of them store every key and value, so their memory grows with the text. 2 merge or discard earlier "
-        "tokens, so their memory stays constant. The typical (median) constant memory is 0.5 KiB. "
-        "From **9** tokens on, softmax's key-value cache is larger."
+    assert sentence(found, ["Nyström", "Funnel"]) == (
+        "**4 of 6 variants can generate text token by token.** Nyström and 1 other cannot, because their earlier "
+        "outputs depend on later tokens. 2 variants store every key and value, so their memory grows with the text. 2 "
+        "merge or discard earlier tokens, so their memory stays constant. The typical (median) constant memory is "
+        "0.5 KiB. Softmax's key-value cache is larger from 9 tokens on."
     )
-    assert " 1 of them stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
-        found[1:3], 4
+    assert " 1 variant stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
+        found[1:3], ["Nyström"]
     )
-    assert sentence(found[2:], 4).endswith("so their memory grows with the text.")
-    assert "store" not in sentence(found[:2], 4)
+    assert "cannot" not in sentence(found, ["Nyström"])
+    assert sentence(found[2:], ["Nyström", "Funnel"]).endswith("so their memory grows with the text.")
+    assert "store" not in sentence(found[:2], ["Nyström"])
 
 
-def test_the_note_names_the_largest_constant_memory():
-    found = [replace(row(1024), outgrown=17), replace(row(512), variant="local", outgrown=9), row(0, 1024)]
-    assert note(found, 2, 8).endswith(
-        "The largest constant memory is 1.0 KiB (Linear). Softmax needs more from 17 tokens on."
-    )
-    assert note(found[2:], 2, 8).endswith("Point at a line to see its variants.")
+def test_the_method_names_the_size_of_the_layer():
+    assert method(2, 8).startswith("Memory of one layer with 2 heads of size 8 (float32).")
 
 
 def test_the_typical_memory_is_the_median():
