@@ -244,24 +244,24 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
 
 
 def contents() -> str:
-    """Return the included lessons as links in HTML: a picture, the question, and the steps and how many are done.
+    """Return the included lessons as links in HTML: picture, title, question, how many steps are done, and an action.
 
     A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
     """
     dark, answered, following = st.context.theme.type == "dark", st.session_state.get(ANSWERED, {}), False
-    links, mark = [], _("Continue here") if answered else _("Start here")
+    links = []
     for number, (key, each) in enumerate(shipped().items(), 1):
         done = [step in answered for step in _keys(each)]
         place = 1 if all(done) else done.index(False) + 1
         there = html.escape(address(each, place, present=LessonOptions.present.value))
         words = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
         kind, following = ("" if following or all(done) else " next"), following or not all(done)
-        if kind:
-            words = f"<em>{html.escape(mark)}</em> {words}"
+        action = _("Repeat") if all(done) else _("Continue") if any(done) else _("Start")
         links.append(
             f'<a class="way{kind}" target="_self" href="{there}">'
             f'<img alt="" src="{lesson_picture(key, dark=dark)}">'
-            f"<span>{words} <small>{_pips(done)} {html.escape(progress(each, sum(done)))}</small></span></a>"
+            f"<span>{words} <small>{_pips(done)} {html.escape(progress(each, sum(done)))} "
+            f"<em>{html.escape(action)} →</em></small></span></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
 

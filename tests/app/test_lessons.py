@@ -269,7 +269,8 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
     at = open_page("lessons")
     [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert before.count("way next") == 1
-    assert before.index("way next") < before.index("Start here") < before.index("1. Linear attention")
+    assert before.index("way next") < before.index("1. Linear attention") < before.index("Start →")
+    assert before.count("Start →") == len(shipped())
     assert before.index("1. Linear attention") < before.index("3. Local windows")
     pictures = re.findall(r'<img alt="" src="(data:image/[^"]+)"', before)
     assert len(set(pictures)) == len(shipped()), "every lesson has its own picture"
@@ -280,7 +281,7 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
     at = open_page("lessons", **{ANSWERED: answered})
     [after] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert after.count('class="done"') == 6
-    assert (after.count("Continue here"), "Start here" in after) == (1, False)
+    assert (after.count("Continue →"), after.count("Start →")) == (2, len(shipped()) - 2)
     assert [progress(flat, done) for done in (0, 1, 4)] == [length(flat), "1 of 4 steps done", "4 of 4 steps done"]
     assert after.count("3 of 4 steps done") == 2
     assert html.escape(address(flat, 3, present=False)) in after
@@ -290,6 +291,7 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
     ]
     assert html.escape(address(window, 1, present=False)) in end
     assert end.index("1. Linear attention") < end.index("way next") < end.index("3. Local windows")
+    assert end.count("Repeat →") == 2
 
 
 def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
