@@ -80,6 +80,8 @@ def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds
     size = caption(pattern, every_head=found.view.head is None)
     if attention.key == "local" and knob is not None and "columns" not in attention.params.changed():
         size = _("{size}, distance up to {n}", size=size, n=knob.value)
+    elif pattern.step > 1:
+        size = _("{size}, every {n} tokens", size=size, n=pattern.step)
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),

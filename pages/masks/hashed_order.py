@@ -41,8 +41,8 @@ def sorting(missed: int, *, head: int) -> str:
             "previous chunk. If the tokens are shown in sorted order, lines separate the chunks."
         ),
         _n(
-            "In head {head}, {n:,} pair is in the same bucket in this hashing round but is masked in every round.",
-            ("In head {head}, {n:,} pairs are in the same bucket in this hashing round but are masked in every round."),
+            "In head {head}, {n:,} pair shares a bucket in this hashing round, but no round allows this pair.",
+            "In head {head}, {n:,} pairs share a bucket in this hashing round, but no round allows these pairs.",
             n=missed,
             head=head,
         )

@@ -80,11 +80,12 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
 
 def _alone(diameters: Mapping[str, int]) -> str:
     """Return how many layers each variant alone needs to connect all pairs, by its name; "" for none."""
-    needed = enumeration(
+    *others, last = [
         _n("**{name}** needs {n} layer", "**{name}** needs {n} layers", name=name, n=diameter)
         for name, diameter in diameters.items()
-    )
-    return _("Used alone, {needed} to connect all pairs.", needed=needed) if needed else ""
+    ] or [""]
+    needed = _("{others} and {last}", others=enumeration(others), last=last) if others else last
+    return _("To connect all pairs alone, {needed}.", needed=needed) if needed else ""
 
 
 def _never(steps: Mapping[str, int]) -> str:
@@ -95,8 +96,8 @@ def _never(steps: Mapping[str, int]) -> str:
     """
     if len(steps) > 1:
         return _(
-            "If all layers use the same variant, these variants never connect all pairs, because information never "
-            "leaves some groups of tokens: **{names}**.",
+            "If all layers use the same variant, **{names}** never connect all pairs. Information never leaves some "
+            "groups of tokens.",
             names=enumeration(steps),
         )
     for name, step in steps.items():

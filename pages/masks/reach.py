@@ -142,15 +142,15 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
     words = " → ".join(stack)
     if reached.complete is not None and depth >= reached.complete:
         return _n(
-            "The stack **{stack}** connects all pairs after {n} layer.",
-            "The stack **{stack}** connects all pairs after {n} layers.",
+            "**The stack {stack} connects all pairs after {n} layer.**",
+            "**The stack {stack} connects all pairs after {n} layers.**",
             n=reached.complete,
             stack=words,
         )
     return paragraph(
         _n(
-            "After {n} layer, the stack **{stack}** connects {share} of pairs.",
-            "After {n} layers, the stack **{stack}** connects {share} of pairs.",
+            "**After {n} layer, the stack {stack} connects {share} of pairs.**",
+            "**After {n} layers, the stack {stack} connects {share} of pairs.**",
             n=depth,
             stack=words,
             share=percent(reached.shares[depth]),

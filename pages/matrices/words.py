@@ -260,15 +260,10 @@ def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> 
     )
 
 
-def _farthest(names: Sequence[str], **fields: Any) -> str:
+def _farthest(names: Sequence[str], **fields: object) -> str:
     """Return which variants have the largest error."""
-    return _n(
-        "**{names} is farthest ({most:.0%}).**",
-        "**{names} are farthest ({most:.0%}).**",
-        n=len(names),
-        names=enumeration(names),
-        **fields,
-    )
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    return _n("**{names} is farthest ({most:.0%}).**", "**{names} are farthest ({most:.0%}).**", **values)
 
 
 def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:

@@ -66,7 +66,9 @@ def _headline(found: Found) -> str:
     ]
     softmax = next(image for each, image in found.variants.items() if each.key == REFERENCE)
     titles = {name(each): image for each, image in found.variants.items()}
-    return words.headline(titles, found.noisy.psnr, softmax, even)
+    qkv = cached.record(found.source, found.source.size**2)
+    costs = {name(each): "" if each.key == REFERENCE else cost(each, qkv) for each in found.variants}
+    return words.headline(titles, found.noisy.psnr, softmax, even, costs)
 
 
 def _remarks(found: Found) -> Iterator[str]:

@@ -13,7 +13,9 @@ EQUAL = 2.0
 """Largest weight, in equal shares, below which all weights are almost the same."""
 
 
-def headline(found: Mapping[str, Denoised], noisy: float, softmax: Denoised, even: Sequence[str]) -> str:
+def headline(
+    found: Mapping[str, Denoised], noisy: float, softmax: Denoised, even: Sequence[str], costs: Mapping[str, str]
+) -> str:
     """Return how many variants improve the image, why softmax does, and which variants return its mean, and why.
 
     Args:
@@ -21,6 +23,7 @@ def headline(found: Mapping[str, Denoised], noisy: float, softmax: Denoised, eve
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
         softmax: the image that softmax returns.
         even: names of the variants that return almost the mean because their weights are almost equal.
+        costs: cost of each variant in words, by its name; "" for the reference.
     """
     grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
     better = sum(each.psnr > noisy for each in found.values())
@@ -30,10 +33,10 @@ def headline(found: Mapping[str, Denoised], noisy: float, softmax: Denoised, eve
         first = _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
     elif better:
         first = _n(
-            "**{n} of {count} images is better than the noisy image.** {name} is best: {psnr:.1f} dB instead of "
-            "{noisy:.1f} dB.",
-            "**{n} of {count} images are better than the noisy image.** {name} is best: {psnr:.1f} dB instead of "
-            "{noisy:.1f} dB.",
+            "**{n} of {count} images is better than the noisy image ({noisy:.1f} dB). {name} is best ({psnr:.1f} "
+            "dB).**",
+            "**{n} of {count} images are better than the noisy image ({noisy:.1f} dB). {name} is best ({psnr:.1f} "
+            "dB).**",
             n=better,
             count=len(found),
             **values,
@@ -42,8 +45,12 @@ def headline(found: Mapping[str, Denoised], noisy: float, softmax: Denoised, eve
         first = _("**The image has no noise, so no variant can improve it.**")
     else:
         first = _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
+    others = [name for name in sorted(found, key=lambda name: -found[name].psnr) if costs[name] and name != best]
     return paragraph(
         first,
+        _("**{name} has {psnr:.1f} dB at {cost}.**", name=others[0], psnr=found[others[0]].psnr, cost=costs[others[0]])
+        if others and found[others[0]].psnr > noisy
+        else "",
         _("Softmax averages pixels with similar patches, which removes more noise than detail.")
         if softmax.psnr > noisy and not is_almost_mean(softmax)
         else "",
@@ -73,15 +80,15 @@ def units() -> str:
     """Return what the ranks, the insets and the costs on the board are."""
     return paragraph(
         _("The number on an image is its rank by PSNR. Inset: the error of each pixel, darker for larger errors."),
-        _("Cost: the number of multiply-adds, for value vectors of the same size as key vectors."),
+        _("The cost is the number of multiply-adds, if values have the same size as keys."),
     )
 
 
 def added(squares: Sequence[str]) -> str:
     """Return which images the switch for square windows adds; at least one."""
     return _n(
-        "The switch **Square windows** adds {n} image: {names}.",
-        "The switch **Square windows** adds {n} images: {names}.",
+        "With **Square windows**, the page also shows {n} image: {names}.",
+        "With **Square windows**, the page also shows {n} images: {names}.",
         n=len(squares),
         names=enumeration(squares),
     )
@@ -143,13 +150,13 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
         ),
         _(
             "Close pixels often show the same object, so more pixels in the square window have the right colour. "
-            "The square window gives {high:.1f} dB instead of {low:.1f} dB.",
+            "The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the row.",
             **values,
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
         else _(
-            "Close pixels often show the same object. In this image, the square window nevertheless gives {high:.1f} "
-            "dB, not more than the {low:.1f} dB of the window along the row.",
+            "Close pixels often show the same object. In this image, the PSNR nevertheless is not higher: {high:.1f} "
+            "dB with the square window and {low:.1f} dB with the window along the row.",
             **values,
         ),
     )
@@ -226,7 +233,7 @@ def digit_units(*, averaged: bool) -> str:
             "Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention. Each map "
             "has its own scale."
         ),
-        _("Cost: the number of multiply-adds, for value vectors of the same size as key vectors."),
+        _("The cost is the number of multiply-adds, if values have the same size as keys."),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )
 

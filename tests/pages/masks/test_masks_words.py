@@ -61,9 +61,8 @@ def test_a_pattern_alone_is_not_called_the_sparsest():
 def test_patterns_that_never_connect_all_pairs_are_named():
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
     assert both == (
-        "If all layers use the same variant, these variants never connect all pairs, because information never "
-        "leaves some groups of "
-        f"tokens: **{name('local')}, {name('atrous')}**."
+        f"If all layers use the same variant, **{name('local')}, {name('atrous')}** never connect all pairs. "
+        "Information never leaves some groups of tokens."
     )
     assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
 
@@ -79,8 +78,8 @@ def test_patterns_that_never_connect_all_pairs_are_named():
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
-        f"**{name('atrous')}** alone never connects all pairs, because {why} Used alone, **{name('local')}** "
-        f"needs 2 layers, **{name('sink')}** needs 5 layers to connect all pairs."
+        f"**{name('atrous')}** alone never connects all pairs, because {why} To connect all pairs alone, "
+        f"**{name('local')}** needs 2 layers and **{name('sink')}** needs 5 layers."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
@@ -101,11 +100,11 @@ def test_layers_that_cannot_be_causal_are_named_once():
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 1, "The stack **A → B** connects all pairs after 1 layer."),
-        (3, 2, "The stack **A → B** connects all pairs after 2 layers."),
-        (1, 2, "After 1 layer, the stack **A → B** connects 25.0% of pairs. It connects all pairs after 2 layers."),
-        (2, 7, "After 2 layers, the stack **A → B** connects 62.5% of pairs. It connects all pairs after 7 layers."),
-        (2, None, "After 2 layers, the stack **A → B** connects 62.5% of pairs."),
+        (1, 1, "**The stack A → B connects all pairs after 1 layer.**"),
+        (3, 2, "**The stack A → B connects all pairs after 2 layers.**"),
+        (1, 2, "**After 1 layer, the stack A → B connects 25.0% of pairs.** It connects all pairs after 2 layers."),
+        (2, 7, "**After 2 layers, the stack A → B connects 62.5% of pairs.** It connects all pairs after 7 layers."),
+        (2, None, "**After 2 layers, the stack A → B connects 62.5% of pairs.**"),
     ],
 )
 def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
@@ -177,8 +176,8 @@ def test_a_front_counts_layer_by_layer_what_is_connected():
     ("missed", "words"),
     [
         (0, "every pair in the same bucket in this hashing round is allowed."),
-        (1, "1 pair is in the same bucket in this hashing round but is masked in every round."),
-        (1234, "1,234 pairs are in the same bucket in this hashing round but are masked in every round."),
+        (1, "1 pair shares a bucket in this hashing round, but no round allows this pair."),
+        (1234, "1,234 pairs share a bucket in this hashing round, but no round allows these pairs."),
     ],
 )
 def test_what_no_round_lets_look_is_counted(missed, words):
