@@ -104,14 +104,15 @@ def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) ->
 
 def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
     """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_powers`` returns."""
+    # Arguments are not assigned again: Python 3.14 would free them earlier than 3.13, and the peak memory would differ.
     n = ones[..., -1:]
-    value, first = ones[..., :-1] / n, first / n
-    mean = first[..., -1:]
-    slope = first[..., :-1] - mean * value
+    value, linear = ones[..., :-1] / n, first / n
+    mean = linear[..., -1:]
+    slope = linear[..., :-1] - mean * value
     out = value + slope
     if second is not None:
-        second = second / n
-        out = out + second[..., :-1] - second[..., -1:] * value - mean * slope
+        square = second / n
+        out = out + square[..., :-1] - square[..., -1:] * value - mean * slope
     return out
 
 
