@@ -37,7 +37,8 @@ class Names(tuple[str | Notice, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self))
+        *others, last = map(str, self or ("",))
+        return f"{', '.join(others)} and {last}" if others else last
 
 
 class LabError(Exception):

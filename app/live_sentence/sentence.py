@@ -144,6 +144,7 @@ def _words() -> dict[str, str]:
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
         "seen": _("“{target}” {weight}"),
         "items": _(C_("two items of a list", "{first}, {next}")),
+        "list": _("{others} and {last}"),
         "sentences": _(C_("two sentences", "{first} {next}")),
         "way": _("Open in Matrices"),
         "about": _("About these numbers"),

@@ -43,6 +43,7 @@ export interface StoryWords {
   nowhere: string;
   seen: string;
   items: string; // two items of a list
+  list: string; // all items but the last, and the last
   sentences: string; // two sentences
 }
 

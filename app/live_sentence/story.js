@@ -92,7 +92,8 @@ export function spoken(words, labels, word, rows) {
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
       .slice(0, SPOKEN)
       .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }));
-    const list = joined(words.items, seen);
+    const [last, others] = [seen.at(-1) ?? "", joined(words.items, seen.slice(0, -1))];
+    const list = others ? fill(words.list, { others, last }) : last;
     return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });
   });
   return joined(words.sentences, sentences);

@@ -50,12 +50,12 @@ def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str
 
 
 def _some(items: Sequence[str]) -> str:
-    more, named = len(items) - NAMED, enumeration(items[:NAMED])
-    return _("{named} and {n} more", named=named, n=more) if more > 0 else named
+    more = len(items) - NAMED
+    return enumeration([*items[:NAMED], _("{more} more", more=more) if more > 0 else ""])
 
 
 def _quoted(words: Sequence[str]) -> str:
-    word = enumeration(words[:NAMED])
+    word = ", ".join(words[:NAMED])
     return quoted(escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")))
 
 

@@ -131,8 +131,10 @@ def paragraph(*sentences: str) -> str:
 
 
 def enumeration(items: Iterable[str]) -> str:
-    """Return a list of names or numbers as one phrase, without empty ones, such as ``softmax, local``."""
-    return _joined(C_("two items of a list", "{first}, {next}"), items)
+    """Return a list of names or numbers as one phrase, without empty ones, such as ``softmax, local and linear``."""
+    *others, last = [item for item in items if item] or [""]
+    first = _joined(C_("two items of a list", "{first}, {next}"), others)
+    return _("{others} and {last}", others=first, last=last) if first else last
 
 
 def clauses(items: Iterable[str]) -> str:

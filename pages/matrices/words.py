@@ -374,8 +374,7 @@ def details(attention: Attention, found: Compared, *, hidden: str) -> str:
 
 def joined_tokens(tokens: Sequence[str]) -> str:
     """Return different tokens in a list; empty for none."""
-    *others, last = dict.fromkeys(tokens) or ("",)
-    return _("{others} and {last}", others=enumeration(others), last=last) if others else last
+    return enumeration(dict.fromkeys(tokens))
 
 
 def without(hidden: str) -> str:

@@ -5,7 +5,7 @@ from driver import assert_says, chosen, open_page, visit
 
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
-from app.words.i18n import escape_markdown
+from app.words.i18n import enumeration, escape_markdown
 from attention_core.variant import Paper
 
 
@@ -43,7 +43,7 @@ def test_sources_are_cited_with_what_else_there_is():
     lone = next(v for v in ac.all_variants() if not v.further)
     more = next(v for v in ac.all_variants() if len(v.further) > 1)
     assert sources(lone) == f"Source: {cited(lone.source)}"
-    assert sources(more) == f"Source: {cited(more.source)}. See also {', '.join(map(cited, more.further))}"
+    assert sources(more) == f"Source: {cited(more.source)}. See also {enumeration(map(cited, more.further))}"
 
 
 @pytest.mark.parametrize(("key", "first"), [("deltanet", "def definition("), ("nystrom", "def weights(")])

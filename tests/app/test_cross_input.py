@@ -58,7 +58,7 @@ def left_out(at):
 def test_variants_of_one_sequence_are_left_out_with_their_reasons():
     at = upload("matrices", variants=("softmax", "local", "atrous", "reformer", "linear"))
     local, reformer = (ac.variant(key).cross_reason.rstrip(".") for key in ("local", "reformer"))
-    assert left_out(at) == [f"{LEFT_OUT}: Local, Atrous ({local}); Reformer ({reformer})."]
+    assert left_out(at) == [f"{LEFT_OUT}: Local and Atrous ({local}); Reformer ({reformer})."]
     reason = ac.variant("local").cross_reason
     assert f"Left out because the keys are those of another sequence: {reason}" in [each.value for each in at.info]
 

@@ -136,9 +136,9 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
 @pytest.mark.parametrize(
     ("alone", "others", "told"),
     [
-        (["Softmax", "Local"], [], ["only these scores: Softmax, Local."]),
+        (["Softmax", "Local"], [], ["only these scores: Softmax and Local."]),
         ([], ["Linear"], ["or gates: Linear."]),
-        (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear, Performer."]),
+        (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear and Performer."]),
     ],
 )
 def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):

@@ -29,6 +29,7 @@ CHINESE = {
     "perplexity": "困惑度",
     C_("two sentences", "{first} {next}"): "{first}{next}",
     C_("two items of a list", "{first}, {next}"): "{first}、{next}",
+    "{others} and {last}": "{others} 和 {last}",
     C_("two phrases of a list", "{first}; {next}"): "{first}；{next}",
     C_("end of a sentence", "{words}."): "{words}。",
     "There is no setting {name!r}. {hint}": "没有设置 {name!r}。{hint}",
@@ -81,14 +82,15 @@ def test_the_choice_comes_before_the_browser_and_english_is_the_last(chinese, mo
 def test_lists_sentences_and_quotes_are_those_of_the_language(chinese, monkeypatch):
     speak(monkeypatch, "en")
     assert i18n.paragraph("One.", "", "Two.") == "One. Two."
-    assert i18n.enumeration(["a", "", "b", "c"]) == "a, b, c"
+    assert i18n.enumeration(["a", "", "b", "c"]) == "a, b and c"
+    assert i18n.enumeration(["a"]) == "a"
     assert i18n.clauses(iter(["a, b", "c"])) == "a, b; c"
     assert i18n.ended("a, b") == "a, b."
     assert i18n.enumeration([]) == i18n.paragraph() == ""
     assert i18n.quoted("שלום") == "“\u2068שלום\u2069”"
     speak(monkeypatch, "zh")
     assert i18n.paragraph("甲。", "", "乙。") == "甲。乙。"
-    assert i18n.enumeration(["甲", "乙", "{next}"]) == "甲、乙、{next}"
+    assert i18n.enumeration(["甲", "{first}", "{next}"]) == "甲、{first} 和 {next}"
     assert i18n.clauses(["甲、乙", "丙"]) == "甲、乙；丙"
     assert i18n.ended("甲") == "甲。"
 
@@ -116,7 +118,7 @@ def test_an_error_translates_messages_inside_it_but_no_words_of_the_program(chin
     hint = nearest("x", ["keys", "perplexity"])
     unknown = SettingError("There is no setting {name!r}. {hint}", name="perplexity", hint=hint)
     outer = pickle.loads(pickle.dumps(InputError("The file is not valid: {reason}", reason=unknown)))
-    assert str(outer) == "The file is not valid: There is no setting 'perplexity'. There are: keys, perplexity."
+    assert str(outer) == "The file is not valid: There is no setting 'perplexity'. There are: keys and perplexity."
     with pytest.raises(SettingError) as caught:
         ac.get("local", window=0.5)
     assert str(caught.value) == "window is 0.5. Choose a whole number from 1 to 4096."
@@ -125,9 +127,9 @@ def test_an_error_translates_messages_inside_it_but_no_words_of_the_program(chin
     speak(monkeypatch, "en")
     assert [i18n.sentence(each) for each in (outer, caught.value)] == [str(outer), str(caught.value)]
     speak(monkeypatch, "zh")
-    assert i18n.sentence(outer) == "文件无效：没有设置 'perplexity'。可选的有：keys、perplexity。"
+    assert i18n.sentence(outer) == "文件无效：没有设置 'perplexity'。可选的有：keys 和 perplexity。"
     assert i18n.sentence(caught.value) == "window为 0.5。请选择 1 到 4096 的整数。"
-    assert i18n.sentence(named) == "perplexity为 0.5。请选择 1 到 4096 的困惑度、perplexity。"
+    assert i18n.sentence(named) == "perplexity为 0.5。请选择 1 到 4096 的困惑度 和 perplexity。"
 
 
 def script(at):
@@ -213,7 +215,7 @@ def test_every_link_of_a_page_keeps_the_language(chinese, query):
 def test_an_unknown_language_is_reported_and_english_is_shown(chinese):
     at = visit("matrices", {"lang": "xx"})
     [warning] = at.warning
-    assert warning.value.endswith("For `lang`, the page uses “browser” instead of “xx” (allowed: browser, en, zh).")
+    assert warning.value.endswith("For `lang`, the page uses “browser” instead of “xx” (allowed: browser, en and zh).")
     assert at.markdown[0].value == "# What does each variant attend to?"
 
 

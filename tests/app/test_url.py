@@ -192,7 +192,7 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
         (
             link_fields.one_of(3, range(1, link_fields.LISTED)),
             "0",
-            "instead of “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).",
+            "instead of “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11).",
         ),
         (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
     ],

@@ -11,7 +11,7 @@ import streamlit as st
 from app.figures.lines.curves import guide
 from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
-from app.words.i18n import _, enumeration, paragraph
+from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
@@ -269,7 +269,7 @@ def _more_features(seen: Seen) -> Step:
             }
             lines = [
                 each.curve(
-                    enumeration([readable(kind), _("orthogonal") if straight else _("independent")]),
+                    f"{readable(kind)} · {_('orthogonal') if straight else _('independent')}",
                     kinds.index(kind),
                     dash="solid" if straight else "dot",
                     band=straight,

@@ -103,9 +103,9 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
 
 def some(tokens: Sequence[str]) -> str:
     """Return the first few tokens in quotes, and how many more there are."""
-    names = enumeration(quoted(escape_markdown(token)) for token in tokens[:NAMED])
+    names = [quoted(escape_markdown(token)) for token in tokens[:NAMED]]
     more = len(tokens) - NAMED
-    return _("{names} and {more} more", names=names, more=more) if more > 0 else names
+    return enumeration([*names, _("{more} more", more=more) if more > 0 else ""])
 
 
 def _borders(seen: Seen, number: int) -> list[int]:

@@ -91,7 +91,7 @@ def test_links_carry_the_views_and_refuse_what_does_not_fit():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_size", "c_form")] == [16, "linear"]
-    assert "`c_size`, the page uses “16” instead of “7” (allowed: 8, 16, 32, 64)." in at.warning[0].value
+    assert "`c_size`, the page uses “16” instead of “7” (allowed: 8, 16, 32 and 64)." in at.warning[0].value
     assert "`c_form`, the page uses “linear” instead of “softmax”" in at.warning[0].value
     assert "no parameter with the name “c\\_cost”." in at.warning[0].value, "times are no longer measured"
 

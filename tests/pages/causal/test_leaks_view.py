@@ -44,7 +44,7 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"linear": LEAKY, "pyramid": LEAKY},
             2,
-            "**2 variants leak:** Linear (changed outputs: 1), Pyramid pooling · levels 1 (changed outputs: 1). "
+            "**2 variants leak:** Linear (changed outputs: 1) and Pyramid pooling · levels 1 (changed outputs: 1). "
             "Earlier outputs change if token 2 “sat” is replaced, so these variants use later tokens and cannot "
             "generate text.",
         ),
@@ -85,7 +85,7 @@ def test_who_leaks_is_said_and_why(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     sentence = spoken(at)
-    assert "landmarks 32 (changed outputs: 9), Pyramid pooling · levels 1 (changed outputs: 9)." in sentence
+    assert "landmarks 32 (changed outputs: 9) and Pyramid pooling · levels 1 (changed outputs: 9)." in sentence
     assert "**2 variants leak:** Nyström" in sentence
     assert "4 other variants do not leak." in sentence
     reasons = " ".join(c.value for c in at.caption)

@@ -37,7 +37,9 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
 def test_a_note_says_which_variants_lack_cumsum(open_view):
     at = open_view("algorithms")
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
-    assert "of **Performer · features 64**, **Retention**, **Second-order Taylor** are computed chunk by chunk" in note
+    assert (
+        "of **Performer · features 64**, **Retention** and **Second-order Taylor** are computed chunk by chunk" in note
+    )
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
     )
@@ -124,7 +126,7 @@ def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
 def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "of **Retention**, **Performer** are computed chunk by chunk, so" in shown
+    assert "of **Retention** and **Performer** are computed chunk by chunk, so" in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):

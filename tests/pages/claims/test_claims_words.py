@@ -52,18 +52,18 @@ def read(data):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**{ALL}** of {ALL} claims are tested: **3** hold, **2** hold partly, **{ALL - 5}** do not hold here "
-            f"(numbers {', '.join(str(number) for number in range(6, ALL + 1))}).",
+            f"**{ALL}** of {ALL} claims are tested: **3** hold, **2** hold partly and **{ALL - 5}** do not hold here "
+            f"(numbers {', '.join(str(number) for number in range(6, ALL))} and {ALL}).",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 3}** of {ALL} claims are tested: **{ALL - 4}** hold, **1** holds partly. **3** are not tested: "
-            "**3** are not testable on this input.",
+            f"**{ALL - 3}** of {ALL} claims are tested: **{ALL - 4}** hold and **1** holds partly. **3** are not "
+            "tested: **3** are not testable on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
             f"**{ALL - 1}** of {ALL} claims are tested: **{ALL - 1}** do not hold here "
-            f"(numbers {', '.join(str(number) for number in range(1, ALL))}). **1** is not tested: "
+            f"(numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}). **1** is not tested: "
             "**1** is not checked yet.",
         ),
         (
@@ -74,8 +74,8 @@ def read(data):
         ([], f"No claim is tested yet. **{ALL}** are not tested: **{ALL}** are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**2** of {ALL} claims are tested: **1** holds, **1** does not hold here (number 2). "
-            f"**{ALL - 2}** are not tested: **1** is not testable on this input, **{ALL - 3}** are not checked yet.",
+            f"**2** of {ALL} claims are tested: **1** holds and **1** does not hold here (number 2). "
+            f"**{ALL - 2}** are not tested: **1** is not testable on this input and **{ALL - 3}** are not checked yet.",
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = "claims are tested: **2** hold, **1** holds partly, **1** does not hold here (number 4)."
+    counted = "claims are tested: **2** hold, **1** holds partly and **1** does not hold here (number 4)."
     assert words.overall_trained(found, 4) == f"**4** of 4 {counted}"
     missing = "**3** are not tested, because their training runs are not recorded."
     assert words.overall_trained(found, 7) == f"**4** of 7 {counted} {missing}"

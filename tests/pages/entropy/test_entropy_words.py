@@ -291,7 +291,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         ),
         (
             {"linear": 256.0, "cosine": 256.0},
-            "**Linear** (100% of all keys), **Cosine** (100% of all keys) stay close to uniform attention, because "
+            "**Linear** (100% of all keys) and **Cosine** (100% of all keys) stay close to uniform attention, because "
             "the products of their features differ little from key to key.",
         ),
     ],

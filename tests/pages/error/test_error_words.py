@@ -115,7 +115,7 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     )
     assert (
         words.against_budget(question, found)
-        == f"{reached} Variants with a larger error at every setting: Linear, Top-k. {BUDGET}"
+        == f"{reached} Variants with a larger error at every setting: Linear and Top-k. {BUDGET}"
     )
     assert (
         words.against_budget(question, found[:5])
@@ -249,7 +249,7 @@ def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n
 def test_lines_beyond_the_axes_are_named():
     drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
     above = (
-        "▲ marks lines that continue above the axis: A (up to 225%), C (up to 300%). Double-click the chart to show "
+        "▲ marks lines that continue above the axis: A (up to 225%) and C (up to 300%). Double-click the chart to show "
         "them."
     )
     assert reading_guide.beyond(asked(), drawn, 1.0, None) == reading_guide.beyond(asked(), drawn, 1.0, 3) == [above]
@@ -478,7 +478,7 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     said = (
-        "**Local** with windows 1, 2 is worse than a plain average of the values. Each of these windows hides at "
+        "**Local** with windows 1 and 2 is worse than a plain average of the values. Each of these windows hides at "
         f"least 55% of softmax's weight and rescales the remaining weights so that they sum to 100%.{result}"
     )
     for axis, explained in (("cost", said), ("budget", said), ("length", "")):

@@ -59,12 +59,15 @@ def test_the_difference_in_words(apart, said):
     ("case", "said"),
     [
         (SpecialCase("softmax", {"window": "n"}), "window = n"),
-        (SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}), "random keys = 0, dilation = 1 in the parent"),
+        (
+            SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}),
+            "random keys = 0 and dilation = 1 in the parent",
+        ),
         (SpecialCase("gla", {"gate": "constant"}, {"gate": "constant"}), "gate = constant in both"),
-        (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys, gate = constant in the parent"),
-        (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1, same mode"),
-        (SpecialCase("linear", {"decay": 0.9}, causal=True), "decay = 0.9, causal"),
-        (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1, not causal"),
+        (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys and gate = constant in the parent"),
+        (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1 and same mode"),
+        (SpecialCase("linear", {"decay": 0.9}, causal=True), "decay = 0.9 and causal"),
+        (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1 and not causal"),
     ],
 )
 def test_the_settings_in_words(case, said):

@@ -67,16 +67,16 @@ def test_the_error_over_the_features_is_the_cores():
     drawn = curves(at)
     assert set(drawn) == {
         "1/√m",
-        *(f"{kind}, {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
-        "relu, orthogonal",
+        *(f"{kind} · {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
+        "relu · orthogonal",
     }
     task = performer_error.tasks(source(), head=1, ways=[("positive", False)])[3]  # default lengths
     wanted = np.median([row.kernel for row in performer_error.run(task)])
-    x, y = drawn["positive, independent"]
+    x, y = drawn["positive · independent"]
     assert y[x.index(task.params.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
     [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. This error changes")
-    positive = drawn["positive, orthogonal"][1]
+    positive = drawn["positive · orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
 
@@ -98,12 +98,12 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     at = open_step(ac.get("performer", features=8), 1, sharpness=sharpness)
     assert "a few very large estimates dominate this mean" in spoken(at) or not rare
     at = open_step(ac.get("performer", features=8), 4, again=at, sharpness=sharpness)
-    ends = curves(at)["positive, orthogonal"][1]
+    ends = curves(at)["positive · orthogonal"][1]
     assert ("far too small" in spoken(at)) == rare == (ends[-1] > 0.8)
     # The curves of both kinds can coincide: the last one drawn is dashed, so that the other stays visible.
     figure = charts(at)[-1]
     named = [t for t in figure["data"] if "name" in t]
-    [positive] = [t for t in named if t["name"] == "positive, orthogonal"]
+    [positive] = [t for t in named if t["name"] == "positive · orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
     assert "The expected exponent is −0.5." in spoken(at)

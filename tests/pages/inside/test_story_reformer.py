@@ -86,8 +86,8 @@ def test_the_last_step_names_the_reference_that_is_reformers_own():
 
 
 def test_a_long_list_of_tokens_is_cut():
-    assert some(["a", "b*"]) == "“a”, “b\\*”"
-    assert some(list("abcde")) == "“a”, “b”, “c”, “d”, “e”"
+    assert some(["a", "b*"]) == "“a” and “b\\*”"
+    assert some(list("abcde")) == "“a”, “b”, “c”, “d” and “e”"
     assert some(list("abcdef")) == "“a”, “b”, “c”, “d”, “e” and 1 more"
 
 
@@ -110,7 +110,7 @@ def test_one_bucket_is_singular():
     assert (
         filled_sentence(1, 2, 1, ["a", "b"])
         == "In hashing round 1, 2 tokens fall into **1 bucket**. The size of the largest bucket is 2. "
-        "It contains “a”, “b”."
+        "It contains “a” and “b”."
     )
     assert "into **2 buckets**. The size of the largest bucket is 1. It contains “a”." in filled_sentence(
         1, 2, 2, ["a"]

@@ -57,8 +57,8 @@ def test_the_recorded_runs_answer_at_first_sight():
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("4 of 6 variants learn the task")]
-    assert any("**Linear** (2 of 3 seeds), **Softmax** (1 of 3 seeds)." in each.value for each in at.caption)
-    assert text.endswith("Fewer answers are correct with **Local · window 16** (72%), **Gated linear** (32%).")
+    assert any("**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in each.value for each in at.caption)
+    assert text.endswith("Fewer answers are correct with **Local · window 16** (72%) and **Gated linear** (32%).")
     assert any("Guessing is correct in 25% of the cases." in each.value for each in at.caption)
     [notes] = [each.value for each in at.caption if "With 24 items to remember instead of 4, " in each.value]
     assert "only the models with **Softmax** answer at least 95% correctly." in notes

@@ -86,9 +86,9 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
         *rows_of("local", [0.02]),
     ]
     assert words.headline(outcomes(rows)) == (
-        "2 of 5 variants have learned the task so far: **DeltaNet** (step 10), **Softmax** (step 20).  "
-        "\nFewer answers are correct with **Gated linear** (72%), **Linear** (30%). Not trained yet: **Local · window "
-        "16**."
+        "2 of 5 variants have learned the task so far: **DeltaNet** (step 10) and **Softmax** (step 20).  "
+        "\nFewer answers are correct with **Gated linear** (72%) and **Linear** (30%). Not trained yet: **Local "
+        "· window 16**."
     )
 
 
@@ -122,7 +122,7 @@ def test_the_headline_of_one_variant(curve, text):
 
 GOOD, BAD = [0.1, 1.0, 1.0], [0.1, 0.5, 0.6]
 DELTANET_LEARNED = "**DeltaNet** (step 10)"
-BOTH_LEARNED = "**Linear** (step 10), **Softmax** (step 10)"
+BOTH_LEARNED = "**Linear** (step 10) and **Softmax** (step 10)"
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,17 @@ BOTH_LEARNED = "**Linear** (step 10), **Softmax** (step 10)"
         (
             [BAD, BAD, GOOD],
             f"1 of 3 variants learns the task within 20 steps: {DELTANET_LEARNED}.  \nFewer answers are correct with "
-            "**Linear** (60%), **Softmax** (60%).",
+            "**Linear** (60%) and **Softmax** (60%).",
         ),
         (
             [BAD, BAD],
-            "Neither variant learns the task within 20 steps.  \nCorrect answers: **Linear** (60%), **Softmax** (60%).",
+            "Neither variant learns the task within 20 steps.  \nCorrect answers: **Linear** (60%) and "
+            "**Softmax** (60%).",
         ),
         (
             [BAD, BAD, BAD],
             "Not one of the 3 variants learns the task within 20 steps.  \nCorrect answers: **DeltaNet** (60%), "
-            "**Linear** (60%), **Softmax** (60%).",
+            "**Linear** (60%) and **Softmax** (60%).",
         ),
         (
             [GOOD[:2], BAD],
@@ -157,12 +158,12 @@ BOTH_LEARNED = "**Linear** (step 10), **Softmax** (step 10)"
         ([GOOD[:2], GOOD], f"Both variants have learned the task so far: {BOTH_LEARNED}."),
         (
             [BAD[:2], BAD],
-            "Neither variant has learned the task so far.  \nCorrect answers: **Linear** (60%), **Softmax** (50%).",
+            "Neither variant has learned the task so far.  \nCorrect answers: **Linear** (60%) and **Softmax** (50%).",
         ),
         (
             [BAD[:1], BAD[:1], BAD[:1]],
-            "Not one of the 3 variants has learned the task so far.  \nNot trained yet: **Softmax**, **Linear**, "
-            "**DeltaNet**.",
+            "Not one of the 3 variants has learned the task so far.  \nNot trained yet: **Softmax**, **Linear** "
+            "and **DeltaNet**.",
         ),
     ],
 )
@@ -178,9 +179,9 @@ FIRST, SECOND, NEVER = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
     [
         ([FIRST, FIRST], [SECOND, SECOND], ""),
         ([FIRST, FIRST], [FIRST, FIRST], ""),
-        ([FIRST, SECOND, FIRST], [SECOND, FIRST, SECOND], "**Softmax** (2 of 3 seeds), **Linear** (1 of 3 seeds)"),
-        ([FIRST, SECOND], [FIRST, FIRST], "**Linear** (2 of 2 seeds), **Softmax** (1 of 2 seeds)"),
-        ([FIRST, SECOND, NEVER], [SECOND, FIRST, NEVER], "**Softmax** (1 of 3 seeds), **Linear** (1 of 3 seeds)"),
+        ([FIRST, SECOND, FIRST], [SECOND, FIRST, SECOND], "**Softmax** (2 of 3 seeds) and **Linear** (1 of 3 seeds)"),
+        ([FIRST, SECOND], [FIRST, FIRST], "**Linear** (2 of 2 seeds) and **Softmax** (1 of 2 seeds)"),
+        ([FIRST, SECOND, NEVER], [SECOND, FIRST, NEVER], "**Softmax** (1 of 3 seeds) and **Linear** (1 of 3 seeds)"),
         ([FIRST, NEVER, FIRST], [NEVER, FIRST, NEVER], ""),
         ([FIRST, SECOND], [SECOND, FIRST[:2]], ""),
     ],
@@ -202,7 +203,7 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
     ("softmax", "linear", "text"),
     [
         (0.95, 0.9, "only the models with **Softmax** answer at least 95% correctly."),
-        (0.95, 0.95, "the models with **Softmax**, **Linear** answer at least 95% correctly."),
+        (0.95, 0.95, "the models with **Softmax** and **Linear** answer at least 95% correctly."),
         (0.9, 0.9, "no model that learned the task answers at least 95% correctly."),
     ],
 )
@@ -336,7 +337,7 @@ def test_tests_are_told_at_the_largest_length_or_number_of_items():
     rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
     found = outcomes(rows)
     assert words.tested(found, by="length", trained_at=32) == (
-        "The models were trained on sequences of 32 tokens. Accuracy at 256 tokens: **Softmax** 70%, **Linear** 20%."
+        "The models were trained on sequences of 32 tokens. Accuracy at 256 tokens: **Softmax** 70% and **Linear** 20%."
     )
     assert words.tested(found, by="items", trained_at=4) == (
         "The models were trained with 4 items to remember. Accuracy with 16 items: **Softmax** 95%."
@@ -350,7 +351,7 @@ def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not gaps.not_recorded([ac.get("softmax")], rows)
     assert gaps.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
-        "Not recorded with these settings: Local · window 16, Linear. Press “Train on this machine” to train them."
+        "Not recorded with these settings: Local · window 16 and Linear. Press “Train on this machine” to train them."
     )
 
 
@@ -386,8 +387,8 @@ def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatc
 def test_the_trained_tensors_are_named_with_their_variants():
     models = [each.model for each in learning.plan(["softmax", "deltanet", "gated_deltanet"], seeds=[0, 1]).specs]
     assert words.trained_tensors(models) == (
-        "Queries, keys and values are trained, and so are write strengths (DeltaNet, Gated DeltaNet), gates (Gated "
-        "DeltaNet). All other settings stay as chosen."
+        "Queries, keys and values are trained, and so are write strengths (DeltaNet and Gated DeltaNet) and gates "
+        "(Gated DeltaNet). All other settings stay as chosen."
     )
 
 

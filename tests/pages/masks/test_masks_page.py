@@ -105,14 +105,14 @@ def test_the_front_counts_what_the_stack_reaches():
         front=10,
         causal=True,
     )
-    assert "layers: 1, 3, 5, 7, 9 of 30" in spoken(at)
+    assert "layers: 1, 3, 5, 7 and 9 of 30" in spoken(at)
     at.selectbox(key="front").set_value(28).run()
-    assert "layers: 1, 2, 2, 2, 2 of 30" in spoken(at)
+    assert "layers: 1, 2, 2, 2 and 2 of 30" in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
-    assert "layers: 1, 3, 5, 7, 9 of 30" in spoken(at)
+    assert "layers: 1, 3, 5, 7 and 9 of 30" in spoken(at)
     at.selectbox(key="front").set_value(1).run()
-    assert "layers: 1, 2, 2, 2, 2 of 30" in spoken(at)
+    assert "layers: 1, 2, 2, 2 and 2 of 30" in spoken(at)
 
 
 def test_a_stack_that_cannot_be_causal_says_so():

@@ -94,7 +94,7 @@ def test_one_token_has_no_pattern_and_two_have():
 def test_layers_that_cannot_be_causal_are_named_once():
     hidden = [ac.get(key) for key in ("power_bert", "linformer")]
     assert left_out(hidden[:1] * 2) == "PoWER-BERT cannot be causal, so it is left out of the stack."
-    assert left_out(hidden) == "PoWER-BERT, Linformer cannot be causal, so they are left out of the stack."
+    assert left_out(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,8 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
             2,
-            "This works because **A, C, D** also move information over distances that are not multiples of 8 tokens.",
+            "This works because **A, C and D** also move information over distances that are not multiples of 8 "
+            "tokens.",
         ),
         ({"A": 1}, 1, ""),
         ({"A": 1}, 2, ""),
@@ -165,10 +166,10 @@ def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, comp
 def test_a_front_counts_layer_by_layer_what_is_connected():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts("a*b", first, 2, heard=True) == (
-        r"Number of tokens that “a\*b” reaches after 0, 1, … layers: 1, 3, 4 of 5."
+        r"Number of tokens that “a\*b” reaches after 0, 1, … layers: 1, 3 and 4 of 5."
     )
     assert connected_counts("{a}", first, 1, heard=False) == (
-        "Number of tokens that reach “{a}” after 0, 1, … layers: 1, 3 of 5."
+        "Number of tokens that reach “{a}” after 0, 1, … layers: 1 and 3 of 5."
     )
 
 

@@ -59,7 +59,7 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
         "**Far is worse than equal weights (178% output error against 95%).** "
-        "**Near is closest to softmax (12%).** No error can be computed for **Also, Broken**, because "
+        "**Near is closest to softmax (12%).** No error can be computed for **Also and Broken**, because "
         "some values are not finite. Use smaller queries and keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
@@ -71,7 +71,7 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
 def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
-        "**A, B are closest to softmax (12% output error).** **C, D are farthest (50%).** "
+        "**A and B are closest to softmax (12% output error).** **C and D are farthest (50%).** "
         "Equal weights for all keys would give 95%."
     )
 
@@ -80,11 +80,11 @@ def test_what_reads_alike_is_not_ranked():
     ("far", "words"),
     [
         ({"C": 0.9}, "C is hardly better than equal weights (90% output error against 95%)."),
-        ({"C": 0.9, "D": 0.9}, "C, D are hardly better than equal weights (90% output error against 95%)."),
+        ({"C": 0.9, "D": 0.9}, "C and D are hardly better than equal weights (90% output error against 95%)."),
         ({"C": 0.95}, "C is no better than equal weights (both 95% output error)."),
-        ({"C": 0.95, "D": 0.95}, "C, D are no better than equal weights (all 95% output error)."),
+        ({"C": 0.95, "D": 0.95}, "C and D are no better than equal weights (all 95% output error)."),
         ({"C": 0.96}, "C is worse than equal weights (96% output error against 95%)."),
-        ({"C": 1.2, "D": 1.2}, "C, D are worse than equal weights (120% output error against 95%)."),
+        ({"C": 1.2, "D": 1.2}, "C and D are worse than equal weights (120% output error against 95%)."),
     ],
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
@@ -391,16 +391,16 @@ def shares(**weights):
 
 
 def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
-    assert attends_to(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61, “the (2)” 0.05"
+    assert attends_to(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61 and “the (2)” 0.05"
     assert attends_to([], LABELS) == "no key has a weight of 0.005 or more"
 
 
 def test_what_was_lost_and_gained_is_told_where_there_is_any():
     lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "largest changes: “cat” −0.21, “the” +0.04, “the (2)” +0.03"
+    both = "largest changes: “cat” −0.21, “the” +0.04 and “the (2)” +0.03"
     assert changed(lost, gained, LABELS, "softmax") == both
     assert changed(lost, [], LABELS, "softmax") == "largest changes: “cat” −0.21"
-    assert changed([], gained, LABELS, "softmax") == "largest changes: “the” +0.04, “the (2)” +0.03"
+    assert changed([], gained, LABELS, "softmax") == "largest changes: “the” +0.04 and “the (2)” +0.03"
     assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of its value in softmax"
     assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
     assert changed([], [], LABELS, "shared-QK softmax") == (
@@ -414,8 +414,8 @@ def head(**scores):
 
 def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
     assert head_in_words(head(induction=math.nan, distance=3.14)) == (
-        "layer 4, head 7: induction –, previous token 0.25, first-token sink 0.25, entropy (nats) 0.25, "
-        "mean distance (tokens) 3.1"
+        "layer 4, head 7: induction –, previous token 0.25, first-token sink 0.25, entropy (nats) 0.25 "
+        "and mean distance (tokens) 3.1"
     )
 
 

@@ -58,7 +58,7 @@ def test_what_becomes_of_copying(copied, told):
         ((10, 10), "Copying fails with both variants."),
         ((10, 10, 10), "Copying fails with all 3 variants."),
         ((10, 5, 1), "Copying fails with **A**. Copying gets worse with **B**. Copying is preserved with **C**."),
-        ((10, 1, 10), "Copying fails with **A**, **C**. Copying is preserved with **B**."),
+        ((10, 1, 10), "Copying fails with **A** and **C**. Copying is preserved with **B**."),
     ],
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told):

@@ -84,7 +84,7 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
         (["Linear"], "**Linear returns almost one colour**, because it gives all pixels almost the same weight."),
         (
             ["Softmax", "Linear"],
-            "**Softmax, Linear return almost one colour**, because they give all pixels almost the same weight.",
+            "**Softmax and Linear return almost one colour**, because they give all pixels almost the same weight.",
         ),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
 
 def test_added_images_are_counted():
     assert words.added(["Local 3 × 3"]) == "With **Square windows**, the page also shows 1 image: Local 3 × 3."
-    assert words.added(["A", "B"]) == "With **Square windows**, the page also shows 2 images: A, B."
+    assert words.added(["A", "B"]) == "With **Square windows**, the page also shows 2 images: A and B."
 
 
 @pytest.mark.parametrize(
