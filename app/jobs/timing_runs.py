@@ -7,7 +7,7 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
-from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.full_matrix_mask import Masked
 from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
@@ -115,70 +115,69 @@ def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
 
 def summary_text(found: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
-    where: dict[str, list[tuple[float, str]]] = {}
+    where: dict[str, list[tuple[float, str, str]]] = {}
     for line in found:
         at = None if line.is_reference or line.masked else crossing(line.ratios)
         if at is not None:
-            name = f"**{escape_markdown(line.name)}**"
-            if at.where == "at":
-                name = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
-            where.setdefault(at.where, []).append((at.tokens, name))
-    where.get("at", []).sort()
+            name = escape_markdown(line.name)
+            text = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
+            if at.where == "below":
+                text = _("{name} at every measured length", name=name)
+            where.setdefault(at.where, []).append((at.tokens, name, text))
     if not where:
         return _("Add a variant to see the length at which it becomes faster than softmax.")
-    sentences = [finding(kind, [name for _tokens, name in where[kind]]) for kind in FASTER if kind in where]
+    faster = [*where.get("below", []), *sorted(where.get("at", []))]
     line, missing = found[0], missing_text(found[0].run)
-    device = _("this machine") if line.live else escape_markdown(line.run.stamp.device)
+    values = {
+        "all": sum(map(len, where.values())),
+        "names": enumeration(text for _tokens, _name, text in faster),
+        "device": _("this machine") if line.live else escape_markdown(line.run.stamp.device),
+        "limits": measured_limits(line.run),
+    }
+    if not faster:
+        text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
+    elif len(faster) < values["all"]:
+        text = _n(
+            "**{n} of {all} variants shown is faster than softmax: {names}** ({device}, {limits}).",
+            "**{n} of {all} variants shown are faster than softmax: {names}** ({device}, {limits}).",
+            n=len(faster),
+            **values,
+        )
+    else:
+        text = _n(
+            "**The variant shown is faster than softmax: {names}** ({device}, {limits}).",
+            "**Every variant shown is faster than softmax: {names}** ({device}, {limits}).",
+            n=len(faster),
+            **values,
+        )
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
         certain = _("Only one round was measured, so the uncertainty of these lengths is unknown.")
-    return paragraph(
-        _(
-            "On {device} ({limits}), so far, {findings}." if missing else "On {device} ({limits}), {findings}.",
-            device=device,
-            limits=measured_limits(line.run),
-            findings=clauses(sentences),
-        ),
-        certain,
-        missing,
-    )
+    others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
+    return paragraph(text, *others, certain, missing)
 
 
-def finding(where: str, names: Sequence[str]) -> str:
-    """Return how the times of some variants compare with softmax's time, as a clause.
+def slower(where: str, names: Sequence[str]) -> str:
+    """Return that some variants are not faster than softmax at the longest length; empty for variants that are.
 
     Args:
         where: where they become faster than softmax, as in ``Crossing.where``.
-        names: their names, with the length for "at".
+        names: their names.
     """
-    n, joined = len(names), enumeration(names)
-    if where == "below":
-        return _n(
-            "this variant is faster than softmax at every measured length: {names}",
-            "these variants are faster than softmax at every measured length: {names}",
-            n=n,
-            names=joined,
-        )
-    if where == "at":
-        return _n(
-            "this variant becomes faster than softmax: {names}",
-            "these variants become faster than softmax: {names}",
-            n=n,
-            names=joined,
-        )
+    values = {"n": len(names), "names": enumeration(f"**{name}**" for name in names)}
     if where == "even":
         return _n(
-            "this variant shows no clear difference from softmax at the longest length: {names}",
-            "these variants show no clear difference from softmax at the longest length: {names}",
-            n=n,
-            names=joined,
+            "{names} shows no clear difference from softmax at the longest length.",
+            "{names} show no clear difference from softmax at the longest length.",
+            **values,
         )
-    return _n(
-        "this variant is slower than softmax at the longest length: {names}",
-        "these variants are slower than softmax at the longest length: {names}",
-        n=n,
-        names=joined,
-    )
+    if where == "beyond":
+        return _n(
+            "{names} is slower than softmax at the longest length.",
+            "{names} are slower than softmax at the longest length.",
+            **values,
+        )
+    return ""
 
 
 def measured_limits(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import streamlit as st
@@ -22,10 +23,12 @@ from attention_core.benchmarking.run_summary import Overtaking, growth, of_varia
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import TimingOptions, subjects
-from pages.timing.words import faster, gain, least_memory, masking, slow_start
+from pages.timing.words import gain, growth_of_softmax, least_memory, masking, slow_start
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
+NEAR = 1.5
+"""Ratio of two lengths up to which their labels would overlap."""
 TITLES = {
     "ratio": N_("Time relative to softmax"),
     "memory": N_("Peak memory of one call"),
@@ -52,13 +55,12 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
     first = [line for line in found if line.live] or found
-    summary.markdown(paragraph(faster(first), gain(first), summary_text(first)))
+    fast = gain(first)
+    summary.markdown(paragraph(summary_text(first), growth_of_softmax(first) if fast else "", fast))
     with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = crossovers(found)
         _chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
-        if crossed:
-            st.caption(_("A large circle marks the length from which a variant is faster than softmax."))
         settings = [text for run, on in runs for text in other_settings(run, live=on)]
         if texts := list(filter(None, (slow_start(first), least_memory(first), masking(first), *settings))):
             st.markdown("  \n".join(texts))
@@ -119,9 +121,9 @@ def series(run: Run, *, live: bool) -> list[Series]:
 
 
 def crossovers(found: Sequence[Series]) -> list[Curve]:
-    """Return a large marker where each variant overtakes softmax, and a text at the last; tooltips have both times."""
+    """Return a large marker where each variant overtakes softmax; tooltips have both times."""
     places = [(line, at) for line in found if not line.masked and (at := overtaking(line.run, line.word))]
-    last = max((at.tokens for _line, at in places), default=0.0)
+    texts = crossing_labels([at.tokens for _line, at in places])
     return [
         Curve(
             _("{name}: crossover", name=line.name),
@@ -134,10 +136,23 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
             size=15,
             name_at_end=False,
             notes=[crossover_in_words(line.name, at)],
-            texts=[_("faster from here")] if at.tokens == last else (),
+            texts=[texts[at.tokens]],
         )
         for line, at in places
     ]
+
+
+def crossing_labels(lengths: Sequence[float]) -> dict[float, str]:
+    """Return the text at each crossing. The last one of neighbouring crossings has the lengths of all of them."""
+    rising, own, texts = sorted(lengths), list[str](), dict[float, str]()
+    for n, following in zip_longest(rising, rising[1:]):
+        own.append(format_interpolated(n))
+        last = following is None or following > NEAR * n
+        texts[n] = enumeration(dict.fromkeys(own)) if last else ""
+        own = [] if last else own
+        if following is None:
+            texts[n] = _("faster from {n} tokens", n=texts[n])
+    return texts
 
 
 def crossover_in_words(name: str, at: Overtaking) -> str:
@@ -296,8 +311,9 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             missing.setdefault((left.n, _reason(run, left)), []).append(escape_markdown(names[key]))
     return [
         _n(
-            "There is no measurement of {names} ({run}) at {tokens:,} tokens or more. {reason}",
-            "There are no measurements of {names} ({run}) at {tokens:,} tokens or more. {reason}",
+            "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",
+            "There are no {run} measurements of {names} at {tokens:,} tokens or more. Reason for each variant: "
+            "{reason}",
             n=len(gathered),
             names=enumeration(gathered),
             run=_("live") if live else _("recorded"),

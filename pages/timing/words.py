@@ -6,9 +6,9 @@ import streamlit as st
 
 from app.jobs.timing_runs import Series
 from app.ui.lazy import lazy_popover
-from app.words.i18n import N_, _, _n, escape_markdown, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.benchmarking.run_summary import TAIL, Ratio, crossing
+from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
 from attention_core.formatting import memory, number, percent
 from pages.timing.options import FORMS
 
@@ -16,32 +16,17 @@ MUCH = 0.5
 """Smallest share of multiply-adds that are the same at every length which explains a slow start."""
 
 
-def faster(found: Sequence[Series]) -> str:
-    """Return why and how many variants of a run are faster than softmax; empty if no variant is compared with it."""
-    ends = [at.where for line in found if not line.masked and not line.is_reference if (at := crossing(line.ratios))]
-    count, decodes = sum(where in ("at", "below") for where in ends), found[0].run.spec.mode == "decode"
-    if not ends:
+def growth_of_softmax(found: Sequence[Series]) -> str:
+    """Return how fast softmax's time grows and why; empty if too few lengths of a run are measured."""
+    softmax = next((line for line in found if line.is_reference), None)
+    law = softmax and growth([p.n for p in softmax.points], [p.quartiles[1] for p in softmax.points])
+    if not law:
         return ""
-    if count == len(ends):
-        if decodes:
-            return _n(
-                "Softmax reads every cached key, so **the variant shown is faster at long lengths**.",
-                "Softmax reads every cached key, so **every variant shown is faster at long lengths**.",
-                n=count,
-            )
-        return _n(
-            "Softmax compares every pair of tokens, so **the variant shown is faster at long lengths**.",
-            "Softmax compares every pair of tokens, so **every variant shown is faster at long lengths**.",
-            n=count,
-        )
-    if not count:
-        return _("**No variant shown is faster than softmax at the longest length.**")
-    return _n(
-        "**{n} of {all} variants shown is faster than softmax at the longest length.**",
-        "**{n} of {all} variants shown are faster than softmax at the longest length.**",
-        n=count,
-        all=len(ends),
-    )
+    if found[0].run.spec.mode == "decode":
+        text = N_("Softmax reads every cached key, so its time grows {times}-fold when the cache doubles.")
+    else:
+        text = N_("Softmax compares every pair of tokens, so its time grows {times}-fold when the text doubles.")
+    return _(text, times=number(2**law.exponent, 2))
 
 
 def gain(found: Sequence[Series]) -> str:
@@ -53,10 +38,10 @@ def gain(found: Sequence[Series]) -> str:
     least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
     values = {"n": last[0].n, "least": least, "most": most}
     if len(last) == 1:
-        return _("At {n:,} tokens, it is {most} times as fast as softmax.", **values)
+        return _("At {n:,} tokens, {name} is {most} times as fast.", name=escape_markdown(lines[0].name), **values)
     if least == most:
-        return _("At {n:,} tokens, they are {most} times as fast as softmax.", **values)
-    return _("At {n:,} tokens, they are {least} to {most} times as fast as softmax.", **values)
+        return _("At {n:,} tokens, the other variants are {most} times as fast.", **values)
+    return _("At {n:,} tokens, the other variants are {least} to {most} times as fast.", **values)
 
 
 def slow_start(found: Sequence[Series]) -> str:
@@ -76,13 +61,18 @@ def slow_start(found: Sequence[Series]) -> str:
     share = (2 * first.multiply_adds - double.multiply_adds) / first.multiply_adds
     if share < MUCH:
         return ""
-    text = N_(
-        "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds are the same at every length."
-    )
-    if getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
+    if share == 1:
         text = N_(
-            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds, including those of its "
-            "matrix inverse, are the same at every length."
+            "At {n:,} tokens, {name} is the slowest, because it needs as many multiply-adds as for a longer text."
+        )
+    elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
+        text = N_(
+            "At {n:,} tokens, {name} is the slowest. {share} of its multiply-adds, such as those of its matrix "
+            "inverse, are needed at every length."
+        )
+    else:
+        text = N_(
+            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds are needed at every length."
         )
     return _(text, n=first.n, name=f"**{escape_markdown(slowest.name)}**", share=percent(share))
 

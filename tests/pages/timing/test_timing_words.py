@@ -16,7 +16,7 @@ from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
-from pages.timing.words import faster, gain, least_memory, mask_in_words, masking, slow_start
+from pages.timing.words import gain, growth_of_softmax, least_memory, mask_in_words, masking, slow_start
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 RUN = Run(
@@ -71,31 +71,23 @@ def held(word, *peaks, mode="forward"):
 
 
 @pytest.mark.parametrize(
-    ("last", "mode", "expected"),
+    ("mode", "expected"),
     [
-        ((1.0, 1.0), "forward", "Softmax compares every pair of tokens, so **every variant shown is faster at long "),
-        ((1.0, 1.0), "decode", "Softmax reads every cached key, so **every variant shown is faster at long lengths**."),
-        ((1.0, 100.0), "forward", "**1 of 2 variants shown is faster than softmax at the longest length.**"),
-        ((1.0, 64.0), "forward", "**1 of 2 variants shown is faster than softmax at the longest length.**"),
-        ((100.0, 64.0), "forward", "**No variant shown is faster than softmax at the longest length.**"),
+        ("forward", "Softmax compares every pair of tokens, so its time grows 8.0-fold when the text doubles."),
+        ("decode", "Softmax reads every cached key, so its time grows 8.0-fold when the cache doubles."),
     ],
 )
-def test_the_variants_that_are_faster_at_the_longest_length_are_counted(last, mode, expected):
-    """Check that a variant as fast as softmax, which takes 64 ms, does not count as faster."""
-    run = replace(
-        OVERTAKEN,
-        spec=replace(OVERTAKEN.spec, variants=("softmax", "local", "linear"), mode=mode),
-        points=(
-            *OVERTAKEN.points[:3],
-            *(points(word, 16, 4.0) for word in ("local", "linear")),
-            *(points(word, 256, ms) for word, ms in zip(("local", "linear"), last, strict=True)),
-        ),
-    )
-    lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
-    assert faster(lines).startswith(expected)
-    assert faster(lines[:1]) == ""
-    if last == (1.0, 1.0):
-        assert faster(lines[:2]).endswith("so **the variant shown is faster at long lengths**.")
+def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
+    rows = [points("softmax", n, float(n**3)) for n in (16, 32, 64)]
+    softmax = line("softmax", run=replace(RUN, spec=replace(RUN.spec, mode=mode)), points=rows)
+    assert growth_of_softmax([softmax]) == expected
+    assert growth_of_softmax([replace(softmax, points=rows[:1])]) == growth_of_softmax([line("local")]) == ""
+
+
+def test_close_crossings_share_a_label():
+    assert results.crossing_labels([180.0, 96.0, 99.0]) == {96: "", 99: "96 and 99", 180: "faster from 180 tokens"}
+    assert results.crossing_labels([20.0, 96.0, 96.2]) == {20: "20", 96: "", 96.2: "faster from 96 tokens"}
+    assert results.crossing_labels([]) == {}
 
 
 def counted(word, *work, ms=1.0, sizes=(64, 128)):
@@ -109,8 +101,13 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
 @pytest.mark.parametrize(
     ("slow", "work", "expected"),
     [
-        ("nystrom", (100, 150), "50% of its multiply-adds, including those of its matrix inverse, are the same at "),
-        ("nystrom~inverse~exact", (100, 120), "80% of its multiply-adds are the same at every length."),
+        (
+            "nystrom",
+            (100, 150),
+            ". 50% of its multiply-adds, such as those of its matrix inverse, are needed at every ",
+        ),
+        ("nystrom~inverse~exact", (100, 120), ", because 80% of its multiply-adds are needed at every length."),
+        ("nystrom", (100, 100), ", because it needs as many multiply-adds as for a longer text."),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
         ("softmax", (100, 120), ""),
@@ -121,7 +118,7 @@ def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, w
     other = counted("linear", 50, 100, ms=0.5)
     one = counted(slow, *work, ms=2.0)
     text = slow_start([other, one])
-    begins = f"At 64 tokens, **{one.name}** is the slowest, because "
+    begins = f"At 64 tokens, **{one.name}** is the slowest"
     assert text.removeprefix(begins).startswith(expected) if expected else text == ""
     assert text.startswith(begins) == bool(expected)
 
@@ -213,13 +210,14 @@ def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(rea
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
 def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
     told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
-    assert told == [rf"There is no measurement of Local\* ({run}) at 2,048 tokens or more. Too \*slow\*."]
+    assert told == [rf"There is no {run} measurement of Local\* at 2,048 tokens or more. Reason: Too \*slow\*."]
     assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
     both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
     told = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
     assert told == [
-        rf"There are no measurements of Local, Linear ({run}) at 2,048 tokens or more. Too \*slow\*.",
-        f"There is no measurement of Linear ({run}) at 16 tokens or more. No step.",
+        rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
+        r"Too \*slow\*.",
+        f"There is no {run} measurement of Linear at 16 tokens or more. Reason: No step.",
     ]
 
 
@@ -315,9 +313,9 @@ def overtaken(**more):
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        ((32.0, 1.0), "At 256 tokens, they are 2 to 64 times as fast as softmax."),
-        ((32.0, 32.0), "At 256 tokens, they are 2 times as fast as softmax."),
-        ((32.0,), "At 256 tokens, it is 2 times as fast as softmax."),
+        ((32.0, 1.0), "At 256 tokens, the other variants are 2 to 64 times as fast."),
+        ((32.0, 32.0), "At 256 tokens, the other variants are 2 times as fast."),
+        ((32.0,), "At 256 tokens, Local · window 16 is 2 times as fast."),
         ((32.0, 64.0), ""),
         ((), ""),
     ],
@@ -341,9 +339,9 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
-    assert mark.texts == ["faster from here"]
+    assert mark.texts == ["faster from 130 tokens"]
     sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
-    assert [bool(each.texts) for each in results.crossovers([overtaken(run=sooner), overtaken()])] == [False, True]
+    assert [each.texts for each in results.crossovers([overtaken(run=sooner), overtaken()])] == [["78"], mark.texts]
     assert mark.notes == [
         "Local · window 16 becomes faster than softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
@@ -380,8 +378,8 @@ def test_empty_cells_have_their_reason():
     )
     alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
     assert results.empty_cells([alone], list(alone), 16) == (
-        "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R², work ∝ n^ "
-        "(needs at least two lengths); by formula (known only for a forward pass)."
+        "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R² and work ∝ "
+        "n^ (needs at least two lengths); by formula (known only for a forward pass)."
     )
     missing = results.row(line("local"), 32)
     assert results.empty_cells([missing], results.first_columns(32), 32) == (
@@ -392,7 +390,7 @@ def test_empty_cells_have_their_reason():
 def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
     monkeypatch.setattr(results, "subjects", lambda: chosen)
-    assert results.not_measured(RUN, live=False) == ["Not in the recorded run: Nyström · landmarks 32, Linear."]
+    assert results.not_measured(RUN, live=False) == ["Not in the recorded run: Nyström · landmarks 32 and Linear."]
     press = "To measure your settings, press “Run on this machine”."
     assert results.other_settings(RUN, live=False) == [
         f":material/info: The recorded run measured **Local · window 16** instead of Local · window 4. {press}"
