@@ -178,7 +178,7 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
         "This page has no parameter with the name “c”."
     )
     assert refused(c=["1"], d=["2"]) == (
-        "The link contains values that are not valid here. This page has no parameters with the names “c”, “d”."
+        "The link contains values that are not valid here. This page has no parameters with the names “c” and “d”."
     )
 
 
