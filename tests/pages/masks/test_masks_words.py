@@ -61,7 +61,7 @@ def test_a_pattern_alone_is_not_called_the_sparsest():
 def test_patterns_that_never_connect_all_pairs_are_named():
     both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
     assert both == (
-        f"If all layers use the same variant, **{name('local')}, {name('atrous')}** never connect all pairs. "
+        f"If all layers use the same variant, **{name('local')} and {name('atrous')}** never connect all pairs. "
         "Information never leaves some groups of tokens."
     )
     assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
