@@ -90,26 +90,27 @@ class _Convolution(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, before: int) -> Tensor:  # noqa: ANN401 - torch's own context
-        ctx.save_for_backward(x, weight)
+        taps = weight[:, 0].T.contiguous()  # A product with a strided tensor takes several times as long.
+        ctx.save_for_backward(x, taps)
         ctx.before = before
-        out = x * weight[:, 0, before]
-        for i in range(weight.shape[-1]):
+        out = x * taps[before]
+        for i, tap in enumerate(taps):
             if i != before:
                 into, of = _overlapping(out, x, i - before)
-                into.addcmul_(of, weight[:, 0, i])
+                into.addcmul_(of, tap)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN401
-        x, weight = ctx.saved_tensors
-        back, sums = grad * weight[:, 0, ctx.before], torch.empty_like(weight)
-        for i in range(weight.shape[-1]):
+        x, taps = ctx.saved_tensors
+        back, sums = grad * taps[ctx.before], []
+        for i, tap in enumerate(taps):
             at, of = _overlapping(grad, x, i - ctx.before)
-            sums[:, 0, i] = (at * of).sum((0, 1))
+            sums.append((at * of).sum((0, 1)))
             if i != ctx.before:
-                _overlapping(grad, back, i - ctx.before)[1].addcmul_(at, weight[:, 0, i])
-        return back, sums, None
+                _overlapping(grad, back, i - ctx.before)[1].addcmul_(at, tap)
+        return back, torch.stack(sums, -1).unsqueeze(1), None
 
 
 def _overlapping(tokens: Tensor, neighbours: Tensor, offset: int) -> tuple[Tensor, Tensor]:
@@ -197,7 +198,7 @@ class Layer(nn.Module):
     def qkv(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the queries, keys and values of tokens ``[B, n, D]``, each ``[B, H, n, D / H]``."""
         mixed = self.mix(self.project(self.norm(x)))
-        q, k, v = mixed.unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in mixed.chunk(3, -1))
         return (rotary(q), rotary(k), v) if self.is_rotary else (q, k, v)
 
     def forward(self, x: Tensor) -> Tensor:

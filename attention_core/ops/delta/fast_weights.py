@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.features import Features, triangle
-from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.linear.scans import by_chunks, wants_gradient
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant
@@ -94,6 +94,18 @@ def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor,
     return triangle(Features(q, k, fallen), torch.zeros_like(fallen[..., :1, :]))
 
 
+def alone(tokens: Tokens, v: Tensor) -> Tensor:
+    """Return the outputs of the tokens of a short text, ``[..., n, d_v]``, as one chunk that needs no state."""
+    q, k, gates, new = tokens.q, tokens.k, tokens.gates, tokens.write * v
+    if tokens.erase is None:
+        return similar(q, k, gates)[0] @ new
+    if tokens.along is None:
+        return similar(q, k, gates)[0] @ solved(tokens.erase * similar(k, k, gates)[0], new)
+    met = similar(tokens.along, k, gates)[0].tril(-1)
+    back = solved(tokens.erase * similar(tokens.along, tokens.along, gates)[0], tokens.erase * (met @ new))
+    return similar(q, k, gates)[0] @ new - similar(q, tokens.along, gates)[0] @ back
+
+
 def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
     """Update the state by a chunk of tokens.
 
@@ -140,7 +152,10 @@ def advance(
 
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
-    if causal:
+    if causal and v.shape[-2] <= CHUNK and wants_gradient(q, k, v):
+        # Without gradients, the cost of a text grows by equal steps per chunk, because the first also reads its state.
+        out = alone(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
+    elif causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))
