@@ -63,11 +63,13 @@ class TrainTask:
     Attributes:
         start: where it continues; None for the beginning.
         until: the step to train up to; 0 to measure the untrained model.
+        every: steps between measurements on the way, the first before training; 0 to measure only at the end.
     """
 
     spec: TrainSpec
     start: Checkpoint | None
     until: int
+    every: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,12 +222,13 @@ def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...
     """
     check()
     if isinstance(task, TrainTask):
-        model, at = train_steps(task.spec, task.until, task.start)
-        return (
-            LearnRow(
-                spec=task.spec, row=measured(task.spec, model, at), matrices=matrices(task.spec, model), checkpoint=at
-            ),
-        )
+        spec, at, found = task.spec, task.start, []
+        for until in [*(range(0, task.until, task.every) if task.every else ()), task.until]:
+            model, at = train_steps(spec, until, at)
+            last = at if until == task.until else None
+            row = LearnRow(spec=spec, row=measured(spec, model, at), matrices=matrices(spec, model), checkpoint=last)
+            found.append(row)
+        return tuple(found)
     model = model_of(task.spec, task.end.weights)
     return tuple(
         LearnRow(spec=task.spec, row=measured(task.spec, model, task.end, length=length, items=items), is_test=True)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from app.jobs import cached
+from app.jobs import cached, dispatch
+from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.experiments.task import Task
@@ -25,7 +26,12 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         own, cached_rows = _without_repetitions([each for each in rows if each.spec == spec]), _known.known(key)
         if cached_rows is not None and len(cached_rows.value) >= len(own):
             own = cached_rows.value
-        elif own:
+        elif not own and plan.every == learning.EVERY:
+            # Another page that trained the model measured it at the same steps. If only its weights are cached, the
+            # measurements before the last are missing.
+            trained = dispatch.known("learning", trained_form.task_of(spec)) or ()
+            own = trained if len(trained) > 1 else ()
+        if own and (cached_rows is None or len(cached_rows.value) < len(own)):
             _known.drop(key)
             own = _known.get(key, partial(Frozen, own)).value
         found += own

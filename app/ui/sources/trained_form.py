@@ -11,7 +11,7 @@ from app.state import url
 from app.state.session import SharedOptions
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
-from attention_core.experiments.learning import LearnRow, TrainTask
+from attention_core.experiments.learning import EVERY, LearnRow, TrainTask
 from attention_core.formatting import percent
 from attention_core.inputs.source import Source
 from attention_core.inputs.trained import TrainedSource, usual_run
@@ -30,7 +30,7 @@ STEPS = (50, 100, 200, 300, 400, 600, 800)
 def trained(spec: TrainSpec) -> LearnRow | None:
     """Return the last measurement of a trained model, with its weights; None if they are not cached."""
     found = dispatch.known("learning", task_of(spec))
-    return None if found is None else found[0]
+    return None if found is None else found[-1]
 
 
 def keep(found: LearnRow) -> None:
@@ -45,8 +45,8 @@ def keep(found: LearnRow) -> None:
 
 
 def task_of(spec: TrainSpec) -> TrainTask:
-    """Return the task that trains a model to its last step."""
-    return TrainTask(spec=spec, start=None, until=spec.steps)
+    """Return the task that trains a model to its last step, with the measurements that the page Learn shows."""
+    return TrainTask(spec=spec, start=None, until=spec.steps, every=EVERY)
 
 
 def source(now: SharedOptions) -> Source | None:

@@ -13,6 +13,7 @@ import attention_core as ac
 from app.jobs import dispatch
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
+from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.inputs import TrainedSource
@@ -257,6 +258,23 @@ def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch)
     drawn = board(at, "matrices.board")[1]["softmax"][1]
     assert np.nan_to_num(drawn) == pytest.approx(expected, abs=2e-3)
     assert np.nan_to_num(drawn) == pytest.approx(last.matrices[1].astype(float), abs=2e-3)
+
+
+def test_a_press_shows_the_curves_of_a_model_that_matrices_trained_without_another_training():
+    settings = {"lengths": defaults.LONGER["recall"], "more_items": defaults.MORE["recall"], "steps": 50, "layers": 1}
+    plan = learning.plan(["softmax"], seeds=(3,), **settings)
+    [spec] = plan.specs
+    dispatch.keep("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))
+    rows: list[learning.LearnRow] = []
+    [task] = shared_runs.next_tasks(plan, rows)
+    assert isinstance(task, learning.TestTask)
+    assert [each.row.step for each in rows] == [0, 25, 50]
+    alone: list[learning.LearnRow] = []
+    while isinstance(task := learning.next_tasks(plan, alone)[0], learning.TrainTask):
+        alone += learning.run(task)
+    assert list(map(numbers_of, rows)) == list(map(numbers_of, alone))
+    trained_form.keep(rows[-1])
+    assert trained_form.trained(spec).row == rows[-1].row
 
 
 @pytest.mark.parametrize(("task", "pages"), [("digits", ["matrices", "picture"]), ("recall", ["matrices"])])
