@@ -43,7 +43,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
             with st.container(gap=None):
                 st.markdown(f"**{escape_markdown(each.whole.name)}**")
                 _curves(each, f"learn.parts.{key}.{number}")
-    st.caption(words.medians(len({each.row.seed for each in rows}), bands=False, dashes=False))
+    st.caption(words.medians(len({each.row.seed for each in rows})))
 
 
 def table(every: Sequence[PartOutcome]) -> str:

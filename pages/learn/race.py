@@ -39,12 +39,11 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     if measure == "accuracy":
         # The guides reach the last planned step, so that curves that grow do not move.
         last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
-        lines.append(_guide(_("guessing"), (0.0, last), (chance, chance)))
+        text = _("{share}: guessing", share=percent(chance))
+        lines.append(_guide(text, (0.0, last), (chance, chance)))
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    if text := paragraph(words.notes(found), words.fastest(found)):
-        st.caption(text)
-    _explain(rows, found, words.threshold(chance))
+    _explain(rows, found, words.remembering(found), words.fastest(found), definition=words.threshold(chance))
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -93,10 +92,11 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     _explain(rows, found)
 
 
-def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], text: str = "") -> None:
-    """Draw what the lines show, after another text."""
-    dashes = any(style(each.colour).dash != "solid" for each in found)
-    st.caption(paragraph(text, words.medians(len({each.row.seed for each in rows}), bands=True, dashes=dashes)))
+def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], *texts: str, definition: str = "") -> None:
+    """Draw what the lines show, after other texts, and how to read the chart behind an information icon."""
+    seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in found)
+    help_text = paragraph(definition, words.reading(seeds, dashes=dashes))
+    st.caption(paragraph(*texts, words.medians(seeds)), help=help_text or None)
 
 
 def _draw(

@@ -34,17 +34,13 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 
 
 def headline(found: Sequence[Outcome]) -> str:
-    """Return how many variants learned the task, after how many steps, and how far the others came, on two lines.
+    """Return how many variants learned the task, in bold, and on a second line how far the others came, and why.
 
     Args:
         found: the variants; at least one.
     """
-    return "  \n".join(filter(None, [_alone(found[0])] if len(found) == 1 else _together(found)))
-
-
-def notes(found: Sequence[Outcome]) -> str:
-    """Return what masks hide, why a variant learns slowly, and which variants remember more than in training."""
-    return paragraph(hidden(found), *map(explanation, found), remembering(found))
+    finding, others = (_alone(found[0]), "") if len(found) == 1 else _together(found)
+    return "  \n".join(filter(None, [f"**{finding}**", paragraph(others, hidden(found), *map(explanation, found))]))
 
 
 def threshold(chance: float) -> str:
@@ -60,7 +56,7 @@ def threshold(chance: float) -> str:
 def _alone(outcome: Outcome) -> str:
     """Return whether the only variant learned the task."""
     values = {
-        "name": f"**{escape_markdown(outcome.name)}**",
+        "name": escape_markdown(outcome.name),
         "steps": outcome.rows[0].spec.steps,
         "share": percent(outcome.accuracy),
     }
@@ -82,7 +78,7 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
             untrained.append(name)
         elif (reached := outcome.learned) is not None:
             result = _("step {steps}", steps=reached[0])
-            learned.append((reached[0], _("{name} ({result})", name=name, result=result)))
+            learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
     return (
@@ -157,8 +153,8 @@ def explanation(outcome: Outcome) -> str:
     if spec.model != ModelSpec(task="recall", word="gla") or not outcome.is_trained or outcome.learned is not None:
         return ""
     return _(
-        "**{name}** lacks a feature map. In earlier runs with the default settings, it learned the task within {steps} "
-        "steps with that of Linear (elu + 1), which makes all attention weights positive.",
+        "**{name}** lacks a feature map. With Linear’s (elu + 1), which makes all attention weights positive, it "
+        "learned the task within {steps} steps in earlier runs.",
         name=escape_markdown(outcome.name),
         steps=WITH_FEATURES,
     )
@@ -231,17 +227,15 @@ def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
     )
 
 
-def medians(seeds: int, *, bands: bool, dashes: bool) -> str:
-    """Return the number of seeds that the lines of a chart show, and how to tell the lines apart.
+def medians(seeds: int) -> str:
+    """Return the number of seeds that the lines of a chart show."""
+    return _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
 
-    Args:
-        seeds: number of seeds.
-        bands: whether the chart can show the quartiles of several seeds.
-        dashes: whether the lines of some variants have a dash pattern.
-    """
+
+def reading(seeds: int, *, dashes: bool) -> str:
+    """Return how to see the quartiles of several seeds, and that dash patterns only distinguish variants."""
     return paragraph(
-        _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds),
-        _("Point at a line to see its quartiles as a band.") if bands and seeds > 1 else "",
+        _("Point at a line to see its quartiles as a band.") if seeds > 1 else "",
         _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 

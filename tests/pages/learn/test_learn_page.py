@@ -51,23 +51,23 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Guessing is correct in 25% of the cases." in each.value for each in at.caption)
+    assert any("Guessing is correct in 25% of the cases." in each.help for each in at.caption)
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
-    [text] = [text for text in texts(at) if text.startswith("4 of 6 variants learn the task")]
+    [text] = [text for text in texts(at) if text.startswith("**4 of 6 variants learn the task")]
     assert any("**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in each.value for each in at.caption)
-    assert text.endswith("Fewer answers are correct with **Local · window 16** (72%) and **Gated linear** (32%).")
-    assert any("Guessing is correct in 25% of the cases." in each.value for each in at.caption)
+    assert "Fewer answers are correct with **Local · window 16** (72%) and **Gated linear** (32%)." in text
+    assert any("Guessing is correct in 25% of the cases." in each.help for each in at.caption)
     [notes] = [each.value for each in at.caption if "With 24 items to remember instead of 4, " in each.value]
     assert "only the models with **Softmax** answer at least 95% correctly." in notes
     hidden = (
         "At 32 tokens, a mask hides the answer from the asking token in some of the questions: Local · window 16 (43%)."
     )
-    assert hidden in notes
-    assert "**Gated linear** lacks a feature map." in notes
+    assert hidden in text
+    assert "**Gated linear** lacks a feature map." in text
     at = open_learn(l_view="attention")
     assert any(text.startswith("Accuracy rises most between these training steps") for text in texts(at))
 
@@ -107,7 +107,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     sentence = next(
         i
         for i, (_kind, text) in enumerate(kinds)
-        if str(text).startswith("4 of 6 variants learn the task within 400 steps: ")
+        if str(text).startswith("**4 of 6 variants learn the task within 400 steps: ")
     )
     picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
@@ -121,7 +121,7 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     [chart] = charts(visit("learn", {}))
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
     assert set(numbers(drawn["95%: learned"]["y"])) == {LEARNED}
-    assert set(numbers(drawn["guessing"]["y"])) == {0.25}
+    assert set(numbers(drawn["25%: guessing"]["y"])) == {0.25}
     assert chart["layout"]["yaxis"]["tickformat"] == "~%"
     [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
     assert not any(trace.get("name") == "95%: learned" for trace in chart["data"])
