@@ -178,17 +178,17 @@ def overall(outcomes: Sequence[Outcome]) -> str:
     every, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
     untestable, unchecked = count[Verdict.UNTESTABLE], every - len(outcomes)
     reasons = [
-        _n("**{n}** is not testable on this input", "**{n}** are not testable on this input", n=untestable),
-        _n("**{n}** is not checked yet", "**{n}** are not checked yet", n=unchecked),
+        _n("{n} is not testable on this input", "{n} are not testable on this input", n=untestable),
+        _n("{n} is not checked yet", "{n} are not checked yet", n=unchecked),
     ]
     shown = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
     missing = _n(
-        "**{n}** is not tested: {reasons}.",
-        "**{n}** are not tested: {reasons}.",
+        "{n} is not tested: {reasons}.",
+        "{n} are not tested: {reasons}.",
         n=untestable + unchecked,
         reasons=enumeration(shown),
     )
-    return paragraph(_verdicts(outcomes, every), missing if shown else "")
+    return paragraph(_verdicts(outcomes), missing if shown else "")
 
 
 def overall_trained(judged: Sequence[Outcome], every: int) -> str:
@@ -199,37 +199,32 @@ def overall_trained(judged: Sequence[Outcome], every: int) -> str:
         every: number of claims about trained models.
     """
     missing = _n(
-        "**{n}** is not tested, because its training runs are not recorded.",
-        "**{n}** are not tested, because their training runs are not recorded.",
+        "{n} is not tested, because its training runs are not recorded.",
+        "{n} are not tested, because their training runs are not recorded.",
         n=every - len(judged),
     )
-    return paragraph(_verdicts(judged, every), missing if len(judged) < every else "")
+    return paragraph(_verdicts(judged), missing if len(judged) < every else "")
 
 
-def _verdicts(outcomes: Sequence[Outcome], every: int) -> str:
-    """Return how many of all claims are tested, how many have each verdict, and which do not hold, in a sentence."""
+def _verdicts(outcomes: Sequence[Outcome]) -> str:
+    """Return how many of the tested claims have each verdict, and which do not hold."""
     count = Counter(outcome.verdict for outcome in outcomes)
     failed = sorted(outcome.claim.number for outcome in outcomes if outcome.verdict is Verdict.FAILS)
     holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
-    parts = [
-        _n("**{n}** holds", "**{n}** hold", n=holds),
-        _n("**{n}** holds partly", "**{n}** hold partly", n=partly),
+    tested = holds + partly + fails
+    if not tested:
+        return _("No claim is tested yet.")
+    return paragraph(
+        _n("**{holds} of {n} tested claim holds.**", "**{holds} of {n} tested claims hold.**", n=tested, holds=holds),
+        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
         _n(
-            "**{n}** does not hold here (number {which})",
-            "**{n}** do not hold here (numbers {which})",
+            "**{n} does not hold here: number {which}.**",
+            "**{n} do not hold here: numbers {which}.**",
             n=fails,
             which=enumeration(map(str, failed)),
-        ),
-    ]
-    shown = enumeration(part for n, part in zip((holds, partly, fails), parts, strict=True) if n)
-    if not shown:
-        return _("No claim is tested yet.")
-    return _n(
-        "**{n}** of {every} claims is tested: {verdicts}.",
-        "**{n}** of {every} claims are tested: {verdicts}.",
-        n=holds + partly + fails,
-        every=every,
-        verdicts=shown,
+        )
+        if fails
+        else "",
     )
 
 

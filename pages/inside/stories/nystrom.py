@@ -172,6 +172,8 @@ def _factors(seen: Seen) -> Step:
         sizes = paragraph(
             sizes, _("With this many landmarks, the factors together are no smaller than the full matrix.")
         )
+    has_negative = bool((seen.weights < 0).any())
+    product_caption = _("orange: negative, from Z") if has_negative else _("product of the three")
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
 
     def draw(key: str) -> None:
@@ -185,7 +187,7 @@ def _factors(seen: Seen) -> Step:
             pictures.panel(
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
-            replace(pictures.pairs(seen, "= A", seen.weights, _("product of the three"), mark=RESULT), top=top),
+            replace(pictures.pairs(seen, "= A", seen.weights, product_caption, mark=RESULT), top=top),
             replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("same colour scale as A")), top=top),
             unit=_("entry"),
             scale="panel",
@@ -194,8 +196,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each step spreads weight over similar "
-            "landmarks. Z, the inverse of the landmarks' weights on each other, undoes this once."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each of these two steps mixes the "
+            "landmarks. Z, the inverse of the landmarks' weights on each other, removes one of the two mixings."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\; "
         rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\; "

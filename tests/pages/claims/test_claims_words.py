@@ -52,30 +52,25 @@ def read(data):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**{ALL}** of {ALL} claims are tested: **3** hold, **2** hold partly and **{ALL - 5}** do not hold here "
-            f"(numbers {', '.join(str(number) for number in range(6, ALL))} and {ALL}).",
+            f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here: "
+            f"numbers {', '.join(str(number) for number in range(6, ALL + 1))}.**",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 3}** of {ALL} claims are tested: **{ALL - 4}** hold and **1** holds partly. **3** are not "
-            "tested: **3** are not testable on this input.",
+            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 holds partly. 3 are not tested: 3 are not testable "
+            "on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**{ALL - 1}** of {ALL} claims are tested: **{ALL - 1}** do not hold here "
-            f"(numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}). **1** is not tested: "
-            "**1** is not checked yet.",
+            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here: "
+            f"numbers {', '.join(str(number) for number in range(1, ALL))}.** 1 is not tested: 1 is not checked yet.",
         ),
-        (
-            [HOLDS],
-            f"**1** of {ALL} claims is tested: **1** holds. **{ALL - 1}** are not tested: **{ALL - 1}** are not "
-            "checked yet.",
-        ),
-        ([], f"No claim is tested yet. **{ALL}** are not tested: **{ALL}** are not checked yet."),
+        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
+        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**2** of {ALL} claims are tested: **1** holds and **1** does not hold here (number 2). "
-            f"**{ALL - 2}** are not tested: **1** is not testable on this input and **{ALL - 3}** are not checked yet.",
+            f"**1 of 2 tested claims hold.** **1 does not hold here: number 2.** {ALL - 2} are not tested: 1 is not "
+            f"testable on this input, {ALL - 3} are not checked yet.",
         ),
     ],
 )
@@ -270,12 +265,12 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = "claims are tested: **2** hold, **1** holds partly and **1** does not hold here (number 4)."
-    assert words.overall_trained(found, 4) == f"**4** of 4 {counted}"
-    missing = "**3** are not tested, because their training runs are not recorded."
-    assert words.overall_trained(found, 7) == f"**4** of 7 {counted} {missing}"
-    assert words.overall_trained(found, 5).endswith("**1** is not tested, because its training runs are not recorded.")
-    assert words.overall_trained([], 7).startswith("No claim is tested yet. **7** are not tested")
+    counted = "**2 of 4 tested claims hold.** 1 holds partly. **1 does not hold here: number 4.**"
+    assert words.overall_trained(found, 4) == counted
+    missing = "3 are not tested, because their training runs are not recorded."
+    assert words.overall_trained(found, 7) == f"{counted} {missing}"
+    assert words.overall_trained(found, 5).endswith("1 is not tested, because its training runs are not recorded.")
+    assert words.overall_trained([], 7).startswith("No claim is tested yet. 7 are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
