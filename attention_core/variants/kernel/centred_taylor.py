@@ -104,7 +104,7 @@ def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) ->
 
 def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
     """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_powers`` returns."""
-    # Arguments are not assigned again: Python 3.14 would free them earlier than 3.13, and the peak memory would differ.
+    # Arguments are not assigned again: Python 3.13 frees them earlier than 3.11, and the peak memory would differ.
     n = ones[..., -1:]
     value, linear = ones[..., :-1] / n, first / n
     mean = linear[..., -1:]

@@ -53,7 +53,7 @@ def read(data):
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
             f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here: "
-            f"numbers {', '.join(str(number) for number in range(6, ALL + 1))}.**",
+            f"numbers {', '.join(str(number) for number in range(6, ALL))} and {ALL}.**",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
@@ -63,14 +63,15 @@ def read(data):
         (
             [FAILS] * (ALL - 1),
             f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here: "
-            f"numbers {', '.join(str(number) for number in range(1, ALL))}.** 1 is not tested: 1 is not checked yet.",
+            f"numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}.** 1 is not tested: 1 is not "
+            "checked yet.",
         ),
         ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
         ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
             f"**1 of 2 tested claims hold.** **1 does not hold here: number 2.** {ALL - 2} are not tested: 1 is not "
-            f"testable on this input, {ALL - 3} are not checked yet.",
+            f"testable on this input and {ALL - 3} are not checked yet.",
         ),
     ],
 )
