@@ -170,7 +170,11 @@ CASES = {
     "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), r"\(allowed: up to 3 layers"),
     "run_points": (20, run_file, "21 entries in points; use at most 20"),
     "run_bytes": (2**18, run_bytes, "262,145 bytes; give a timing run of at most 262,144"),
-    "sweep_tokens": (256, lambda n: listed(EntropyOptions, "h_longest", n), r"instead of “512” \(allowed: 128 and 256\)."),
+    "sweep_tokens": (
+        256,
+        lambda n: listed(EntropyOptions, "h_longest", n),
+        r"instead of “512” \(allowed: 128 and 256\).",
+    ),
     "timed_tokens": (1024, lambda n: listed(TimingOptions, "t_to", n), r"instead of “2048” \(allowed: .*512 and 1024"),
     "timed_seconds": (4, lambda n: timed(n / 4), "more than 4 s"),
     "timed_bytes": (2**24, lambda n: timed(1e-3, n / 2), "more than 16 MiB"),

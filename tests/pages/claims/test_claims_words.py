@@ -63,8 +63,8 @@ def read(data):
         (
             [FAILS] * (ALL - 1),
             f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here: "
-            f"numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}.** 1 is not tested: 1 is not "
-            "checked yet.",
+            f"numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}.** 1 is not "
+            "tested: 1 is not checked yet.",
         ),
         ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
         ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
