@@ -17,7 +17,7 @@ COUNT = len(claims.all_claims())
 SEEN = """(({ top }) => top >= 0 && top <= innerHeight / 2)(
     document.querySelector(".st-key-claims-panel-cosine_closest").getBoundingClientRect())"""
 """JavaScript that returns whether the opened panel begins in the upper half of the screen."""
-SENTENCE = re.compile(rf"\d+ of {COUNT} claims ")
+SENTENCE = re.compile(r"\d+ of \d+ tested claims? hold")
 
 
 def sentence(page):
