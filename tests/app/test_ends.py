@@ -243,7 +243,7 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
     assert "text" not in plain
     [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
-    assert guided["textposition"] == ["top right", "bottom left"]
+    assert guided["textposition"] == ["top right", "top left"]
     [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
     assert single["textposition"] == "top left"
     drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
