@@ -87,7 +87,7 @@ def test_labels_causal_and_extra_arrays():
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["These arrays in the file are not used: layer, words."]
+    assert [str(notice) for notice in qkv.notices] == ["These arrays in the file are not used: layer and words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -195,12 +195,12 @@ def test_files_that_are_no_npz(data, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1. Save the file with np.savez(file, q=q"),
+        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0 and arr_1. Save the file with np.savez(file, q=q"),
         ({"Q": 0, "k": 0, "v": 0}, "no array q, but an array Q. Rename it to q"),
         ({"q": 0, "keys": 0, "v": 0}, "no array k, but an array keys. Rename it to k"),
         ({"q": 0, "k": 0, "values": 0}, "no array v, but an array values"),
         ({"x\n" * 50: 0}, "x?x?"),
-        ({f"a{i}": 0 for i in range(30)}, "a6, a7, …."),
+        ({f"a{i}": 0 for i in range(30)}, "a6, a7 and …."),
     ],
 )
 def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
