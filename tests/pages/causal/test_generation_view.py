@@ -39,7 +39,8 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     clock = points(at, -1)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
-    assert "**Measured here, 2 heads of size 8.** On this machine" in spoken(at)
+    assert "**Measured here, 2 heads of size 8.** **" in spoken(at)
+    assert "(this machine, " in spoken(at)
     at.session_state["heads"] = 1
     assert "Recorded run, 8 heads of size 64" in spoken(at.run())
 
