@@ -41,7 +41,8 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     found = rows(saved(page, "All claims (CSV)"))
     assert [row["number"] for row in found] == [str(number) for number in range(1, COUNT + 1)]
     held = [row for row in found if row["verdict"] == "holds"]
-    assert f"{len(held)} of {COUNT} tested claims hold." in sentence(page).inner_text()
+    tested = [row for row in found if row["verdict"].startswith(("holds", "does not hold"))]
+    assert f"{len(held)} of {len(tested)} tested claims hold." in sentence(page).inner_text()
 
     page.locator(".st-key-verdict").get_by_text("holds partly").click()
     settle(page)
