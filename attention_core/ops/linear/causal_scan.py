@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from attention_core.ops.linear.features import Features, triangle
 from attention_core.ops.linear.scans import by_chunks, running_sum
-from attention_core.ops.softmax.masked import nonzero, rows_over_sum
+from attention_core.ops.softmax.masked import nonzero
 
 CHUNK = 64
 """Tokens per chunk: the c x c product within a chunk then costs about as much as the C x d_v product of the state."""
@@ -92,8 +92,6 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
         states = running_sum(f.k.unsqueeze(-1) * values.unsqueeze(-2), reference, dim=-3)
         out = (f.q.unsqueeze(-2) @ states).squeeze(-2)
         return divided(out) if normalise else out
-    if f.reference is None and normalise and v.shape[-2] <= CHUNK:
-        return rows_over_sum(triangle(f)[0]) @ v  # A single chunk has no state to save.
     if f.reference is None and normalise:
         return _ChunkedAttention.apply(f.q, f.k, v)
     return _folded(f, v, normalise=normalise)

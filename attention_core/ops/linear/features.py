@@ -4,7 +4,7 @@ Exponential features are computed relative to a reference, a logarithm per token
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -31,26 +31,9 @@ class Features(NamedTuple):
     reference: Tensor | None = None
 
 
-class _EluPlusOne(torch.autograd.Function):
-    """``elu_plus_one``, whose slope is 1 above zero and the result itself below."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:  # noqa: ANN401 - torch's own context
-        out = x.clamp(min=0).add_(x.clamp(max=0).exp_())
-        ctx.save_for_backward(out)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # noqa: ANN401
-        (out,) = ctx.saved_tensors
-        slopes: Tensor = out.clamp(max=1)
-        return slopes * grad
-
-
 def elu_plus_one(x: Tensor) -> Tensor:
     """Return ``x + 1`` above zero and ``eˣ`` below, without the cancellation of ``elu(x) + 1`` far below zero."""
-    out: Tensor = _EluPlusOne.apply(x)
-    return out
+    return x.clamp(min=0).add_(x.clamp(max=0).exp_())
 
 
 def both_softmaxes(x: Tensor) -> Tensor:

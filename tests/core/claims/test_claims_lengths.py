@@ -396,7 +396,7 @@ def test_drownings_bounds(changed, verdict):
 
 def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the_head_is_wide():
     found = trial("running_sums", upload(normal(2, 64, 32)))
-    assert found.verdict is PARTLY  # At 64 tokens, everything is one chunk, which needs no state between chunks.
+    assert found.verdict is HOLDS
     assert found.numbers["difference"] < 1e-12
     # The states alone are 64 matrices of 32 x 33 numbers, 4 bytes each.
     assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
@@ -414,7 +414,7 @@ def test_the_length_is_the_greatest_power_of_two():
     assert trial("running_sums", synthetic("gaussian", n=20, d=4, heads=1)).numbers["n"] == 512
 
 
-@pytest.mark.parametrize(("d", "n", "verdict"), [(32, 64, PARTLY), (256, 16, HOLDS), (2, 64, FAILS), (1, 64, FAILS)])
+@pytest.mark.parametrize(("d", "n", "verdict"), [(32, 64, HOLDS), (256, 16, HOLDS), (2, 64, FAILS), (1, 64, FAILS)])
 def test_short_inputs_and_small_heads_are_cheap_in_both_ways(d, n, verdict):
     assert trial("running_sums", upload(normal(1, n, d))).verdict is verdict
 
