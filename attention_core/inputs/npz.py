@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.errors import InputError, Name, Names
+from attention_core.errors import InputError, Name, Names, Notice
 from attention_core.formatting import N_
 from attention_core.limits import current
 
@@ -185,7 +185,8 @@ def printable(name: str) -> str:
 def listed(names: Iterable[str]) -> Names:
     """Return names from a file for use in a message."""
     words = [printable(name) for name in names]
-    return Names(words[:NAMES] + ["…"] * (len(words) > NAMES))
+    more = Notice(N_("{more} more"), (("more", len(words) - NAMES),))
+    return Names([*words[:NAMES], *([more] if len(words) > NAMES else [])])
 
 
 def written(shape: Sequence[int]) -> str:
