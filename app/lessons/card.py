@@ -286,4 +286,4 @@ def progress(lesson: Lesson, done: int) -> str:
 def length(lesson: Lesson) -> str:
     """Return the number of steps and the minutes of a lesson, in a few words."""
     steps = _n("{n} step", "{n} steps", n=len(lesson.steps))
-    return steps if not lesson.minutes else f"{steps} · {_n('{n} minute', '{n} minutes', n=lesson.minutes)}"
+    return steps if not lesson.minutes else f"{steps} · {_('{n} min', n=lesson.minutes)}"

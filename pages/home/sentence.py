@@ -91,7 +91,7 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "The difference from softmax's output is its size over all {n} tokens, divided by the size of softmax's "
+            "The difference from softmax's output is measured over all {n} tokens and divided by the size of that "
             "output. With equal weights for all tokens, it would be {mean}. The page Error shows it for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),

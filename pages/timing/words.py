@@ -38,10 +38,12 @@ def gain(found: Sequence[Series]) -> str:
     least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
     values = {"n": last[0].n, "least": least, "most": most}
     if len(last) == 1:
-        return _("At {n:,} tokens, {name} is {most} times as fast.", name=escape_markdown(lines[0].name), **values)
+        return _(
+            "At {n:,} tokens, {name} is {most} times as fast as softmax.", name=escape_markdown(lines[0].name), **values
+        )
     if least == most:
-        return _("At {n:,} tokens, the other variants are {most} times as fast.", **values)
-    return _("At {n:,} tokens, the other variants are {least} to {most} times as fast.", **values)
+        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", **values)
+    return _("At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax.", **values)
 
 
 def slow_start(found: Sequence[Series]) -> str:

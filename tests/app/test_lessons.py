@@ -354,7 +354,7 @@ def test_a_choice_in_words():
 def test_the_length_of_a_lesson_in_words():
     step = Step(at="matrices")
     assert length(Lesson(title="t", steps=(step,))) == "1 step"
-    assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 minute"
+    assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 min"
 
 
 # Lesson files.

@@ -132,11 +132,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
             "It never connects all pairs, however often the stack is repeated, because information never leaves some "
             "groups of tokens.",
         ),
-        (
-            {"A": 1, "B": 8},
-            2,
-            "**B** moves information by multiples of 8 tokens, and **A** covers the rest of each distance.",
-        ),
+        ({"A": 1, "B": 8}, 2, "**B** moves information by multiples of 8 tokens, and **A** covers the rest."),
         (
             {"A": 1, "B": 8},
             3,
