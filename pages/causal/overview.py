@@ -222,7 +222,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         log_y=True,
         mark=(
             typical.outgrown,
-            _("{n:,} tokens: softmax exceeds {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)),
+            _("{n:,} tokens: {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)),
         )
         if typical and typical.outgrown
         else None,

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import NAMED, SIDEWAYS, board, press, query, rows, saved, settle, switch, visit, words
+from browser import NAMED, SIDEWAYS, board, chart, press, query, rows, saved, settle, switch, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -117,3 +117,12 @@ def test_every_view_opens_one_after_the_other(page, server):
         expect(page.get_by_text("Which variants can generate text, and at what cost?")).to_be_visible()
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_text("Causal", exact=True).locator("visible=true")).to_have_count(0)
+
+
+def test_a_phone_shows_the_whole_label_of_the_mark(phone, server):
+    visit(phone, f"{server}/causal")
+    label = chart(phone).get_by_text(re.compile(r"^\d+ tokens: \d"))
+    expect(label).to_be_visible()
+    place = label.bounding_box()
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= phone.viewport_size["width"]

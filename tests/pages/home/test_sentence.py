@@ -68,7 +68,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
         f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}."
     )
     errors, _, length = first[2]["words"]["notes"]
-    assert f"over all {qkv.n} tokens," in errors
+    assert f"over all {qkv.n} tokens and divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
     assert f"With equal weights for all tokens, it would be {off:.0%}." in errors
 
