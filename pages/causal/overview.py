@@ -220,10 +220,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         y_title=_("memory"),
         log_x=True,
         log_y=True,
-        mark=(
-            typical.outgrown,
-            _("{n:,} tokens: {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)),
-        )
+        mark=(typical.outgrown, _("{n:,} tokens: {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)))
         if typical and typical.outgrown
         else None,
         x_ticks=ENDS[::2],

@@ -222,6 +222,22 @@ def test_of_many_refused_values_the_number_is_told(count, ends):
     assert words.endswith(f"“n{refusals.NAMED - 1}{ends}")
 
 
+@pytest.mark.parametrize(
+    ("count", "ends"),
+    [
+        (refusals.NAMED, "instead of “99”."),
+        (refusals.NAMED + 1, "1 more value was replaced."),
+        (refusals.NAMED + 2, "2 more values were replaced."),
+    ],
+)
+def test_of_many_replaced_values_the_number_is_told(count, ends):
+    names = [f"n{i}" for i in range(count)]
+    kinds = dict.fromkeys(names, link_fields.one_of(3, range(50)))
+    words = refusals.refusal(dict.fromkeys(names, 4), kinds, {name: ["99"] for name in names})
+    assert words.count("the page uses") == refusals.NAMED
+    assert words.endswith(ends)
+
+
 def test_a_long_default_is_called_one():
     long, brief = "x" * (refusals.WORD + 1), "x" * refusals.WORD
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):

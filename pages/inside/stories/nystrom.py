@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+import torch
 
 from app.figures.lines.curves import guide
 from app.jobs import dispatch
@@ -19,6 +20,7 @@ from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number
+from attention_core.metrics.passport import NEGATIVE, negative_mass
 from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference, error_sentence
@@ -172,8 +174,6 @@ def _factors(seen: Seen) -> Step:
         sizes = paragraph(
             sizes, _("With this many landmarks, the factors together are no smaller than the full matrix.")
         )
-    has_negative = bool((seen.weights < 0).any())
-    product_caption = _("orange: negative, from Z") if has_negative else _("product of the three")
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
 
     def draw(key: str) -> None:
@@ -187,7 +187,7 @@ def _factors(seen: Seen) -> Step:
             pictures.panel(
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
-            replace(pictures.pairs(seen, "= A", seen.weights, product_caption, mark=RESULT), top=top),
+            replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
             replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("same colour scale as A")), top=top),
             unit=_("entry"),
             scale="panel",
@@ -269,6 +269,13 @@ def _how(seen: Seen) -> str:
     if seen.setting("inverse") == "exact":
         return _("exact inverse")
     return _n("{n} iteration", "{n} iterations", n=seen.setting("iterations"))
+
+
+def product_caption(weights: np.ndarray) -> str:
+    """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
+    if float(negative_mass(torch.tensor(weights))) > NEGATIVE:
+        return _("orange: negative, from Z")
+    return _("product of the three")
 
 
 def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:

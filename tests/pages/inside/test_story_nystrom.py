@@ -1,5 +1,6 @@
 """Tests of Nyström's story: landmarks, factors, and an inverse that is often better when inexact."""
 
+import numpy as np
 import pytest
 from driver import open_page, spoken
 from stories import figures, head, seen
@@ -7,7 +8,7 @@ from stories import figures, head, seen
 import attention_core as ac
 from attention_core.experiments.nystrom_inverse import InverseRow
 from pages.inside.stories import nystrom
-from pages.inside.stories.nystrom import inverse_sentence, inverted_sentence, pooled
+from pages.inside.stories.nystrom import inverse_sentence, inverted_sentence, pooled, product_caption
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1"}
 
@@ -26,6 +27,11 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
     close = spoken(open_story(**needle, inside="nystrom"))
     assert "more exact inverse gives a better matrix" not in close
     assert "Stopping early is slightly better" in close
+
+
+def test_negative_weights_that_can_be_seen_are_explained():
+    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative, from Z"
+    assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
 
 
 def inverses(*errors):
