@@ -128,19 +128,20 @@ def summary_text(found: Sequence[Series]) -> str:
         return _("Add a variant to see the length at which it becomes faster than softmax.")
     faster = [*where.get("below", []), *sorted(where.get("at", []))]
     line, missing = found[0], missing_text(found[0].run)
+    every = sum(map(len, where.values()))
     values = {
-        "all": sum(map(len, where.values())),
         "names": enumeration(text for _tokens, _name, text in faster),
         "device": _("this machine") if line.live else escape_markdown(line.run.stamp.device),
         "limits": measured_limits(line.run),
     }
     if not faster:
         text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
-    elif len(faster) < values["all"]:
+    elif len(faster) < every:
         text = _n(
             "**{n} of {all} variants shown is faster than softmax: {names}** ({device}, {limits}).",
             "**{n} of {all} variants shown are faster than softmax: {names}** ({device}, {limits}).",
             n=len(faster),
+            all=every,
             **values,
         )
     else:
@@ -164,18 +165,20 @@ def slower(where: str, names: Sequence[str]) -> str:
         where: where they become faster than softmax, as in ``Crossing.where``.
         names: their names.
     """
-    values = {"n": len(names), "names": enumeration(f"**{name}**" for name in names)}
+    n, joined = len(names), enumeration(f"**{name}**" for name in names)
     if where == "even":
         return _n(
             "{names} shows no clear difference from softmax at the longest length.",
             "{names} show no clear difference from softmax at the longest length.",
-            **values,
+            n=n,
+            names=joined,
         )
     if where == "beyond":
         return _n(
             "{names} is slower than softmax at the longest length.",
             "{names} are slower than softmax at the longest length.",
-            **values,
+            n=n,
+            names=joined,
         )
     return ""
 
