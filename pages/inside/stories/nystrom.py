@@ -8,19 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
-import torch
 
 from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import reference_name
-from attention_core.analysis.low_rank.factors import product, relative_error_of, uniform
+from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of, uniform
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number
-from attention_core.metrics.passport import NEGATIVE, negative_mass
+from attention_core.metrics.passport import NEGATIVE
 from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference, error_sentence
@@ -273,7 +272,7 @@ def _how(seen: Seen) -> str:
 
 def product_caption(weights: np.ndarray) -> str:
     """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
-    if float(negative_mass(torch.tensor(weights))) > NEGATIVE:
+    if negative_share_of(weights) > NEGATIVE:
         return _("orange: negative, from Z")
     return _("product of the three")
 
