@@ -71,23 +71,34 @@ def run_until(page, number, shown):
         page.wait_for_timeout(1000)
 
 
+def point(page, canvas, across, down):
+    """Point at a place on a canvas until a cell's value is shown: the notebook may move the canvas while it loads."""
+    tip, until = page.locator(".board .tip"), time.monotonic() + 60
+    page.mouse.move(0, 0)
+    while not tip.is_visible():
+        assert time.monotonic() < until
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        page.wait_for_timeout(100)
+    return tip
+
+
 def test_the_value_under_the_pointer_and_the_pinned_row_are_those_of_python(notebook):
     canvas = notebook.locator(".board figure canvas").first
     run_until(notebook, 0, canvas)
     draw = torch.Generator().manual_seed(1)
     q, k, v = torch.randn(2, 5, 4, generator=draw), *torch.randn(2, 2, 9, 4, generator=draw)
     weights = ac.compare(q, k, v, ["softmax"]).matrices["softmax"][1]
-    canvas.scroll_into_view_if_needed()
-    box, seen = canvas.bounding_box(), set()
+    seen = set()
     for across, down in ((0.3, 0.4), (0.6, 0.6), (0.9, 0.9)):
-        notebook.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
-        tip = notebook.locator(".board .tip")
-        expect(tip).to_contain_text(TIP)
+        tip = point(notebook, canvas, across, down)
         row, col = map(int, TIP.search(tip.inner_text()).groups())
         shown = float(tip.locator(".what").inner_text().removeprefix("weight "))
         assert shown == pytest.approx(float(weights[row, col]), rel=5e-3)
         seen.add((row, col))
     assert len(seen) == 3
     assert (row, col) == (4, 8)
-    notebook.mouse.click(box["x"] + across * box["width"], box["y"] + down * box["height"])
+    notebook.mouse.down()
+    notebook.mouse.up()
     run_until(notebook, 1, notebook.locator(".jp-OutputArea-output").get_by_text("pinned 4"))
