@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import streamlit as st
-
 import attention_core as ac
 from app.page import Page
 from app.state.session import SharedOptions
@@ -16,8 +14,7 @@ from pages.inside.options import InsideOptions
 
 
 def top() -> ChosenInput:
-    """Draw the summary of the variant and return the chosen input."""
-    st.markdown(_(InsideOptions.attention.value.variant.summary))
+    """Return the chosen input."""
     return input_panel.chosen(one_sequence=_("This page explains attention within one sequence."))
 
 

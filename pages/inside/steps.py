@@ -12,6 +12,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import computing
 from attention_core.inputs.labels import number_repeats
 from pages.inside import take_away
+from pages.inside.headline import headline
 from pages.inside.options import OPENING, InsideOptions
 from pages.inside.stories import discover
 from pages.inside.story import Later, Seen, Step
@@ -66,6 +67,7 @@ def show(chosen: ChosenInput) -> None:
             reference=found.reference,
             labels=number_repeats(chosen.qkv.names),
         )
+        st.markdown(headline(seen))
         steps = discover()[attention.key](seen)
         row = st.container(
             horizontal=True,
@@ -80,7 +82,7 @@ def show(chosen: ChosenInput) -> None:
         findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
     with row:
         _draw_formula(step)
-    st.markdown(f"{step.mechanism}  \n{findings}")
+    st.markdown("  \n".join(filter(None, (step.mechanism, findings))))
     step.draw(f"inside.{attention.key}.{index + 1}")
     if step.details:
         st.markdown(step.details)
@@ -142,7 +144,7 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
 
 def _draw_formula(step: Step | Later) -> None:
     """Draw the formula of a step, whose symbols have the colours of the panels, with the sizes of arrays on hover."""
-    sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
+    sizes = "  \n".join(rf"${symbol}$: {' × '.join(map(str, shape))}" for symbol, shape in step.shapes.items())
     with st.container(width="content", key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
         # makes the box high enough.

@@ -15,6 +15,7 @@ from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import Sum, sum_for
 from attention_core.formatting import number
 from pages.inside import pictures
+from pages.inside.headline import cheaper_from
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points, symbol
 from pages.inside.reference import compare_with_reference
@@ -185,7 +186,6 @@ def _sum_first(seen: Seen) -> Step:
         _("With the causal mask, each token is added to the state before its query reads it.") if seen.causal else ""
     )
     counted_as = _("The counts assume that a value has {size} entries, like a key.", size=size) if d != size else ""
-    cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
         above = st.container()
@@ -232,13 +232,9 @@ def _sum_first(seen: Seen) -> Step:
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings=paragraph(
             _(
-                "Because the sum is the same for all queries, the cost grows with n instead of n². On these {n} "
-                "tokens, linear attention takes {own:,} multiply-adds and softmax takes {exact:,}. Linear attention is "
-                "cheaper for texts of {cheaper} tokens or more.",
-                n=n,
-                own=adds(seen.attention, n),
-                exact=adds(softmax, n),
-                cheaper=cheaper,
+                "Because the sum is the same for all queries, the cost grows with n instead of n². Linear attention is "
+                "cheaper than softmax for texts of {cheaper} tokens or more.",
+                cheaper=cheaper_from(seen),
             ),
             grows,
             counted_as,

@@ -13,16 +13,16 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
-from app.words.labels import reference_name
-from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of, uniform
+from attention_core.analysis.low_rank.factors import negative_share_of, product
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
-from attention_core.formatting import number
+from attention_core.formatting import number, percent
 from attention_core.metrics.passport import NEGATIVE
 from pages.inside import pictures
+from pages.inside.headline import cheaper_from, work
 from pages.inside.pictures import Curve, symbol
-from pages.inside.reference import compare_with_reference, error_sentence
+from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import alternating, painted
 
@@ -157,22 +157,6 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
 def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
-    sizes = _(
-        "The three factors contain {own:,} numbers. The full matrix contains {full:,}.",
-        own=left.size + middle.size + right.size,
-        full=n * n,
-    )
-    averaged = (
-        _("Because {m} landmarks represent {n} tokens, some detail is lost.", m=m, n=n)
-        if m < n
-        else _("Every token is its own landmark, so averaging loses nothing.")
-    )
-    error, equal = (relative_error_of(each, seen.reference) for each in (seen.weights, uniform(seen.visible)))
-    text = paragraph(averaged, error_sentence(reference_name(seen.attention), error, equal))
-    if m < n <= 2 * m:
-        sizes = paragraph(
-            sizes, _("With this many landmarks, the factors together are no smaller than the full matrix.")
-        )
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
 
     def draw(key: str) -> None:
@@ -187,7 +171,7 @@ def _factors(seen: Seen) -> Step:
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
             replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
-            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("same colour scale as A")), top=top),
+            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("on the colour scale of A")), top=top),
             unit=_("entry"),
             scale="panel",
         )
@@ -196,17 +180,35 @@ def _factors(seen: Seen) -> Step:
         title=_("Three factors"),
         mechanism=_(
             "Queries attend to landmarks (L), and landmarks attend to keys (R). Each of these two steps mixes the "
-            "landmarks. Z, the inverse of the landmarks' weights on each other, removes one of the two mixings."
+            "landmarks. Z, the inverse of the landmarks' attention to each other, removes one of the two mixings."
         ),
-        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')},\; "
-        rf"{symbol(LEFT, 'L')} = S\!\left(\tfrac{{Q \tilde K^\top}}{{\sqrt d}}\right),\; "
-        rf"{symbol(MIDDLE, 'Z')} \approx S\!\left(\tfrac{{\tilde Q \tilde K^\top}}{{\sqrt d}}\right)^{{-1}},\; "
-        rf"{symbol(RIGHT, 'R')} = S\!\left(\tfrac{{\tilde Q K^\top}}{{\sqrt d}}\right),\; "
-        r"S = \operatorname{softmax}",
-        shapes={"L": left.shape, "Z": middle.shape, "R": right.shape},
-        findings=text,
-        details=sizes,
+        formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
+        shapes={
+            r"L = \operatorname{softmax}(Q \tilde K^\top / \sqrt d)": left.shape,
+            r"Z \approx \operatorname{softmax}(\tilde Q \tilde K^\top / \sqrt d)^{-1}": middle.shape,
+            r"R = \operatorname{softmax}(\tilde Q K^\top / \sqrt d)": right.shape,
+        },
+        findings="" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
+        details=work_sentence(n, work(seen, n), cheaper_from(seen)),
         draw=draw,
+    )
+
+
+def work_sentence(n: int, share: float, cheaper: int) -> str:
+    """Return the sentence about the work on n tokens.
+
+    Args:
+        n: number of tokens.
+        share: multiply-adds of the variant, divided by softmax's.
+        cheaper: the smallest number of tokens on which the variant needs fewer multiply-adds than softmax.
+    """
+    values = {"n": n, "share": percent(share), "cheaper": cheaper}
+    if n >= cheaper:
+        return _("On {n} tokens, Nyström needs {share} of softmax's multiply-adds.", **values)
+    return _(
+        "Computing the factors is extra work: on {n} tokens, Nyström needs {share} of softmax's multiply-adds. It "
+        "needs fewer than softmax for texts of {cheaper} tokens or more.",
+        **values,
     )
 
 
@@ -273,7 +275,7 @@ def _how(seen: Seen) -> str:
 def product_caption(weights: np.ndarray) -> str:
     """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
     if negative_share_of(weights) > NEGATIVE:
-        return _("orange: negative, from Z")
+        return _("orange: negative weights, which come from Z")
     return _("product of the three")
 
 

@@ -7,7 +7,6 @@ from stories import open_step, seen
 
 import attention_core as ac
 from pages.inside.pictures import COLOURS, colour
-from pages.inside.reference import error_sentence
 from pages.inside.stories import discover
 from pages.inside.stories.generic import matrix_findings, vector_findings
 
@@ -75,18 +74,3 @@ def test_symbols_are_readable_on_the_page(theme, page):
     for each in COLOURS[theme]:
         bright, dark = sorted((luminance(each), luminance(page)), reverse=True)
         assert (bright + 0.05) / (dark + 0.05) >= 4.5
-
-
-@pytest.mark.parametrize(
-    ("error", "baseline", "ending"),
-    [
-        (0.2, 0.5, "it would be 50%."),
-        (0.5, 0.2, "Equal weights are therefore closer to softmax."),
-        (0.501, 0.499, "it would be 50%."),
-    ],
-)
-def test_an_error_is_compared_with_that_of_equal_weights(error, baseline, ending):
-    assert error_sentence("softmax", 0.004, baseline) == "The weights differ from those of softmax by less than 0.5%."
-    told = error_sentence("softmax", error, baseline)
-    assert told.startswith(f"The matrix error compared with softmax is **{error:.0%}**. ")
-    assert told.endswith(ending)

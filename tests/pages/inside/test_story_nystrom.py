@@ -7,8 +7,9 @@ from stories import figures, head, seen
 
 import attention_core as ac
 from attention_core.experiments.nystrom_inverse import InverseRow
+from pages.inside.headline import headline
 from pages.inside.stories import nystrom
-from pages.inside.stories.nystrom import inverse_sentence, inverted_sentence, pooled, product_caption
+from pages.inside.stories.nystrom import inverse_sentence, inverted_sentence, pooled, product_caption, work_sentence
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1"}
 
@@ -30,7 +31,7 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
 
 
 def test_negative_weights_that_can_be_seen_are_explained():
-    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative, from Z"
+    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative weights, which come from Z"
     assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
 
 
@@ -67,24 +68,35 @@ def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, ending)
     assert ("is 520 times" in told) == ("exact inverse is 1,234 in absolute value." in told) == ("520" in ending)
 
 
-@pytest.mark.parametrize(("m", "saves"), [(11, True), (12, False), (23, False), (24, True)])
-def test_landmarks_for_half_of_the_tokens_save_nothing(m, saves):
-    at = open_story(inside=f"nystrom~landmarks~{m}", step="2")
-    assert ("the factors together are no smaller than the full matrix." in spoken(at)) != saves
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (
+            151,
+            "Computing the factors is extra work: on 151 tokens, Nyström needs 179% of softmax's multiply-adds. It "
+            "needs fewer than softmax for texts of 152 tokens or more.",
+        ),
+        (152, "On 152 tokens, Nyström needs 179% of softmax's multiply-adds."),
+    ],
+)
+def test_the_work_of_the_factors_pays_on_long_texts(n, told):
+    assert work_sentence(n, 1.79, 152) == told
 
 
 def test_the_product_of_the_factors_is_compared_with_softmax():
-    step = nystrom.steps(seen(ac.get("nystrom", landmarks=6)))[0]
+    given = seen(ac.get("nystrom", landmarks=6))
     q, k, _ = head()
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
-    assert step.findings == (
-        "Because 6 landmarks represent 24 tokens, some detail is lost. The matrix error compared with softmax is "
-        f"**{off:.0%}**. With equal weights for all keys, it would be {zero:.0%}."
+    assert headline(given).startswith(
+        f"**With 6 landmarks, 324 numbers replace softmax's 576, but the weights differ from softmax's by {off:.0%}** "
+        f"(matrix error; equal weights for all keys: {zero:.0%})."
     )
-    assert step.details == "The three factors contain 324 numbers. The full matrix contains 576."
+    step = nystrom.steps(given)[0]
+    assert step.findings == ""
+    assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
-    assert whole.startswith("Every token is its own landmark, so averaging loses nothing.")
+    assert whole == "Every token is its own landmark, so averaging loses nothing."
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
