@@ -92,21 +92,24 @@ def describe(rows: Sequence[DistanceRow], question: Question) -> str:
 def weights_by_form(shares: Mapping[str, float], n: int) -> str:
     """Return the weight of keys beyond n / 2 relative to adjacent keys, and whether RoPE makes attention more local."""
     values = {"half": n / 2, **{form: percent(share) for form, share in shares.items()}}
-    first = _(
-        "RoPE rotates a query and a distant key by different angles, which can lower their logit. With RoPE, keys more "
-        "than {half:g} tokens away get on average {turned} of the **softmax** weight of adjacent keys.",
-        **values,
+    plain = shares.get(PLAIN)
+    return paragraph(
+        ""
+        if plain is None
+        else _("**RoPE makes attention more local here.**")
+        if shares[TURNED] * SAME < plain
+        else _("**RoPE makes attention less local here.**")
+        if shares[TURNED] > SAME * plain
+        else _("**RoPE hardly changes how local attention is here.**"),
+        _("RoPE rotates a query and a distant key by different angles, which changes their logit."),
+        _(
+            "With RoPE, keys more than {half:g} tokens away get on average {turned} of the softmax weight of adjacent "
+            "keys.",
+            **values,
+        ),
+        "" if plain is None else _("Without RoPE, they get {plain}.", **values),
+        _("With ALiBi, they get {biased}.", **values) if BIASED in shares else "",
     )
-    other = _("With ALiBi, the share is {biased}.", **values) if BIASED in shares else ""
-    if PLAIN not in shares:
-        return paragraph(first, other)
-    if shares[TURNED] * SAME < shares[PLAIN]:
-        verdict = _("Without RoPE, the share is {plain}: **RoPE makes attention more local here**.", **values)
-    elif shares[TURNED] > SAME * shares[PLAIN]:
-        verdict = _("Without RoPE, the share is {plain}: **RoPE makes attention less local here**.", **values)
-    else:
-        verdict = _("Without RoPE, the share is {plain}: RoPE hardly changes how local attention is.", **values)
-    return paragraph(first, verdict, other)
 
 
 def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
@@ -119,11 +122,17 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
         PLAIN: _("Without RoPE, the mean logit changes from {near} to {far}."),
         BIASED: _("With ALiBi, the mean logit changes from {near} to {far}."),
     }
+    near, far = logits[TURNED]
     return paragraph(
+        _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
+        if f"{near:.2g}" == f"{far:.2g}"
+        else _("**With RoPE, distant keys have a lower mean logit than adjacent keys.**")
+        if far < near
+        else _("**With RoPE, distant keys have a higher mean logit than adjacent keys.**"),
         *(
-            _(texts[form], near=number(near), far=number(far), half=n / 2)
-            for form, (near, far) in sorted(logits.items(), key=lambda each: list(texts).index(each[0]))
-        )
+            _(texts[form], near=number(first), far=number(last), half=n / 2)
+            for form, (first, last) in sorted(logits.items(), key=lambda each: list(texts).index(each[0]))
+        ),
     )
 
 
@@ -135,30 +144,39 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         "size": percent(sizes[1] / sizes[0]),
         "times": number(bounds[1] / sizes[1]),
     }
-    text = _(
-        "RoPE limits how large |logit| can be. For a key more than {half:g} tokens from the query, this limit is "
-        "{bound} of the limit for a key next to the query.",
-        **values,
-    )
-    actual = _(
-        "The actual |logit| **grows** to {size} of its value for a key next to the query."
-        if sizes[1] > SAME * sizes[0]
-        else "The actual |logit| is {size} of its value for a key next to the query.",
-        **values,
-    )
     return paragraph(
-        text, actual, _("The limit (the bound in the chart) is {times} times the actual |logit|.", **values)
+        _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
+        if sizes[1] > SAME * sizes[0]
+        else _("**With RoPE, distant keys have smaller logits than adjacent keys, in absolute value.**")
+        if SAME * sizes[1] < sizes[0]
+        else _("**With RoPE, distant and adjacent keys have logits of about the same absolute value.**"),
+        _(
+            "For a key more than {half:g} tokens from the query, |logit| is {size} of its value for an adjacent key.",
+            **values,
+        ),
+        _(
+            "RoPE also limits how large |logit| can be. For such a key, this limit is {bound} of the limit for an "
+            "adjacent key.",
+            **values,
+        ),
+        _("This limit (the bound in the chart) is {times} times the actual |logit|.", **values),
     )
 
 
 def alone(distance: int, bound: float, cosine: float) -> str:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
-    return _(
-        "RoPE limits how large |logit| can be. At a distance of {distance} tokens, this limit is {bound} of the limit "
-        "at distance 0. The dot product of a query and an equal key is {cosine} of its value at distance 0.",
-        distance=distance,
-        bound=percent(bound),
-        cosine=percent(cosine),
+    return paragraph(
+        _("**With RoPE, a distant key cannot have as large a logit as a near key.**") if bound < 1 else "",
+        _(
+            "RoPE limits how large |logit| can be. At a distance of {distance} tokens, this limit is {bound} of the "
+            "limit at distance 0.",
+            distance=distance,
+            bound=percent(bound),
+        ),
+        _(
+            "The dot product of a query and an equal key is {cosine} of its value at distance 0.",
+            cosine=percent(cosine),
+        ),
     )
 
 
@@ -265,12 +283,9 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=distance,
     heading=N_("Does RoPE make attention more local?"),
-    meaning=N_(
-        "The chart compares attention with and without RoPE, whose angles grow with the positions of queries and keys."
-    ),
     variants=lambda question: ("softmax",),
     settings=lambda question: {"n": question.record.m, "seeds": question.seeds},
-    controls=lambda question: EntropyOptions.distance.draw(),
+    controls=lambda question: EntropyOptions.distance.draw(label_visibility="collapsed"),
     sweeps=False,
     describe=describe,
     chart=chart,

@@ -77,7 +77,11 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if measure == "size":
         softmax = number(found[SOFTMAX].at(far) or 0.0)
         text = paragraph(text, _("The output size of softmax changes by a factor of {softmax}.", softmax=softmax))
-    return paragraph(least({name: end or 0.0 for name, end in ends.items()}, measures()[measure]), text)
+    return paragraph(
+        least({name: end or 0.0 for name, end in ends.items()}, measures()[measure]),
+        _("A row of squared ReLU has one term per key, so its sum can grow with the text."),
+        text,
+    )
 
 
 def least(ends: Mapping[str, float], measure: str) -> str:
@@ -144,10 +148,6 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=length_drift,
     heading=N_("Which normaliser suits texts of other lengths?"),
-    meaning=N_(
-        "A row sum has one term per key, so it grows with the text. Dividing by a normaliser counteracts this growth. "
-        "The chart compares normalisers of squared ReLU, relative to one reference length."
-    ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
     describe=lambda rows, question: sentence(

@@ -75,27 +75,27 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
     plain, steered, still = softmax.at(1.0), softmax.at(factor), relu2.at(factor)
     if plain is None or steered is None or still is None:
         return _("Measuring λ = {factor:g} …", factor=factor)
-    text = _(
-        "Multiplying all logits by λ = {factor:g} changes the entropy of **softmax** from {plain:.2f} to "
-        "{steered:.2f} {unit}.",
-        factor=factor,
-        plain=plain,
-        steered=steered,
-        unit=unit,
-    )
-    values = {"still": still, "unit": unit, "moved": at_most(moved)}
+    values = {"still": still, "unit": unit, "moved": at_most(moved), "factor": factor}
+    values |= {"plain": plain, "steered": steered}
+    if f"{plain:.2f}" == f"{steered:.2f}":
+        finding = _("**Multiplying all logits by λ = {factor:g} hardly changes softmax.**", **values)
+    elif steered < plain:
+        finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)
+    else:
+        finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
+    text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
     if moved == 0:
         other = _(
-            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: λ² cancels, so no weight changes.",
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² cancels, so no weight changes.",
             **values,
         )
     else:
         other = _(
-            "The entropy of **squared ReLU** ÷ row sum stays at {still:.2f} {unit}: λ² cancels in the division by "
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² cancels in the division by "
             "the row sum, so no weight changes by more than {moved}.",
             **values,
         )
-    return paragraph(text, other)
+    return paragraph(finding, text, other)
 
 
 def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, object]]:
@@ -131,10 +131,6 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=homogeneity,
     heading=N_("Do larger logits sharpen attention?"),
-    meaning=N_(
-        "The factor λ multiplies every logit, like an inverse temperature. Entropy H measures how widely a query "
-        "spreads its attention."
-    ),
     variants=lambda question: VARIANTS,
     settings=lambda question: {"n": measured(question)},
     controls=lambda question: EntropyOptions.factor.draw(width=420),

@@ -44,13 +44,11 @@ class Line:
 
 
 def show_controls(question: Question) -> None:
-    """Draw the choice of the measure and of softmax's scalings; a selected scaling shows its setting."""
+    """Draw the choice of the measure, and the settings of the selected scalings of softmax."""
     EntropyOptions.measure.draw()
-    names = {"log_n": _("Log n"), "temperature": _("Temperature"), "unscaled": _("No scale")}
-    scales = EntropyOptions.scales.draw(format_func=names.__getitem__)
-    if "log_n" in scales:
+    if "log_n" in question.options.scales:
         EntropyOptions.base.draw()
-    if "temperature" in scales:
+    if "temperature" in question.options.scales:
         EntropyOptions.temperature.draw()
 
 
@@ -158,7 +156,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
-    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=_("uniform: all keys equal")))
+    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=_("equal weights on all keys")))
     axes = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
     return drawn, {**axes, "x_ticks": lengths}
 
@@ -183,30 +181,38 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     a, b = int(softmax.x[0]), int(softmax.x[-1])
     values = {"a": a, "b": b, "few": number(few), "many": number(many)}
     values |= {"less": percent(keys_share(few, a, causal=causal)), "more": percent(keys_share(many, b, causal=causal))}
-    if len(softmax.x) == 1:
-        return _(
-            "A query spreads its weight over {few} effective keys at {a:,} tokens. Measuring growth needs at least "
-            "three lengths. Use a longer input.",
-            **values,
-        )
-    text = _(
-        "**Attention dilutes as the text grows**, because softmax gives every key some weight."
-        if many > SAME * few
-        else "**Attention does not dilute on this input**, because the additional keys get little weight."
-    )
-    spread_over = _(
-        "A query spreads its weight over {few} effective keys ({less} of all keys) at {a:,} tokens, and over {many} "
-        "({more}) at {b:,}.",
+    at_first = _(
+        "At {a:,} tokens, a query has {few} effective keys: its weight is as spread out as equal weights on {few} "
+        "keys.",
         **values,
     )
-    slower = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
-    compared = (
-        _("With equal weights, the number would grow faster, and the share would stay at 100%.")
-        if slower and many > SAME * few
-        else ""
-    )
+    if len(softmax.x) == 1:
+        return paragraph(at_first, _("Measuring growth needs at least three lengths. Use a longer input."))
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    return paragraph(text, spread_over, compared, log_n(first, last, base, growth=many / few) if first and last else "")
+    growth, scaled_growth = many / few, last / first if first and last else math.inf
+    if growth <= SAME:
+        finding = _("**Attention does not dilute on this input.** The additional keys get little weight.")
+    else:
+        finding = paragraph(
+            _("**Attention dilutes as the text grows.**")
+            if growth <= SAME * scaled_growth
+            else _("**Attention dilutes as the text grows, and log n scaling slows the dilution.**")
+            if scaled_growth > SAME
+            else _("**Attention dilutes as the text grows, and log n scaling prevents the dilution.**"),
+            _("Softmax gives every key some weight, so more keys share a query's weight."),
+        )
+    falls = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
+    return paragraph(
+        finding,
+        at_first,
+        _("At {b:,} tokens, it has {many}.", **values),
+        _("The share of all keys is {less} at first and {more} at the end.", **values)
+        if not falls
+        else _("The text grows faster: the share of all keys falls from {less} to {more}.", **values)
+        if growth > SAME
+        else _("The share of all keys falls from {less} to {more}.", **values),
+        log_n(first, last, base, growth=growth) if first and last else "",
+    )
 
 
 def log_n(few: float, many: float, base: int, *, growth: float) -> str:
@@ -218,16 +224,17 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
         base: its reference length, at which the factor is one.
         growth: factor by which the number grows without it.
     """
-    values = {"few": number(few), "many": number(many), "base": base}
-    if SAME * many < growth * few:
-        if many > SAME * few:
-            text = _("**Log n scaling slows the dilution**: the number grows only from {few} to {many}.", **values)
-        elif growth > SAME:
-            text = _("**Log n scaling prevents the dilution**: the number changes from {few} to {many}.", **values)
-        else:
-            text = _("With log n scaling, the number falls from {few} to {many}.", **values)
-        return paragraph(text, _("It flattens rows with fewer than {base} keys and sharpens longer rows.", **values))
-    return _("With log n scaling, the number changes from {few} to {many}.", **values)
+    values = {"few": number(few), "many": number(many)}
+    if growth * few <= SAME * many:
+        return _("With log n scaling, the number changes from {few} to {many}.", **values)
+    return paragraph(
+        _("Log n scaling flattens the weights below {base} keys and sharpens them above.", base=base),
+        _("The number then grows less: from {few} to {many}.", **values)
+        if many > SAME * few
+        else _("The number then falls from {few} to {many}.", **values)
+        if SAME * many < few
+        else _("The number then hardly changes: from {few} to {many}.", **values),
+    )
 
 
 def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, object]]:
@@ -286,16 +293,12 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=entropy_length,
     heading=N_("Does attention become diluted as the text grows?"),
-    meaning=N_(
-        "**Effective keys**: a query with 3 effective keys spreads its weight as widely as equal weights on 3 keys."
-    ),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),
     further_controls=show_controls,
     describe=describe,
     chart=chart,
     table=table,
-    columns=4,
     formula=r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
     notes=notes,
 )

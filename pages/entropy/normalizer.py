@@ -21,14 +21,23 @@ from pages.entropy.view import View, quartiles
 SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 VERDICTS = (
-    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums shrink with length."),
-    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n keeps the row sums nearly constant."),
-    N_("**Squared ReLU**'s Z grows as n^{exponent:.2f}, so dividing by n makes the row sums grow with length."),
+    N_(
+        "**Squared ReLU divided by n has row sums that shrink as the text grows.** Before the division, the terms of a "
+        "row sum to Z. This Z grows more slowly than n, as n^{exponent:.2f}."
+    ),
+    N_(
+        "**Squared ReLU divided by n has nearly constant row sums.** Before the division, the terms of a row sum to Z. "
+        "This Z grows about as fast as n, as n^{exponent:.2f}."
+    ),
+    N_(
+        "**Squared ReLU divided by n has row sums that grow with the text.** Before the division, the terms of a row "
+        "sum to Z. This Z grows faster than n, as n^{exponent:.2f}."
+    ),
 )
 """Sentences for exponents below, near and above 1."""
 BENT = N_(
-    "**Squared ReLU**'s Z grows as n^{exponent:.2f} overall but as n^{tail:.2f} over the {n} longest lengths, so no "
-    "single exponent fits."
+    "**Squared ReLU has no divisor that is a power of n and fits all lengths.** The terms of a row sum to Z. This Z "
+    "grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest."
 )
 """Sentence for exponents with different verdicts."""
 
@@ -81,7 +90,8 @@ def sentence(found: Mapping[str, Spread]) -> str:
     if law is None:
         return _("These lengths are too few or too close together to measure growth. Use a longer input.")
     text = _(
-        "From {a:,} to {b:,} tokens, **softmax**'s normaliser Z grows approximately as n^{exponent:.2f}.",
+        "Softmax divides each row by its own Z. From {a:,} to {b:,} tokens, the Z of softmax grows approximately as "
+        "n^{exponent:.2f}.",
         a=int(softmax.x[0]),
         b=int(softmax.x[-1]),
         exponent=law.exponent,
@@ -141,10 +151,6 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=normalizer_length,
     heading=N_("Does dividing by the text length keep row sums constant?"),
-    meaning=N_(
-        "The normaliser Z is the sum of a row's terms. Terms divided by Z become weights that sum to 1. This view "
-        "shows how Z grows with the number of tokens n."
-    ),
     variants=lambda question: tuple(TOTALS),
     describe=lambda rows, question: sentence(totals(rows, question)),
     chart=chart,

@@ -23,18 +23,21 @@ VIEWS: dict[str, View] = {
 
 
 def top() -> tuple[DeltaGenerator, Question]:
-    """Draw the view's meaning, the choice of the view, its variant picker if it has one, and its settings.
+    """Draw the choice of the view, its variant picker if it has one, and its settings.
 
     Returns:
         The place of the view's sentence, which is above the controls, and the question.
     """
     headline, view = st.container(), VIEWS[EntropyOptions.view.value]
-    st.caption(_(view.meaning))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         EntropyOptions.view.draw()
         settings = st.container(width="content")
     if EntropyOptions.view.value == "entropy":
-        variant_picker.show()
+        with st.container(horizontal=True):
+            with st.container():
+                variant_picker.show()
+            names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("No scale")}
+            EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"

@@ -40,7 +40,6 @@ class View(Generic[RowT]):
     Attributes:
         experiment: module with ``tasks`` and ``run``.
         heading: question that the view answers, to be translated.
-        meaning: what the view measures, to be translated.
         variants: returns the words of the variants measured.
         arguments: returns the arguments of ``tasks`` after the source.
         settings: returns its keyword arguments, except ``causal``: ``n``, or ``longest`` for several lengths, and
@@ -51,14 +50,12 @@ class View(Generic[RowT]):
         describe: returns the sentence about the rows of the chosen heads.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
-        columns: number of columns that the table shows; a further table, which is folded, has all of them.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
     """
 
     experiment: ModuleType
     heading: str
-    meaning: str
     variants: Callable[[Question], Sequence[str]]
     arguments: Callable[[Question], tuple[object, ...]] = lambda question: ()
     settings: Callable[[Question], dict[str, Any]] = lambda question: {
@@ -71,7 +68,6 @@ class View(Generic[RowT]):
     describe: Callable[[Sequence[RowT], Question], str]
     chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
     table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
-    columns: int | None = None
     formula: str
     notes: Callable[[Question], str]
 
@@ -140,11 +136,7 @@ class View(Generic[RowT]):
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
             two = st.column_config.NumberColumn(format="%.2f")
             look: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two)}
-            st.dataframe(lines, column_order=list(lines[0])[: self.columns], **look)
-            if self.columns:
-                lazy_expander(
-                    _("All columns"), lambda: st.dataframe(lines, **look), key="entropy.all", icon=":material/table:"
-                )
+            lazy_expander(_("Numbers"), lambda: st.dataframe(lines, **look), key="entropy.all", icon=":material/table:")
             notes = [self.notes(question), *([f"- {how_lengths_are_made(question)}"] if self.sweeps else [])]
             export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(

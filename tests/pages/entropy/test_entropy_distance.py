@@ -126,7 +126,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
-    assert "With ALiBi, the share is" in said
+    assert "With ALiBi, they get" in said
     assert list(at.dataframe[0].value["softmax"]) == ["with RoPE", "without RoPE", "with ALiBi"]
     assert "You selected ALiBi, so it replaces RoPE here" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
@@ -142,15 +142,15 @@ def test_one_head_alone():
 @pytest.mark.parametrize(
     ("turned", "words"),
     [
-        (0.94, "more local"),
+        (0.94, "makes attention more local here.**"),
         (0.96, "hardly changes"),
         (1.0, "hardly changes"),
         (1.04, "hardly changes"),
-        (1.06, "less local"),
+        (1.06, "makes attention less local here.**"),
     ],
 )
 def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
-    assert words in weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).split("Without RoPE, the share is 100%: ")[1]
+    assert weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).startswith(f"**RoPE {words} ")
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -165,7 +165,7 @@ def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert not at.exception
     assert "The limit (the bound" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
-    assert "RoPE hardly changes how local attention is." in spoken(at, "caption")
+    assert "RoPE hardly changes how local attention is here." in spoken(at, "caption")
 
 
 def test_where_each_form_comes_from_is_told(monkeypatch):

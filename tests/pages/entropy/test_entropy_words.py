@@ -26,38 +26,59 @@ def line(**values):
 
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "**Attention dilutes as the text grows**, because softmax gives every key some weight. A query spreads its "
-        "weight over 4 effective keys (25% of all keys) at 16 tokens, and over 31 (12%) at 256. With equal weights, "
-        "the number would grow faster, and the share would stay at 100%."
+        "**Attention dilutes as the text grows.** Softmax gives every key some weight, so more keys share a "
+        "query's weight. At 16 tokens, a query has 4 effective keys: its weight is as spread out as equal weights on 4 "
+        "keys. At 256 tokens, it has 31. The text grows faster: the share of all keys falls "
+        "from 25% to 12%."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert (
-        "over 4 effective keys (59% of all keys) at 16 tokens, and over 31 (32%) at 256. With equal weights" in causal
-    )
-    scaled = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), 64)
-    assert scaled.endswith(
-        "at 100%. **Log n scaling slows the dilution**: the number grows only from 6 to 9.5. It flattens rows with "
-        "fewer than 64 keys and sharpens longer rows."
-    )
-    level = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=6.2), 64)
-    assert "**Log n scaling prevents the dilution**: the number changes from 6 to 6.2. It flattens rows" in level
+    assert "the share of all keys falls from 59% to 32%." in causal
+
+
+@pytest.mark.parametrize(
+    ("last", "finding", "effect"),
+    [
+        (9.5, ", and log n scaling slows the dilution.**", "The number then grows less: from 6 to 9.5."),
+        (6.4, ", and log n scaling slows the dilution.**", "The number then grows less: from 6 to 6.4."),
+        (6.2, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 6.2."),
+        (5.8, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 5.8."),
+        (5.6, ", and log n scaling prevents the dilution.**", "The number then falls from 6 to 5.6."),
+    ],
+)
+def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
+    text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last), 64)
+    assert text.startswith(f"**Attention dilutes as the text grows{finding} Softmax gives")
+    assert text.endswith(f" Log n scaling flattens the weights below 64 keys and sharpens them above. {effect}")
+
+
+def test_log_n_scaling_without_less_growth_has_no_effect():
+    flatter = growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.6), 64)
+    assert flatter.startswith("**Attention dilutes as the text grows.** ")
+    assert flatter.endswith("to 3.1%. With log n scaling, the number changes from 6 to 12.")
+    assert "slows the dilution" in growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.3), 64)
     sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
-    assert "With log n scaling, the number falls from 6 to 5. It flattens rows" in sharper
-    flatter = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=9.5))
-    assert "With equal weights" not in flatter
-    assert flatter.endswith("With log n scaling, the number changes from 6 to 9.5.")
+    assert sharper.startswith("**Attention does not dilute on this input.** ")
+    assert sharper.endswith("The number then falls from 6 to 5.")
 
 
-@pytest.mark.parametrize(("last", "slower"), [(60.0, True), (61.5, False), (64.0, False)])
-def test_a_falling_share_of_the_keys_is_slower_than_uniform_attention(last, slower):
-    assert ("With equal weights" in growth.sentence(line(n16=4.0, n256=last), None)) == slower
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        (4.1, "The share of all keys falls from 25% to 1.6%."),
+        (60.0, "The text grows faster: the share of all keys falls from 25% to 23%."),
+        (61.5, "The share of all keys is 25% at first and 24% at the end."),
+        (64.0, "The share of all keys is 25% at first and 25% at the end."),
+    ],
+)
+def test_a_falling_share_of_the_keys_is_reported(last, words):
+    assert growth.sentence(line(n16=4.0, n256=last), None).endswith(f" {words}")
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
     text = growth.sentence(line(n16=4.0, n256=last), None)
-    assert ("**Attention dilutes as the text grows**" in text) == dilutes
-    still = "**Attention does not dilute on this input**, because the additional keys get little weight. A query"
+    assert text.startswith("**Attention dilutes as the text grows.** Softmax gives") == dilutes
+    still = "**Attention does not dilute on this input.** The additional keys get little weight. At 16 tokens, a query"
     assert text.startswith(still) != dilutes
 
 
@@ -71,10 +92,10 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
-        "A query spreads its weight over 3.4 effective keys at 16 tokens. Measuring growth needs at least three "
-        "lengths. Use a longer input."
+        "At 16 tokens, a query has 3.4 effective keys: its weight is as spread out as equal weights on 3.4 keys. "
+        "Measuring growth needs at least three lengths. Use a longer input."
     )
-    assert "Log n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
+    assert "og n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
 def power(exponent):
@@ -84,25 +105,27 @@ def power(exponent):
 @pytest.mark.parametrize(
     ("exponent", "verdict"),
     [
-        (0.94, "n^0.94, so dividing by n makes the row sums shrink with length."),
-        (0.96, "n^0.96, so dividing by n keeps the row sums nearly constant."),
-        (1.04, "n^1.04, so dividing by n keeps the row sums nearly constant."),
-        (1.06, "n^1.06, so dividing by n makes the row sums grow with length."),
+        (0.94, ("row sums that shrink as the text grows", "more slowly than")),
+        (0.96, ("nearly constant row sums", "about as fast as")),
+        (1.04, ("nearly constant row sums", "about as fast as")),
+        (1.06, ("row sums that grow with the text", "faster than")),
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
-        f"**Squared ReLU**'s Z grows as {verdict} From 16 to 256 tokens, **softmax**'s normaliser Z grows "
-        "approximately as n^1.50."
+        f"**Squared ReLU divided by n has {verdict[0]}.** Before the division, the terms of a row sum to Z. This Z "
+        f"grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its own Z. From 16 to 256 tokens, the "
+        "Z of softmax grows approximately as n^1.50."
     )
 
 
 def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     told = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
-    assert "overall but as n^1.20 over the 4 longest lengths, so no single exponent fits." in told
+    assert told.startswith("**Squared ReLU has no divisor that is a power of n and fits all lengths.** The terms")
+    assert "over all lengths, but as n^1.20 over the 4 longest." in told
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "makes the row sums grow with length." in normalizer.sentence({"softmax": power(1.5), "relu2": straight})
+    assert "has row sums that grow with the text.**" in normalizer.sentence({"softmax": power(1.5), "relu2": straight})
 
 
 def test_where_a_total_has_no_growth_it_is_not_judged():
@@ -156,11 +179,26 @@ def test_a_total_that_is_gone_has_drifted_most():
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert factor.sentence(4.0, softmax, relu2, moved, "bits") == (
-        "Multiplying all logits by λ = 4 changes the entropy of **softmax** from 2.50 to 1.25 bits. The entropy of "
-        f"**squared ReLU** ÷ row sum stays at 3.25 bits: {words}"
+        "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
+        f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert factor.sentence(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
+
+
+@pytest.mark.parametrize(
+    ("steered", "finding"),
+    [
+        (2.494, "sharpens softmax, but not squared ReLU.**"),
+        (2.496, "hardly changes softmax.**"),
+        (2.504, "hardly changes softmax.**"),
+        (2.506, "flattens softmax, but not squared ReLU.**"),
+    ],
+)
+def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
+    softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
+    text = factor.sentence(4.0, softmax, relu2, 0.0, "nats")
+    assert text.startswith(f"**Multiplying all logits by λ = 4 {finding} The entropy of softmax changes")
 
 
 @pytest.mark.parametrize(
@@ -204,48 +242,58 @@ def test_rows_of_every_length_are_told_where_the_future_is_hidden():
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
     assert distance.weights_by_form({TURNED: 0.4}, 41) == (
-        "RoPE rotates a query and a distant key by different angles, which can lower their logit. "
-        "With RoPE, keys more than 20.5 tokens away get on average 40% of the **softmax** weight of adjacent keys."
+        "RoPE rotates a query and a distant key by different angles, which changes their logit. "
+        "With RoPE, keys more than 20.5 tokens away get on average 40% of the softmax weight of adjacent keys."
     )
     assert distance.weights_by_form({TURNED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
-        "RoPE rotates a query and a distant key by different angles, which can lower their logit. "
-        "With RoPE, keys more than 20 tokens away get on average 25% of the **softmax** weight of adjacent keys. "
-        "Without RoPE, the share is 50%: **RoPE makes attention more local here**. With ALiBi, the share is 12%."
+        "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
+        "changes their logit. With RoPE, keys more than 20 tokens away get on average 25% of the softmax weight of "
+        "adjacent keys. Without RoPE, they get 50%. With ALiBi, they get 12%."
     )
 
 
 def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), TURNED: (1.0, -2.0)}
     assert distance.logits_by_form(logits, 40) == (
+        "**With RoPE, distant keys have a lower mean logit than adjacent keys.** "
         "With RoPE, the mean logit changes from 1 for adjacent keys to \N{MINUS SIGN}2 for keys more than 20 tokens "
         "away. Without RoPE, the mean logit changes from 0.50 to 0.40."
     )
     assert distance.logits_by_form({TURNED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens away.")
+    assert distance.logits_by_form({TURNED: (1.0, 1.1)}, 40).startswith("**With RoPE, distant keys have a higher mean")
+    same = distance.logits_by_form({TURNED: (1.0, 1.001)}, 40)
+    assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
 
 
 @pytest.mark.parametrize(
-    ("far", "words", "times"),
-    [(0.5, "is 25% of", "8"), (2.08, "is 104% of", "1.9"), (2.2, "**grows** to 110% of", "1.8")],
+    ("far", "finding", "size", "times"),
+    [
+        (0.5, "distant keys have smaller logits than adjacent keys, in absolute value", 25, "8"),
+        (1.88, "distant keys have smaller logits than adjacent keys, in absolute value", 94, "2.1"),
+        (1.92, "distant and adjacent keys have logits of about the same absolute value", 96, "2.1"),
+        (2.08, "distant and adjacent keys have logits of about the same absolute value", 104, "1.9"),
+        (2.2, "distant keys have larger logits than adjacent keys, in absolute value", 110, "1.8"),
+    ],
 )
-def test_a_size_is_compared_with_its_bound(far, words, times):
+def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 40% of the "
-        f"limit for a key next to the query. The actual |logit| {words} its value for a key next to the query. "
-        f"The limit (the bound in the chart) is {times} times the actual |logit|."
+        f"**With RoPE, {finding}.** For a key more than 20 tokens from the query, |logit| is {size}% of its value for "
+        "an adjacent key. RoPE also limits how large |logit| can be. For such a key, this limit is 40% of the limit "
+        f"for an adjacent key. This limit (the bound in the chart) is {times} times the actual |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
-    assert rises.startswith(
-        "RoPE limits how large |logit| can be. For a key more than 20 tokens from the query, this limit is 125% of the "
-        "limit for a key next to the query."
-    )
+    assert "For such a key, this limit is 125% of the limit for an adjacent key." in rises
 
 
 def test_rope_alone_is_described_at_the_largest_distance():
-    assert distance.alone(30, 0.25, -0.1) == (
-        "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is 25% of the limit at distance "
-        "0. The dot product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
+    limited = (
+        "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is {bound} of the limit at "
+        "distance 0. The dot product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
     )
+    finding = "**With RoPE, a distant key cannot have as large a logit as a near key.** "
+    assert distance.alone(30, 0.25, -0.1) == finding + limited.format(bound="25%")
+    assert distance.alone(30, 1.0, -0.1) == limited.format(bound="100%")
 
 
 def test_entropies_are_listed_for_the_measured_forms():
