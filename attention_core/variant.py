@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from attention_core import description
-from attention_core.errors import NotCausalError, NotCrossError, ShapeError
+from attention_core.errors import InputError, NotCausalError, NotCrossError, ShapeError
 from attention_core.formatting import N_
 from attention_core.ops import padding
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
@@ -370,23 +370,43 @@ class Attention:
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        *,
-        causal: bool = False,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
         is_causal: bool = False,
+        *,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+        causal: bool = False,
         key_mask: Tensor | None = None,
     ) -> Tensor:
         """Return the output of ``attend``, with the arguments of torch's ``scaled_dot_product_attention``.
 
-        ``is_causal`` is torch's name of ``causal``. Under autocast, the inputs are converted to autocast's type, as
-        torch does. The variant then runs in this type.
+        ``is_causal`` is torch's name of ``causal``. A boolean ``attn_mask`` may hide padding: its axis of the queries
+        has length 1, as in ``[B, 1, 1, m]``. ``scale`` multiplies the queries by ``scale √d``. ``enable_gqa`` repeats
+        the heads of keys and values. Under autocast, the inputs are converted to autocast's type, as torch does. The
+        variant then runs in this type.
+
+        Raises:
+            InputError: for dropout, or for another ``attn_mask``.
+            LabError: the errors of ``attend``.
         """
-        device = query.device.type
+        if dropout_p:
+            raise InputError("Attention variants have no dropout. Set dropout_p to 0.")
+        if attn_mask is not None:
+            if key_mask is not None:
+                raise InputError("attn_mask and key_mask are both set. Leave out one of them.")
+            key_mask = _padding_of(attn_mask, key)
+        if scale is not None:
+            query = query * (scale * query.shape[-1] ** 0.5)
+        if enable_gqa:
+            key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
+        causal, device = causal or is_causal, query.device.type
         if not torch.is_autocast_enabled(device):
-            return self.attend(query, key, value, causal=causal or is_causal, key_mask=key_mask)
+            return self.attend(query, key, value, causal=causal, key_mask=key_mask)
         dtype = torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
             query, key, value = (x.to(dtype) for x in (query, key, value))
-            return self.attend(query, key, value, causal=causal or is_causal, key_mask=key_mask)
+            return self.attend(query, key, value, causal=causal, key_mask=key_mask)
 
     def _repr_html_(self) -> str:
         return description.as_html(self)
@@ -406,8 +426,9 @@ class Attention:
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False, key_mask: Tensor | None = None) -> Tensor:
         """Return the explicit attention matrix ``A``, ``[..., n, m]``; rows are queries, columns are keys.
 
-        ``key_mask`` marks the keys that are not padding, ``bool [m]`` or ``[B, m]`` for keys ``[B, H, m, d]``. The
-        weights of the others are zero, and the rest is as if they were absent.
+        ``key_mask`` marks the keys that are not padding, bool ``[m]`` or with leading axes of the keys: ``[B, m]`` or
+        ``[B, H, m]`` for keys ``[B, H, m, d]``. The weights of the others are zero, and the rest is as if they were
+        absent.
         """
         self._check(q, k, k, causal)
         if key_mask is not None:
@@ -512,11 +533,12 @@ class Attention:
 
     def _check_key_mask(self, k: Tensor, key_mask: Tensor, causal: bool) -> None:
         self.check_cross(causal)
-        allowed = {(k.shape[-2],)} | ({(k.shape[0], k.shape[-2])} if k.ndim > 3 else set())
-        if key_mask.dtype != torch.bool or tuple(key_mask.shape) not in allowed:
+        axes = max(1, k.ndim - (2 if self.variant.couples_heads else 1))
+        if key_mask.dtype != torch.bool or key_mask.shape not in [(*k.shape[:i], k.shape[-2]) for i in range(axes)]:
             raise ShapeError(
                 "The key mask has the shape {mask} and the type {kind}; use a bool tensor [m] or, for keys "
-                "[B, H, m, d], [B, m].",
+                "[B, H, m, d], [B, m] or [B, H, m]. A variant whose heads depend on each other allows only [m] and "
+                "[B, m].",
                 mask=tuple(key_mask.shape),
                 kind=key_mask.dtype,
             )
@@ -542,6 +564,25 @@ class Attention:
                 k=k.dtype,
                 v=v.dtype,
             )
+
+
+def _padding_of(attn_mask: Tensor, k: Tensor) -> Tensor:
+    """Return the key mask of a mask of torch that is equal for all queries: without its axis of queries.
+
+    Raises:
+        InputError: if the mask is not boolean, differs between queries, or leaves out leading axes of the keys.
+    """
+    leading = list(attn_mask.shape[:-2])
+    if attn_mask.dtype != torch.bool or attn_mask.shape[-2:-1] != (1,) or attn_mask.ndim not in (2, k.ndim):
+        raise InputError(
+            "attn_mask has the shape {mask} and the type {kind}. Variants can hide only padding: use a bool tensor "
+            "[1, m] or [B, 1, 1, m], or key_mask.",
+            mask=tuple(attn_mask.shape),
+            kind=attn_mask.dtype,
+        )
+    while leading and leading[-1] == 1:
+        leading.pop()
+    return attn_mask.reshape(*leading, attn_mask.shape[-1])
 
 
 Attention.__doc__ = description.OwnHelp(Attention.__doc__)  # type: ignore[assignment]

@@ -16,7 +16,7 @@ def weights(compute: Callable[[Tensor, Tensor], Tensor], q: Tensor, k: Tensor, k
         compute: ``(q, k) -> [..., n, m]``.
         q: ``[..., n, d]``.
         k: ``[..., m, d]``.
-        key_mask: ``bool [m]`` or ``[B, m]``, true for the keys that are not padding.
+        key_mask: bool ``[m]``, or ``[..., m]`` with the first axes of k; true for the keys that are not padding.
     """
     queries, keys = (_batched(x, key_mask) for x in (q, k))
     out = q.new_zeros(*queries.shape[:-1], k.shape[-2])
@@ -46,8 +46,8 @@ def attend(
 
 
 def _batched(x: Tensor, key_mask: Tensor) -> Tensor:
-    """Return a tensor whose first axis is that of the mask; a mask ``[m]`` gets one of length 1."""
-    return x.unsqueeze(0) if key_mask.ndim == 1 else x
+    """Return a tensor whose first axis holds those of the mask before its last; for a mask ``[m]``, it has length 1."""
+    return x.unsqueeze(0) if key_mask.ndim == 1 else x.flatten(0, key_mask.ndim - 2)
 
 
 def _groups(key_mask: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

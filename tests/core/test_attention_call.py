@@ -28,6 +28,36 @@ def test_softmax_takes_the_arguments_of_torchs_function_and_has_its_result(causa
     assert torch.allclose(softmax(q, k, v, causal=causal), expected, atol=1e-5)
 
 
+def test_softmax_takes_all_arguments_of_torchs_function_in_its_order():
+    q, k, v = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    softmax, few = ac.get("softmax"), [x[:, :2] for x in (k, v)]
+    for arguments in ((None, 0.0, True), (torch.arange(24)[None] < 9,), (torch.rand(2, 1, 1, 24) < 0.5,)):
+        expected = F.scaled_dot_product_attention(q, k, v, *arguments)
+        torch.testing.assert_close(softmax(q, k, v, *arguments), expected)
+    settings = {"attn_mask": torch.rand(2, 4, 1, 24) < 0.5, "scale": 0.7, "enable_gqa": True}
+    torch.testing.assert_close(softmax(q, *few, **settings), F.scaled_dot_product_attention(q, *few, **settings))
+    one = torch.rand(1, 24) < 0.5
+    expected = F.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0], one)
+    torch.testing.assert_close(softmax(q[0, 0], k[0, 0], v[0, 0], one), expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"dropout_p": 0.1}, "no dropout"),
+        ({"attn_mask": torch.ones(24, 24, dtype=torch.bool)}, r"the shape \(24, 24\)"),
+        ({"attn_mask": torch.zeros(1, 24)}, "the type torch.float32"),
+        ({"attn_mask": torch.ones(24, dtype=torch.bool)}, r"the shape \(24,\)"),
+        ({"attn_mask": torch.ones(4, 1, 24, dtype=torch.bool)}, r"the shape \(4, 1, 24\)"),
+        ({"attn_mask": torch.ones(1, 24) > 0, "key_mask": torch.ones(24) > 0}, "both set"),
+        ({"attn_mask": torch.ones(1, 24) > 0, "is_causal": True}, "no hidden keys"),
+    ],
+)
+def test_arguments_that_mean_something_else_are_refused_with_a_reason(settings, reason):
+    with pytest.raises(ac.LabError, match=reason):
+        ac.get("linear")(*QKV, **settings)
+
+
 def test_a_variant_that_is_not_causal_refuses_either_name():
     for name in ("causal", "is_causal"):
         with pytest.raises(ac.LabError, match="cannot be causal"):

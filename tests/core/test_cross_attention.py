@@ -152,8 +152,27 @@ def test_without_any_key_outputs_and_weights_are_zero():
     assert not ac.get("linear").weights(q, k, key_mask=mask)[0].any()
 
 
+@pytest.mark.parametrize("attention", EACH)
+def test_each_head_can_have_its_own_hidden_keys_unless_heads_depend_on_each_other(attention):
+    q, k, v = tensors(4, 8)
+    mask = torch.tensor([[[True] * 5 + [False] * 3, [False, True] * 4], [[True] * 8, [False] * 3 + [True] * 5]])
+    if attention.variant.couples_heads:
+        for part in (slice(None), 0):
+            with pytest.raises(ShapeError, match="whose heads depend on each other"):
+                attention.attend(q[part], k[part], v[part], key_mask=mask[part])
+        return
+    out, found = attention.attend(q, k, v, key_mask=mask), attention.weights(q, k, key_mask=mask)
+    for at in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        one = [x[at][None] for x in (q, k, v)]
+        torch.testing.assert_close(out[at], attention.attend(*one, key_mask=mask[at])[0])
+        torch.testing.assert_close(found[at], attention.weights(*one[:2], key_mask=mask[at])[0])
+    torch.testing.assert_close(attention.attend(q[0], k[0], v[0], key_mask=mask[0]), out[0])
+
+
 @pytest.mark.parametrize(
-    "mask", [torch.ones(5, dtype=torch.bool), torch.ones(2, 2, 4, dtype=torch.bool), torch.ones(4)]
+    "mask",
+    [torch.ones(*shape, dtype=torch.bool) for shape in ((5,), (1, 4), (3, 4), (2, 1, 4), (2, 2, 3, 4))]
+    + [torch.ones(4)],
 )
 def test_a_key_mask_of_another_shape_or_type_is_refused(mask):
     q, k, v = tensors(3, 4)
