@@ -29,14 +29,33 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_every_variant_has_a_page_with_its_formula_picture_settings_and_source(site):
+def test_every_variant_has_a_page_with_its_formula_picture_cost_settings_code_and_source(site):
     for variant in ac.all_variants():
         page = (site / "generated" / f"{variant.key}.html").read_text("utf-8")
         assert "<math" in page, variant.key
         assert 'src="data:image/png;base64,' in page, variant.key
         assert variant.source.url.replace("&", "&amp;") in page, variant.key
+        assert f"{ac.get(variant.key).cost(8192, 64).multiply_adds:,} multiply-adds" in page, variant.key
+        assert 'id="definition"' in page, variant.key
         for setting in variant.params.settings():
             assert f">{setting.name}<" in page, (variant.key, setting.name)
+        assert ('id="equal-to"' in page) == bool(variant.special_cases), variant.key
+
+
+def test_a_special_case_is_shown_with_its_conditions(site):
+    def text(key):
+        page = (site / "generated" / f"{key}.html").read_text("utf-8")
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page))
+
+    assert "DeltaNet with gate=constant, decay=1.0, for equal keys and strength" in text("kda")
+    assert "Longformer with random_keys=0, where the other variant has dilation=1, for" in text("bigbird")
+    assert "Softmax with base_length=n, in the form that is not causal" in text("softmax_log_n")
+    assert "Write weights(q, k, p, *, causal), which returns the explicit matrix" in text("add_a_variant")
+
+
+@pytest.mark.parametrize("name", ["experiments.learning.plan", "learning.model.TinyModel", "learning.train.TrainSpec"])
+def test_the_reference_explains_how_to_train(site, name):
+    assert f'id="attention_core.{name}"' in (site / "reference.html").read_text("utf-8")
 
 
 def test_no_page_loads_anything_from_another_host(site):

@@ -1,7 +1,8 @@
 """Pages of the documentation that are made from the code and from other documents.
 
 There is one page per variant, with its matrix on a fixed input, a table of all variants, the lessons, and one page per
-notebook. The tour, the guide to hosting, the verdicts of the claims and CONTRIBUTING.md are taken from their files.
+notebook. The tour, the guide to hosting, the verdicts of the claims and CONTRIBUTING.md are taken from their files, and
+how to add a variant is taken from the README.
 """
 
 import json
@@ -14,6 +15,7 @@ from latex2mathml.converter import convert
 
 import attention_core as ac
 from attention_core.description import PICTURED, picture
+from attention_core.errors import Names
 from attention_core.settings import Setting
 from attention_core.variant import Paper, Variant
 
@@ -43,7 +45,9 @@ def write(folder: Path, variants: Iterable[Variant]) -> None:
     variants = tuple(variants)
     pages = {f"{each.key}.md": _variant(each) for each in variants}
     pages |= {"variants.md": _table(variants), "lessons.md": _lessons()}
-    pages |= {name: _copied(ROOT / path) for name, path in COPIED.items()}
+    pages |= {name: _copied((ROOT / path).read_text("utf-8")) for name, path in COPIED.items()}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    pages["add_a_variant.md"] = _copied(re.search(r"^## Add a variant\n.*?(?=^## )", readme, re.M | re.S)[0][1:])
     pages |= {f"{path.stem}.md": _notebook(path) for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))}
     folder.mkdir(exist_ok=True)
     for name, content in pages.items():
@@ -60,9 +64,8 @@ def _notebook(path: Path) -> str:
     return "\n\n".join([title, link, *others]) + "\n"
 
 
-def _copied(path: Path) -> str:
+def _copied(words: str) -> str:
     """Return a document without links to files that are not on the site, whose words remain."""
-    words = path.read_text("utf-8")
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!https?:|#)([^)]+)\)", r"\1 (`\2`)", words)
 
 
@@ -114,16 +117,21 @@ def _equal_to(variant: Variant) -> list[str]:
     """Return the section on the variants that a variant equals at some settings; empty if there are none."""
     if not variant.special_cases:
         return []
-    lines = [
-        f"- [{ac.variant(case.key).title}]({case.key}.md) with "
-        + (", ".join(f"`{name}={value}`" for name, value in case.settings.items()) or "all settings equal")
-        for case in variant.special_cases
-    ]
-    return [
-        "## Equal to",
-        "With these settings it gives the result of another variant on every input:",
-        "\n".join(lines),
-    ]
+    lines = ["With these settings it gives the result of another variant on every input:", ""]
+    for case in variant.special_cases:
+        own, other = (
+            ", ".join(f"`{name}={value}`" for name, value in each.items()) for each in (case.settings, case.other)
+        )
+        shared = Names(f"`{name}`" for name in case.shared)
+        conditions = [
+            f"with {own}" if own else "",
+            f"where the other variant has {other}" if other else "",
+            f"for equal {shared}" if shared else "",
+            {None: "", True: "in the causal form", False: "in the form that is not causal"}[case.causal],
+        ]
+        words = ", ".join(filter(None, conditions)) or "with all settings equal"
+        lines.append(f"- [{ac.variant(case.key).title}]({case.key}.md) {words}")
+    return ["## Equal to", "\n".join(lines)]
 
 
 def _cited(paper: Paper) -> str:
