@@ -62,7 +62,6 @@ class Panel:
         opens: the name of the button next to the title that opens the panel's settings; empty for no button.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
-        group: the group of categories that only this panel has, whose legend stands above the panel; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
     """
 
@@ -81,5 +80,4 @@ class Panel:
     opens: str = ""
     frames: Sequence[str] = ()
     mark: str = ""
-    group: str = ""
     top: float = 0.0

@@ -21,6 +21,9 @@ PRIMITIVES = {
     "survivor": ("#338899", "#55b3c6"),
     "round": ("#c8c3dd", "#4d4868"),
     "missed": ("#dd2200", "#ff5533"),
+    "column": ("#332288", "#9988ee"),
+    "diagonal": ("#44aa99", "#66ccbb"),
+    "heavy hitter": ("#8a5a1e", "#d8a05c"),
 }
 """Colour of each primitive on light and on dark pages; primitives of the same variant also differ in lightness."""
 

@@ -146,7 +146,6 @@ export interface SentPanel {
   frames: string[];
   knob: SentKnob | null;
   mark: string;
-  group: string;
   exponent: number;
   highest: number;
   lowest: number;

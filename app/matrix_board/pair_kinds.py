@@ -70,6 +70,9 @@ def primitive_name(name: str) -> str:
         "survivor": _("surviving query"),
         "round": _("another round"),
         "missed": _("same bucket, not allowed"),
+        "column": _("selected column"),
+        "diagonal": _("selected distance"),
+        "heavy hitter": _("heavy hitter"),
         "pattern": _("pattern"),
     }.get(name, name)
 

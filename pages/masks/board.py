@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.categories import OTHER, steps
+from app.figures.categories import steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
@@ -14,7 +14,7 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions, take_token
-from pages.masks.patterns import Found, caption
+from pages.masks.patterns import Found, caption, rule
 from pages.masks.reach import StackReach, left_out, percent
 from pages.masks.stack import PANEL
 
@@ -77,15 +77,10 @@ def show(followed: StackReach) -> None:
 
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(found.labels))
-    size = caption(pattern, every_head=found.view.head is None)
-    if attention.key == "local" and knob is not None and "columns" not in attention.params.changed():
-        size = _("{size}, distance up to {n}", size=size, n=knob.value)
-    elif pattern.step > 1:
-        size = _("{size}, every {n} tokens", size=size, n=pattern.step)
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        size,
+        f"{rule(pattern)}\n{caption(pattern, every_head=found.view.head is None)}",
         hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
         knob=knob,
         about=_(attention.variant.summary),
@@ -114,7 +109,6 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
         hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
         frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
-        group=_group(),
         opens=_("Edit the stack"),
     )
 
@@ -130,16 +124,15 @@ def connected_after(whole: Reach, depth: int) -> str:
     )
 
 
-def _group() -> str:
-    """Return the heading of the legend of the stack."""
-    return _("First connected by")
-
-
 def _layers(last: int) -> list[Category]:
-    """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer."""
+    """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer.
+
+    A token is connected with itself before the first layer. The panel shows these pairs like those of layer 1.
+    """
+    group, colours = _("First connected by"), steps(last)
     layers = [
-        Category(_("layer {number}", number=number), *colour, group=_group(), frame=number)
-        for number, colour in enumerate(steps(last), 1)
+        Category(_("layer {number}", number=number), *colour, group=group, frame=number)
+        for number, colour in enumerate(colours, 1)
     ]
-    itself = Category(_("the token itself"), *OTHER, group=_group())
-    return [*layers, itself, Category(_("not connected"), "", "", group=_group())]
+    itself = Category(_("the token itself"), *colours[0], listed=False, group=group)
+    return [*layers, itself, Category(_("not connected"), "", "", group=group)]

@@ -11,7 +11,7 @@ from app.state.session import REFERENCE
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_
+from app.words.i18n import N_, paragraph
 from pages.masks import board, hashed_order, numbers, patterns, reach, stack
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_menus
@@ -23,7 +23,7 @@ def top() -> StackReach:
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
     one_layer = followed.found.key_labels is not None
     shown = patterns.seen(followed.found.drawn, one_layer=one_layer)
-    st.container(key="masks.headline").markdown("  \n".join(filter(None, (reach.summary(followed), shown))))
+    st.container(key="masks.headline").markdown(paragraph(reach.summary(followed), shown))
     variant_picker.show_settings()
     if not one_layer and (stack.is_open() or followed.whole is None):
         stack.compose()

@@ -1,11 +1,12 @@
 """The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
+from app.matrix_board.pair_kinds import primitive_name
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
@@ -14,6 +15,9 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
 from pages.masks.options import MasksOptions
+
+NAMED = 3
+"""Most variants whose numbers of layers the headline lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,16 @@ def of(chosen: ChosenInput) -> Found:
     return Found(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
 
 
+def rule(pattern: Pattern) -> str:
+    """Return in words which keys a query can attend to."""
+    names = [name for name, part in pattern.primitives.items() if part.any()]
+    if names == ["window"]:
+        return _("up to {n} tokens away", n=pattern.farthest)
+    if names == ["stride"] and pattern.step > 1:
+        return _("every {n} tokens", n=pattern.step)
+    return " + ".join(_("random keys") if name == "random" else primitive_name(name) for name in names)
+
+
 def caption(pattern: Pattern, *, every_head: bool) -> str:
     """Return a panel's caption: how many pairs are allowed, per head and in any head."""
     share_ = pattern.pairs / pattern.possible
@@ -72,20 +86,52 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
     if pattern.possible == 1 and not one_layer:
         return _("A single token attends only to itself. Use at least two tokens.")
     if not one_layer and (never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None})):
-        return paragraph(never, _alone({label(a): p.diameter for a, p in drawn.items() if p.diameter is not None}))
+        depths = {label(a): p.diameter for a, p in drawn.items() if p.diameter is not None}
+        return paragraph(never, _alone(depths, {label(a) for a, p in drawn.items() if p.diameter == 2 and _has_hub(p)}))
     if len(drawn) == 1:
         return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)
     return _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields)
 
 
-def _alone(diameters: Mapping[str, int]) -> str:
-    """Return how many layers each variant alone needs to connect all pairs, by its name; "" for none."""
-    *others, last = [
-        _n("**{name}** needs {n} layer", "**{name}** needs {n} layers", name=name, n=diameter)
-        for name, diameter in diameters.items()
-    ] or [""]
-    needed = _("{others} and {last}", others=enumeration(others), last=last) if others else last
-    return _("To connect all pairs alone, {needed}.", needed=needed) if needed else ""
+def _has_hub(pattern: Pattern) -> bool:
+    """Return whether some token attends to all tokens, and all tokens attend to it."""
+    return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
+
+
+def _alone(depths: Mapping[str, int], hubs: Set[str]) -> str:
+    """Return how many layers each variant alone needs to connect all pairs; "" for none.
+
+    Args:
+        depths: the numbers of layers, by the variant's name.
+        hubs: names of variants that need two layers because of a global token.
+    """
+    if len(depths) > NAMED:
+        low, high = min(depths.values()), max(depths.values())
+        return (
+            _n(
+                "Each other variant alone needs {n} layer to connect all pairs.",
+                "Each other variant alone needs {n} layers to connect all pairs.",
+                n=high,
+            )
+            if low == high
+            else _("Each other variant alone needs {low} to {high} layers to connect all pairs.", low=low, high=high)
+        )
+    needed = enumeration(
+        _n("**{name}** needs {n} layer", "**{name}** needs {n} layers", name=name, n=depth)
+        for name, depth in depths.items()
+        if name not in hubs
+    )
+    return paragraph(
+        _("To connect all pairs alone, {needed}.", needed=needed) if needed else "",
+        _n(
+            "**{names}** needs only 2 layers, because all tokens exchange information through a global token.",
+            "**{names}** need only 2 layers, because all tokens exchange information through a global token.",
+            n=len(hubs),
+            names=enumeration(name for name in depths if name in hubs),
+        )
+        if hubs
+        else "",
+    )
 
 
 def _never(steps: Mapping[str, int]) -> str:

@@ -184,7 +184,7 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
             # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
             return _(
-                "**{strided}** moves information by multiples of {step} tokens, and **{other}** covers the rest.",
+                "**{other}** covers the distances between **{strided}**'s steps of {step} tokens.",
                 step=widest,
                 strided=next(name for name, pattern in layers if pattern.step == widest),
                 other=next(iter(others)),

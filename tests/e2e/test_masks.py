@@ -39,10 +39,8 @@ def masks(page, server, link=SMALL):
 def test_the_whole_path(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
-    wanted = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, "
-    expect(legend).to_have_attribute("aria-label", re.compile(f"^{wanted}"))
-    key = board(page, MASKS).locator('[data-panel="reach"] .key')
-    expect(key).to_have_text(re.compile("^First connected bylayer 1.*the token itselfnot connected$"))
+    wanted = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, .*not connected"
+    expect(legend).to_have_attribute("aria-label", re.compile(f"^{wanted}$"))
     board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,0")

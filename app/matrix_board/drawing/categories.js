@@ -50,12 +50,11 @@ export function categoryName(code, unit, { categories, words, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Look} look
  * @param {string | null} masked
- * @param {(group: string) => boolean} wanted the groups that the legend has; all by default
  * @returns {Item[]}
  */
-export function legendItems({ categories, words, palette, theme }, masked, wanted = () => true) {
+export function legendItems({ categories, words, palette, theme }, masked) {
   const listed = (categories ?? []).filter((each) => each.listed);
-  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])].filter(wanted);
+  const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
     { name: group || words.unit, heading: true },
     ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),

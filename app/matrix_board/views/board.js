@@ -233,7 +233,7 @@ export class Board {
       const opener = make("button", { class: "open", type: "button", "data-act": "open" }, settingsIcon());
       const head = make("div", { class: "head" }, make("span", { class: "title", "data-act": "open" }), opener, make("span", { class: "value" }));
       const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build());
-      this.grid.append(make("figure", {}, caption, make("div", {}, plot, make("div", { class: "key" }))));
+      this.grid.append(make("figure", {}, caption, make("div", {}, plot)));
     }
   }
 
@@ -307,8 +307,7 @@ export class Board {
       },
     };
     let pooled = 1;
-    for (const [i, panel] of panels.entries()) {
-      this.grid.querySelectorAll(".key")[i].replaceChildren(...this.keyOf(panel));
+    for (const panel of panels) {
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.of(panel));
       drawPanel(pen, panel, panel.geometry, this.views.of(panel), this.look);
@@ -335,28 +334,14 @@ export class Board {
     const room = this.root.clientWidth;
     const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
-    const common = (/** @type {string} */ group) => !group || this.panels.every((panel) => panel.group !== group);
-    const high = this.legendHeight(ruler, width - 2, common);
-    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2, common);
+    const high = this.legendHeight(ruler, width - 2);
+    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
     const { shared, look } = this;
     const name = look.categories
       ? legendText(legendItems(look, this.maskedWord))
       : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
     const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
-  }
-
-  /**
-   * Return the legend of the categories that only this panel has, as elements.
-   * @param {Panel} panel
-   */
-  keyOf({ group }) {
-    const items = group ? legendItems(this.look, null, (each) => each === group) : [];
-    return items.map(({ name, heading, colour = "" }) => {
-      const item = make(heading ? "b" : "span", {}, name);
-      item.style.setProperty("--swatch", colour);
-      return item;
-    });
   }
 
   /** The label of masked cells, if the common legend needs it. */
@@ -367,11 +352,10 @@ export class Board {
   /**
    * @param {Pen} pen
    * @param {number} width
-   * @param {(group: string) => boolean} [wanted]
    */
-  legendHeight(pen, width, wanted) {
+  legendHeight(pen, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked, wanted)).height;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
     return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
@@ -381,11 +365,10 @@ export class Board {
    * @param {number} x
    * @param {number} y
    * @param {number} width
-   * @param {(group: string) => boolean} [wanted] the groups of categories in the legend; all by default
    */
-  drawLegend(pen, x, y, width, wanted) {
+  drawLegend(pen, x, y, width) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked, wanted));
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
       const name = `${legendName(this.settings, look)} · ${look.words.own_scale}`;

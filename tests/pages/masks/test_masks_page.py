@@ -181,8 +181,8 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     assert f"**{label(variants[2])}** alone never connects all pairs, because {why}" in spoken(at)
     panels = board(at, "masks.board")[1]
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"{local / 300:.1%} of pairs ({local:,}), distance up to {variants[1].params.window}"),
-        "atrous": ("Atrous", f"{atrous / 300:.1%} of pairs ({atrous:,}), every 8 tokens"),
+        "local": ("Local", f"up to {variants[1].params.window} tokens away\n{local / 300:.1%} of pairs ({local:,})"),
+        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs ({atrous:,})"),
     }
     assert board_settings(at, "masks.board")["words"]["note"] == "Not drawn, because all pairs are allowed: Softmax."
     assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]

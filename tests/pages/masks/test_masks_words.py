@@ -8,15 +8,19 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
-from pages.masks.patterns import caption, seen
+from pages.masks.patterns import caption, rule, seen
 from pages.masks.reach import connected, connected_counts, left_out, percent, reason
 
 
-def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2):
-    allowed = np.zeros(of, bool)
-    allowed[: anywhere or round(pairs)] = True
+def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=(), hub=False):
+    allowed = np.zeros((1, of), bool)
+    allowed[:, : anywhere or round(pairs)] = True
+    if hub:
+        allowed = np.eye(3, dtype=bool)
+        allowed[1] = allowed[:, 1] = True
+    parts = {name: np.full((1, 1), size) for name, size in dict(primitives).items()}
     return Pattern(
-        allowed=allowed, primitives={}, pairs=pairs, possible=of, farthest=farthest, step=step, diameter=diameter
+        allowed=allowed, primitives=parts, pairs=pairs, possible=of, farthest=farthest, step=step, diameter=diameter
     )
 
 
@@ -31,6 +35,22 @@ def drawn(**patterns):
 def test_a_panel_tells_the_share_and_the_number_of_pairs():
     assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of pairs (234)"
     assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of pairs (1,234)"
+
+
+@pytest.mark.parametrize(
+    ("primitives", "step", "words"),
+    [
+        ({"window": True}, 1, "up to 3 tokens away"),
+        ({"window": True, "sink": False}, 1, "up to 3 tokens away"),
+        ({"stride": True}, 8, "every 8 tokens"),
+        ({"stride": True}, 1, "stride"),
+        ({"window": True, "global": True, "random": True}, 1, "window + global token + random keys"),
+        ({"column": True, "diagonal": True}, 1, "selected column + selected distance"),
+        ({"heavy hitter": True}, 1, "heavy hitter"),
+    ],
+)
+def test_a_panel_names_the_rule_in_words(primitives, step, words):
+    assert rule(pattern(5.0, step=step, primitives=primitives)) == words
 
 
 @pytest.mark.parametrize(
@@ -84,6 +104,44 @@ def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
 
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        (
+            {"bigbird": pattern(9.0, hub=True)},
+            f"**{name('bigbird')}** needs only 2 layers, because all tokens exchange information through a global "
+            "token.",
+        ),
+        (
+            {"local": pattern(9.0, diameter=7), "bigbird": pattern(9.0, hub=True), "longformer": pattern(9, hub=True)},
+            f"To connect all pairs alone, **{name('local')}** needs 7 layers. **{name('bigbird')} and "
+            f"{name('longformer')}** need only 2 layers, because all tokens exchange information through a global "
+            "token.",
+        ),
+        (
+            {"bigbird": pattern(9.0, hub=True, diameter=3)},
+            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers.",
+        ),
+        (
+            {"local": pattern(9.0, diameter=7), "bigbird": pattern(9.0), "sink": pattern(9.0, diameter=4)},
+            f"To connect all pairs alone, **{name('local')}** needs 7 layers, **{name('bigbird')}** needs 2 layers and "
+            f"**{name('sink')}** needs 4 layers.",
+        ),
+        (
+            {"local": pattern(9.0, diameter=7), **dict.fromkeys(("bigbird", "sink", "topk"), pattern(9.0))},
+            "Each other variant alone needs 2 to 7 layers to connect all pairs.",
+        ),
+        (
+            dict.fromkeys(("local", "bigbird", "sink", "topk"), pattern(9.0)),
+            "Each other variant alone needs 2 layers to connect all pairs.",
+        ),
+    ],
+)
+def test_the_other_variants_are_listed_with_their_layers_or_summed_up(others, words):
+    told = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
+    assert told.partition(" by multiples of 8 tokens. ")[2] == words
+
+
 def test_one_token_has_no_pattern_and_two_have():
     assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
         "A single token attends only to itself. Use at least two tokens."
@@ -132,7 +190,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
             "It never connects all pairs, however often the stack is repeated, because information never leaves some "
             "groups of tokens.",
         ),
-        ({"A": 1, "B": 8}, 2, "**B** moves information by multiples of 8 tokens, and **A** covers the rest."),
+        ({"A": 1, "B": 8}, 2, "**A** covers the distances between **B**'s steps of 8 tokens."),
         (
             {"A": 1, "B": 8},
             3,
