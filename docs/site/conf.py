@@ -16,7 +16,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["README.md"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
-suppress_warnings = ["myst.header", "myst.xref_missing"]
 html_theme = "furo"
 html_title = "Attention Lab"
 html_static_path = ["site.css"]

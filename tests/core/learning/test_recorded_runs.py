@@ -130,3 +130,15 @@ def test_full_linear_and_delta_attention_learn_recall_and_a_short_window_does_no
 
 def test_linear_attention_forgets_with_more_pairs_before_softmax_does():
     assert accuracy_with("softmax", 24) >= 0.95 > accuracy_with("linear", 24)
+
+
+def test_the_induction_stripe_forms_in_the_second_layer_while_the_task_is_learned():
+    rows = [row for row in recorded_runs.known(default_plan("induction")) if row.spec.model.word == "softmax"]
+    rows = [row for row in rows if row.matrices is not None]
+    half = rows[0].spec.length // 2
+    queries = np.arange(half, 2 * half - 1)
+    # Each symbol of the second half attends to the symbol that followed it in the first half.
+    stripe = {row.row.step: row.matrices[:, queries, queries - half + 1].mean(-1) for row in rows}
+    learned = min(row.row.step for row in rows if row.row.accuracy >= 0.95)
+    assert max(stripe[0]) < 0.1
+    assert all(layers[1] > 0.9 > layers[0] for step, layers in stripe.items() if step >= learned)
