@@ -24,6 +24,9 @@ from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
 from pages.error.sweep import View, curve, in_words
 
+FEW = 3
+"""Largest number of variants with a budget for which every point has its setting as text."""
+
 
 def show(given: tuple[DeltaGenerator, Question]) -> None:
     """Compute the error at every budget of every variant and draw it over the cost."""
@@ -37,8 +40,17 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
         lines=partial(lines, times=times),
         describe=partial(words.against_cost, times=times),
         notes=lambda question, found: [
-            _("A point with a number is the best at its cost: no point shown is both cheaper and more accurate."),
             *worse_than_mean(question, found),
+            *(
+                []
+                if names_all_points(question)
+                else [
+                    _(
+                        "A point with a number is the best at its cost: no point shown is both cheaper and more "
+                        "accurate."
+                    )
+                ]
+            ),
         ],
     )
     view.show(given, whole=words.cost_of_softmax(question, times), times=times)
@@ -75,8 +87,15 @@ def _times(question: Question) -> dict[str, float]:
     return {word: statistics.median(ms) for word, ms in taken.items()}
 
 
+def names_all_points(question: Question) -> bool:
+    """Return whether the variants are few enough to write the setting next to each point."""
+    return sum(attention.variant.budget is not None for attention in question.attentions) <= FEW
+
+
 def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """Return one line per variant over its cost; the points on the Pareto front have their settings as text.
+    """Return one line per variant over its cost, with the settings of points as text.
+
+    If there are many variants, only the points on the Pareto front have a text.
 
     Args:
         question: what the visitor compares.
@@ -93,17 +112,18 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         if p.word in fixed:
             name, colour = fixed[p.word]
             # Softmax is larger, because the line of a variant that becomes softmax ends at the same point.
-            look = {"size": 13} if p.word == REFERENCE else {"symbol": "circle"}
+            size, notes = 13 if p.word == REFERENCE else 6, [in_words(question, p)]
             drawn.append(
-                Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(question, p)], **look)
+                Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=notes, size=size, symbol="circle")
             )
     for attention, own in question.by_variant(priced):
         own, knob = sorted(own, key=lambda p: p.budget), attention.variant.budget
         name = _(attention.title)
         line = curve(question, attention, own, [prices[p.word] for p in own], name=name)
         # The point of softmax itself has a name already.
-        best = [p for p in front if question.written(p.middle) != question.written(0.0)]
-        texts = [number(p.value, 3) if p in best and isinstance(p.value, (int, float)) else "" for p in own]
+        named = own if names_all_points(question) else front
+        named = [p for p in named if question.written(p.middle) != question.written(0.0)]
+        texts = [number(p.value, 3) if p in named and isinstance(p.value, (int, float)) else "" for p in own]
         if knob is not None and (first := next(filter(None, texts), "")):
             # Only the first number has the setting's name: on a narrow screen, more names would overlap.
             texts[texts.index(first)] = f"{readable(knob.name)} {first}"

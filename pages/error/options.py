@@ -21,10 +21,11 @@ class ErrorOptions(Options):
     """The options that a link to this page carries in addition to the input and the variants."""
 
     against = choice(
-        {"cost": N_("Cost"), "budget": N_("Budget"), "length": N_("Length")},
-        N_("Error by"),
+        {"cost": N_("By cost"), "budget": N_("By budget"), "length": N_("By length")},
+        N_("View"),
         default="budget",
         opening="cost",
+        layout={"label_visibility": "collapsed"},
     )
     measure = selection(
         {
@@ -38,7 +39,7 @@ class ErrorOptions(Options):
         N_("Error metric"),
         opening="output",
         link="fidelity",
-        layout={"width": 210},
+        layout={"width": 210, "label_visibility": "collapsed"},
     )
     log = switch(False, N_("Log scale"), link="log_error", help=N_("Zero errors cannot be shown on a log scale."))
     price = choice({"count": N_("Multiply-adds"), "ms": N_("Measured time")}, N_("Cost in"))

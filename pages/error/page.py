@@ -16,15 +16,15 @@ from pages.error.options import ErrorOptions, Question, question, show_options
 
 
 def top() -> tuple[DeltaGenerator, Question]:
-    """Draw the variant picker and the options.
+    """Draw the options and the variant picker.
 
     Returns:
         The place of the view's sentence, which is above the controls, and the comparison that the options describe.
     """
     headline = st.container()
+    show_options()
     variant_picker.show()
     variant_picker.show_left_out()
-    show_options()
     return headline, question(input_panel.chosen())
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import attention_core as ac
 from app.state.session import REFERENCE
-from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
@@ -19,19 +19,20 @@ MORE_NEGATIVE = 0.05
 
 
 def cause(question: Question, best: ErrorPoint) -> str:
-    """Return why the best variant differs from its reference: the weight on other keys, where that is a share."""
+    """Return why the best variant differs from its reference: the hidden or moved weight, where that is a share."""
     values = {"name": label(ac.from_word(best.word)), "reference": reference_name(ac.get(best.reference))}
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
-    return _(
-        "Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.",
-        share=100 * best.mass,
-        **values,
+    text = (
+        N_("The window of {name} hides keys that hold {share:.0f}% of softmax's weight.")
+        if best.variant == "local"
+        else N_("Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.")
     )
+    return _(text, share=100 * best.mass, **values)
 
 
 def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
-    """Return why narrow windows are costly and worse than a plain average, and why more landmarks can raise the error.
+    """Return a list of why narrow windows are costly and worse than a plain average, and more landmarks can be worse.
 
     No reason is given over the length, or if its effect does not occur.
     """
@@ -43,7 +44,7 @@ def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
             sentences.append(narrow_windows(question, worse))
         if attention.key == "nystrom":
             sentences.append(more_landmarks(question, own))
-    return "  \n".join(filter(None, sentences))
+    return "\n".join(f"- {sentence}" for sentence in sentences if sentence)
 
 
 def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
@@ -54,8 +55,8 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
         return ""
     narrowest = min(windows, key=lambda p: p.budget)
     return _(
-        "**Local** computes whole blocks of tokens, including pairs outside the window. Even window {window} therefore "
-        "needs {share} of softmax's multiply-adds.",
+        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes whole "
+        "blocks of tokens, including pairs outside the window.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
     )
@@ -67,16 +68,14 @@ def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
     larger = question.options.measure == "output" and min(p.size for p in worse) >= LARGER
     return paragraph(
         _n(
-            "**Local** with window {windows} is worse than a plain average of the values.",
-            "**Local** with windows {windows} is worse than a plain average of the values.",
+            "**Local with window {windows} is worse than a plain average of the values.**",
+            "**Local with windows {windows} is worse than a plain average of the values.**",
             n=len(worse),
             windows=enumeration(f"{p.value}" for p in worse),
         ),
         _n(
-            "This window hides at least {hidden}% of softmax's weight and rescales the remaining weights so that they "
-            "sum to 100%.",
-            "Each of these windows hides at least {hidden}% of softmax's weight and rescales the remaining weights so "
-            "that they sum to 100%.",
+            "The window hides at least {hidden}% of softmax's weight and rescales the rest to 100%.",
+            "Each window hides at least {hidden}% of softmax's weight and rescales the rest to 100%.",
             n=len(worse),
             hidden=math.floor(100 * min(p.mass for p in worse)),
         ),
@@ -110,9 +109,9 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
         return ""
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
-        "**Nyström** is worse with {more} landmarks than with {fewer}, because its inverse matrix creates more "
-        "negative weights. With {more} landmarks, {after:.0f}% of the total absolute weight is negative; with {fewer}, "
-        "it is {before:.0f}%.",
+        "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which makes "
+        "{after:.0f}% of the weight on all {n} keys negative. With {fewer} landmarks, it is {before:.0f}%.",
+        n=fewer.n,
         fewer=fewer.value,
         more=more.value,
         before=100 * fewer.negative_mass,

@@ -32,9 +32,9 @@ from pages.error.reasons import reasons
 
 HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-BEYOND = 1.3
+BEYOND = 2
 """Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
-HEIGHT = 352
+HEIGHT = 390
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 TOKENS = N_("tokens n")
 """Title of the axis of lengths."""
@@ -156,10 +156,10 @@ def ticks(drawn: Sequence[Curve]) -> list[float]:
 
 
 def shares(drawn: Sequence[Curve], whole: float) -> dict[float, str]:
-    """Return ticks at shares of softmax's cost, from the cheapest point up to 100 %, with their texts."""
+    """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts."""
     least = min(x for line in drawn for x in line.x) / whole
     every = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
-    return {share * whole: f"{100 * share:g}%" for share in (*every, 1.0) if share >= least}
+    return {share * whole: f"{100 * share:g}%" for share in (*every, 1, BEYOND) if share >= least}
 
 
 def curve(

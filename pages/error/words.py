@@ -5,14 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attention_core as ac
 from app.state.session import REFERENCE
-from app.words.i18n import N_, _, enumeration, paragraph
+from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within
+from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.reasons import cause
 
 SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
+SLIGHTLY = 1.1
+"""Largest ratio of a cost to half of softmax's cost at which a better variant is named too."""
 CLOSE = 0.5
 """Share of the error of a plain average of the values up to which an error counts as small."""
 
@@ -64,9 +67,28 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     cost = _("multiply-adds") if times is None else _("measured time")
     lines = []
     for reference, own, zero in by_reference(question, found):
-        best = best_within(own, SHARE * whole, times)
-        lines.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost))
+        best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
+        more = slightly_dearer(question, best, next_best, whole, times)
+        lines.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost, more=more))
     return request(question) or "  \n".join(lines)
+
+
+def slightly_dearer(
+    question: Question,
+    best: ErrorPoint | None,
+    other: ErrorPoint | None,
+    whole: float,
+    times: Mapping[str, float] | None,
+) -> str:
+    """Return the cost and the error of a point that costs slightly more than half; empty if no such point is better."""
+    if best is None or other is None or question.written(other.middle) == question.written(best.middle):
+        return ""
+    return _(
+        "Slightly above half ({share}), {name} has {error}.",
+        name=label(ac.from_word(other.word)),
+        share=percent((other.multiply_adds if times is None else times[other.word]) / whole),
+        error=question.written(other.middle),
+    )
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
@@ -83,7 +105,9 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
+def verdict(
+    best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str, more: str = ""
+) -> str:
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
@@ -92,6 +116,7 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
         question: what the visitor compares.
         reference: key of the reference.
         cost: name of the cost.
+        more: sentence about a variant that costs slightly more.
     """
     values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
@@ -102,19 +127,19 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         text = _(
-            "**At half of softmax's {cost} or less, no variant shown is closer to {reference} than a plain average of "
+            "**At up to half of softmax's {cost}, no variant shown is closer to {reference} than a plain average of "
             "the values.** The best, {name}, has {error}.",
             **values,
         )
     elif best.middle > CLOSE * zero:
         text = _(
-            "**At half of softmax's {cost} or less, no variant shown comes close to {reference}.** The best, {name}, "
+            "**At up to half of softmax's {cost}, no variant shown comes close to {reference}.** The best, {name}, "
             "has {error}.",
             **values,
         )
     else:
-        text = _("**At half of softmax's {cost} or less, {name} is closest to {reference}.** It has {error}.", **values)
-    return paragraph(text, average(question, zero), cause(question, best))
+        text = _("**At up to half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values)
+    return paragraph(text, more, average(question, zero), cause(question, best))
 
 
 def average(question: Question, zero: float) -> str:
@@ -144,32 +169,31 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             good = [p for p in own if p.middle <= CLOSE * zero]
             if good:
                 best = min(good, key=lambda p: p.multiply_adds)
-                reached.append(f"**{label(ac.from_word(best.word))}**")
+                reached.append(label(ac.from_word(best.word)))
             else:
                 missed.append(_(attention.title))
-        values = {
-            "reference": reference_name(ac.get(reference)),
-            "half": amount(question, CLOSE * zero),
-            "names": enumeration(reached),
-        }
-        if reached:
+        values = {"reference": reference_name(ac.get(reference)), "names": enumeration(reached), "n": len(reached)}
+        baseline = _("A plain average of the values has {zero}.", zero=amount(question, zero))
+        if not reached:
+            finding = _("**No setting shown comes close to {reference}.**", **values)
+            sentences += [finding, baseline, _("Every setting has more than half of this error.")]
+            continue
+        sentences += [
+            _n("**{names} comes close to {reference}.**", "**{names} come close to {reference}.**", **values),
+            baseline,
+            _n(
+                "{names} is the cheapest setting with at most half of this error.",
+                "For each variant, this is the cheapest setting with at most half of this error.",
+                **values,
+            ),
+        ]
+        if missed:
             sentences.append(
-                _(
-                    "Compared with {reference}, these settings have at most half the error of a plain average of the "
-                    "values ({half}): {names}.",
-                    **values,
-                )
-            )
-            if missed:
-                sentences.append(
-                    _("Variants with a larger error at every setting: {names}.", names=enumeration(missed))
-                )
-        else:
-            sentences.append(
-                _(
-                    "Compared with {reference}, **no setting has half the error of a plain average of the values** "
-                    "or less ({half}).",
-                    **values,
+                _n(
+                    "{names} has a larger error at every setting.",
+                    "{names} have a larger error at every setting.",
+                    n=len(missed),
+                    names=enumeration(missed),
                 )
             )
     why = _("A budget, such as a window, limits how much a variant computes, and so how close to softmax it can come.")

@@ -1,6 +1,7 @@
 """Tests of the Error page without a browser: every view and variant, its charts, sentence and numbers."""
 
 import math
+import re
 from itertools import repeat
 from urllib.parse import parse_qs
 
@@ -32,7 +33,7 @@ def test_it_opens_on_the_default_text_with_a_line_per_variant():
     drawn = traces(at)
     assert {"Plain average", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
     assert "Softmax" not in drawn
-    assert "Compared with softmax, " in spoken(at)
+    assert "come close to softmax.** A plain average of the values has " in spoken(at)
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -111,11 +112,11 @@ def test_the_average_of_heads_has_a_band():
 
 
 def test_over_the_cost_only_the_best_points_have_numbers():
-    at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom"))
+    at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom", "atrous", "topk"))
     drawn = traces(at)
     points = sorted(
         (x, y, text)
-        for name in ("Plain average", "Local", "Nyström", "Softmax")
+        for name in ("Plain average", "Local", "Nyström", "Atrous", "Top-k", "Softmax")
         for x, y, text in zip(
             numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), drawn[name].get("text") or repeat(""), strict=False
         )
@@ -128,7 +129,8 @@ def test_over_the_cost_only_the_best_points_have_numbers():
     axis = charts(at)[0]["layout"]["xaxis"]
     ticks = dict(zip(axis["ticktext"], axis["tickvals"], strict=True))
     assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
-    assert whole < 10 ** axis["range"][1] < 2 * whole < max(numbers(drawn["Nyström"]["x"]))
+    assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
+    assert 2 * whole < max(numbers(drawn["Nyström"]["x"]))
     assert [c.value for c in at.caption if "lie beyond the chart: Nyström. Double-click" in c.value]
 
 
@@ -170,10 +172,10 @@ def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
     assert drawn["Reformer · rounds"]["line"]["dash"] != "dashdot"
     assert "Plain average vs shared-QK softmax" in drawn
-    headline = next(each.value for each in at.markdown if each.value.count("Compared with ") == 2)
-    own, other = headline.split("Compared with ")[1:]
+    headline = next(each.value for each in at.markdown if " close to shared-QK softmax.**" in each.value)
+    own, other = re.split(r" (?=\*\*[^*]* close to shared-QK softmax)", headline)
+    assert " close to softmax.**" in own
     assert "Reformer" not in own
-    assert other.startswith("shared-QK softmax")
     assert "Local" not in other.split("- ")[0]
 
 
@@ -225,7 +227,9 @@ def test_the_sentence_says_that_none_is_worth_it():
 
 
 def test_a_variant_with_its_own_reference_has_no_best_points():
-    drawn = traces(open_error(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer")))
+    drawn = traces(
+        open_error(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer", "local", "atrous", "topk"))
+    )
     assert not any(drawn["Reformer"].get("text") or ())
 
 

@@ -44,7 +44,7 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     question = asked("reformer", "local")
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
-    one, other = words.against_cost(question, near + far).split("At half")[1:]
+    one, other = words.against_cost(question, near + far).split("At up to half")[1:]
     assert "no variant shown comes close to softmax.** The best, Local · window 4, has 50% matrix error" in one
     assert "A plain average of the values has 90%." in one
     assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
@@ -71,12 +71,25 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
     assert words.verdict(point(middle, reference=reference), **how) == (
-        f"**At half of softmax's multiply-adds or less, {finding.format(name=name)}. A plain average of the values has "
-        f"80%. Compared with {name}, Local · window 4 moves 50% of the weight to other keys."
+        f"**At up to half of softmax's multiply-adds, {finding.format(name=name)}. A plain average of the values has "
+        "80%. The window of Local · window 4 hides keys that hold 50% of softmax's weight."
     )
     assert words.verdict(None, **how) == (
         f"**All the variants that are compared with {name} here need more than half of softmax's multiply-adds.**"
     )
+
+
+@pytest.mark.parametrize(
+    ("spent", "middle", "named"),
+    [(32768, 0.1, False), (32769, 0.1, True), (36044, 0.1, True), (36045, 0.1, False), (32769, 0.3004, False)],
+)
+def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
+    found = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), mean(0.5)]
+    share = "50" if spent == 32769 else "55"
+    text = words.against_cost(asked("local"), found)
+    more = f" Slightly above half ({share}%), Local · window 8 has 10%. A plain average of the values has 50%."
+    assert ("Slightly above half" in text) == (more in text) == named
+    assert words.against_cost(asked("local"), found[1:]).count("Slightly") == 0
 
 
 @pytest.mark.parametrize(
@@ -110,27 +123,30 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
-        "Compared with softmax, these settings have at most half the error of a plain average of the values (40% "
-        "matrix error): **Local · window 8**."
+        "**Local · window 8 comes close to softmax.** A plain average of the values has 80% matrix error. Local · "
+        "window 8 is the cheapest setting with at most half of this error."
     )
-    assert (
-        words.against_budget(question, found)
-        == f"{reached} Variants with a larger error at every setting: Linear and Top-k. {BUDGET}"
+    assert words.against_budget(question, found) == (
+        f"{reached} Linear and Top-k have a larger error at every setting. {BUDGET}"
     )
-    assert (
-        words.against_budget(question, found[:5])
-        == f"{reached} Variants with a larger error at every setting: Linear. {BUDGET}"
+    assert words.against_budget(question, found[:5]) == (
+        f"{reached} Linear has a larger error at every setting. {BUDGET}"
     )
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
+    assert words.against_budget(question, [*found[:5], point(0.39, "topk", "topk~k~4")]) == (
+        "**Local · window 8 and Top-k · k 4 come close to softmax.** A plain average of the values has 80% matrix "
+        "error. For each variant, this is the cheapest setting with at most half of this error. Linear has a larger "
+        f"error at every setting. {BUDGET}"
+    )
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "Compared with softmax, **no setting has half the error of a plain average of the values** or less (40% matrix "
-        f"error). {BUDGET}"
+        "**No setting shown comes close to softmax.** A plain average of the values has 80% matrix error. Every "
+        f"setting has more than half of this error. {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
         "A plain average of the values has no error compared with softmax, so the errors on this input do not "
         f"distinguish the variants. {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("Compared with softmax, **no setting")
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**No setting shown comes close to")
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
@@ -189,7 +205,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
     question = asked("local", against="cost", price="ms")
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
-    assert ("**At half of softmax's measured time or less, Local · window 4 is closest" in text) == cheap
+    assert ("**At up to half of softmax's measured time, Local · window 4 is closest" in text) == cheap
     assert (
         "All the variants that are compared with softmax here need more than half of softmax's measured time" in text
     ) != cheap
@@ -273,8 +289,8 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
-        "**Local** computes whole blocks of tokens, including pairs outside the window. Even window 1 therefore needs "
-        "30% of softmax's multiply-adds."
+        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. It computes whole blocks of "
+        "tokens, including pairs outside the window."
     )
     assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""
@@ -403,7 +419,11 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     assert line.texts == ["window 4", "8"]
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "9", ""]
+    many = asked("softmax", "local", "atrous", "nystrom", "topk")
+    assert cost.lines(many, [*found, worse, exact], None)[-1].texts == ["window 4", "8", "", ""]
+    assert cost.names_all_points(asked("softmax", "linear", "local", "atrous", "nystrom"))
+    assert not cost.names_all_points(many)
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)] == [("Softmax", [20], [0.0])]
     zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
@@ -413,7 +433,7 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
 
 def test_the_front_is_of_what_is_held_against_softmax():
     found = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
-    reformer, local = cost.lines(asked("reformer", "local"), found, None)
+    reformer, local = cost.lines(asked("reformer", "local", "atrous", "nystrom"), found, None)
     assert (list(reformer.texts), local.texts) == ([""], ["window 4"])
 
 
@@ -478,14 +498,14 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     said = (
-        "**Local** with windows 1 and 2 is worse than a plain average of the values. Each of these windows hides at "
-        f"least 55% of softmax's weight and rescales the remaining weights so that they sum to 100%.{result}"
+        "- **Local with windows 1 and 2 is worse than a plain average of the values.** Each window hides at least 55% "
+        f"of softmax's weight and rescales the rest to 100%.{result}"
     )
     for axis, explained in (("cost", said), ("budget", said), ("length", "")):
         question = asked("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*found, mean(0.8)]) == explained
     assert reasons.reasons(asked("local"), [narrow, mean(0.8)]).startswith(
-        "**Local** with window 1 is worse than a plain average of the values. This window hides at least 86% of"
+        "- **Local with window 1 is worse than a plain average of the values.** The window hides at least 86% of"
     )
     assert reasons.reasons(asked("local"), [found[0], mean(0.8)]) == ""
     assert reasons.reasons(asked("local"), found) == "", "the average is not computed yet"
@@ -498,7 +518,10 @@ def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(wor
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
     assert reasons.cause(asked("local", measure="output"), point(0.3)) == (
-        "Compared with softmax, Local · window 4 moves 50% of the weight to other keys."
+        "The window of Local · window 4 hides keys that hold 50% of softmax's weight."
+    )
+    assert reasons.cause(asked("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
+        "Compared with softmax, Top-k · k 4 moves 50% of the weight to other keys."
     )
 
 
@@ -512,8 +535,8 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     )
     text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
-        "**Nyström** is worse with 16 landmarks than with 8, because its inverse matrix creates more negative "
-        "weights. With 16 landmarks, 25% of the total absolute weight is negative; with 8, it is 7%."
+        "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which makes 25% of "
+        "the weight on all 64 keys negative. With 8 landmarks, it is 7%."
     )
 
 
