@@ -107,6 +107,7 @@ class Claim(Generic[R]):
 
     Attributes:
         statement: the claim in plain words.
+        short: the statement in a few words, to name the claim in a sentence.
         source: the article or paper that makes the claim.
         experiment: what is done to the input.
         measure: runs the experiment: ``inputs -> rows``, all of one frozen dataclass. Random seeds depend on ``inputs``
@@ -140,6 +141,7 @@ class Claim(Generic[R]):
     """
 
     statement: str
+    short: str
     source: Paper
     experiment: str
     measure: Callable[[ExperimentInput], Iterable[R]]
@@ -199,6 +201,12 @@ class Claim(Generic[R]):
         """Return the number that decides the verdict, and the threshold that it is compared with."""
         tops = {each.name: 100.0 for each in self.quantities if each.unit == "%"}
         return self.verdict.margin(numbers, self.bounds, tops)
+
+    def explanation(self, numbers: Numbers) -> Margin:
+        """Return a number that explains the verdict, with its threshold; if possible, one that the finding names."""
+        finding = self.sentence(numbers)
+        named = [each.name for each in self.quantities if f"{{{each.name}}}" in finding]
+        return self.verdict.explanation(numbers, self.bounds, named)
 
     def sentence(self, numbers: Numbers) -> str:
         """Return the finding that fits these numbers; placeholders are not filled."""

@@ -1,7 +1,7 @@
 """The rule that turns a claim's numbers into a verdict, and the distance of the decisive number from its threshold."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import ge, gt, le, lt
@@ -12,6 +12,8 @@ Numbers = Mapping[str, float]
 """The values of a claim's quantities, or its bounds, by name."""
 Threshold = str | float | Callable[[Numbers, Numbers], float]
 """The name of a bound, a fixed value, or a function ``(numbers, bounds) -> value`` for a measured threshold."""
+Comparison = Literal["<=", ">=", "<", ">"]
+OPPOSITE: Mapping[Comparison, Comparison] = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 COMPARISONS = {"<=": le, ">=": ge, "<": lt, ">": gt}
 
 
@@ -45,6 +47,7 @@ class Margin:
         value: the number.
         threshold: the threshold, in the same unit.
         measured: whether the threshold is itself computed from measured numbers.
+        comparison: how the number must compare with the threshold.
         top: the largest possible value of the number, such as 100 per cent; None if it has no limit.
     """
 
@@ -52,6 +55,7 @@ class Margin:
     value: float
     threshold: float
     measured: bool
+    comparison: Comparison
     top: float | None = None
 
     @property
@@ -79,7 +83,7 @@ class Condition:
     """
 
     quantity: str
-    comparison: Literal["<=", ">=", "<", ">"]
+    comparison: Comparison
     threshold: Threshold
     around: str | float | None = None
     tolerance: float = 0.0
@@ -105,12 +109,15 @@ class Condition:
         A number within the tolerance of its threshold counts as equal to it.
         """
         value, threshold = numbers[self.quantity], _value(self.threshold, numbers, bounds)
+        comparison = self.comparison
         if self.around is not None:
             centre = _value(self.around, numbers, bounds)
             threshold = centre + math.copysign(threshold, value - centre)
+            if value < centre:
+                comparison = OPPOSITE[comparison]
         if abs(value - threshold) <= self.tolerance:
             value = threshold
-        return Margin(self.quantity, value, threshold, callable(self.threshold))
+        return Margin(self.quantity, value, threshold, callable(self.threshold), comparison)
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,18 @@ class Rule:
         candidates = decisive or [condition for condition in self if not met[condition]]
         margins = (replace(each.margin(numbers, bounds), top=tops.get(each.quantity)) for each in candidates)
         return min(margins, key=lambda margin: margin.relative)
+
+    def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:
+        """Return the margin of a condition that explains why the claim holds, or why it does not hold fully.
+
+        It is a met condition if the claim holds, and otherwise an unmet condition of those that are needed to hold.
+        Of several conditions, one on the ``preferred`` quantities is taken, and then the one with the smallest margin.
+        """
+        holds = self(numbers, bounds) is Verdict.HOLDS
+        needed = [*(self.requires or ()), *self.holds]
+        found = [condition for condition in needed if condition.holds(numbers, bounds) == holds]
+        named = [condition for condition in found if condition.quantity in preferred] or found
+        return min((each.margin(numbers, bounds) for each in named), key=lambda margin: margin.relative)
 
     def _verdict(self, met: Callable[[Condition], bool]) -> Verdict:
         if self.requires and not self.requires.is_met(met):

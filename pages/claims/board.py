@@ -28,6 +28,8 @@ CARD = 250
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 SUMMARY = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
+FIRST = ("memory_quadruples", "near_diagonal", "mean_output")
+"""Claims whose cards come first: they need no knowledge of a variant and have different verdicts on most texts."""
 
 
 @dataclass(eq=False)
@@ -48,13 +50,23 @@ class Board:
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
-    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
-        """Draw the cards with the known outcomes; the panel of the opened claim replaces its card."""
+    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], first: Sequence[str] = ()) -> None:
+        """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
+
+        Args:
+            shown: the claims, in order.
+            tasks: the tasks that check them.
+            first: keys of claims whose cards come before all others.
+        """
         place = None
-        for subject, group in groupby(shown, lambda claim: claim.subject):
-            if subject in words.SUBJECTS:
-                st.markdown(f"## {_(words.SUBJECTS[subject])}")
-            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{subject}"):
+
+        def group_of(claim: Claim) -> str:
+            return words.FIRST if claim.key in first else words.SUBJECTS.get(claim.subject, "")
+
+        for title, group in groupby(sorted(shown, key=lambda claim: claim.key not in first), group_of):
+            if title:
+                st.markdown(f"## {_(title)}")
+            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{title}"):
                 for claim in group:
                     if claim.key == self.opened:
                         place = st.container(border=True, key=f"claims-panel-{claim.key}")
@@ -77,8 +89,6 @@ class Board:
                 on_click=open_claim,
                 args=(claim.key,),
             )
-            with st.container(key=f"claims-source-{claim.key}"):
-                st.caption(words.article(claim.source))
             self.cards[claim.key] = st.empty()
         self._draw(claim)
 
@@ -88,7 +98,7 @@ class Board:
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:
-                place.caption(words.on_request(task))
+                place.caption(f"{words.on_request(task)} {words.article(claim.source)}")
             else:
                 place.html(f'<div class="chart-room" style="height: {CARD}px"></div>')
             return
@@ -118,24 +128,15 @@ class Board:
                     self._draw(outcome.claim)
 
     def summarize(self, key: str) -> None:
-        """Draw all verdicts by subject, as buttons that open the claims.
+        """Draw all verdicts by subject, as links that open the claims.
 
         Args:
-            key: beginning of the buttons' keys, which differs from drawing to drawing.
+            key: key of their container, which differs from drawing to drawing.
         """
         verdicts = {outcome.key: outcome.verdict for outcome in self.found}
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
-            for subject, group in groupby(claims.all_claims(), lambda claim: claim.subject):
-                labels = {each.key: words.short_verdict(each, verdicts.get(each.key)) for each in group}
-                own = f"{key}.{subject}"
-                st.session_state[own] = self.opened if self.opened in labels else None
-                st.pills(
-                    _(words.SUBJECTS[subject]),
-                    labels,
-                    format_func=labels.__getitem__,
-                    key=own,
-                    on_change=lambda own=own: open_claim(st.session_state[own] or ""),
-                )
+            for subject in words.SUBJECTS:
+                st.markdown(words.tiles(subject, verdicts, self.opened), width="content")
 
 
 def show(chosen: ChosenInput) -> None:
@@ -168,7 +169,7 @@ def show(chosen: ChosenInput) -> None:
     board.tell(outcome for [outcome] in known.values())
     if wanted == "all":
         with place:
-            board.lay_out(claims.all_claims(), every)
+            board.lay_out(claims.all_claims(), every, FIRST)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.tell(outcomes)
@@ -193,16 +194,16 @@ def show_trained(chosen: ChosenInput) -> None:
     tasks = claims.tasks(chosen.source, load=cached.record, keys=[claim.key for claim in every])
     outcomes = [outcome for task in tasks for outcome in claims.run(task)]
     judged = [outcome for outcome in outcomes if outcome.untestable_reason is None]
-    st.markdown(words.overall_trained(judged, len(every)))
-    st.caption(words.about_trained())
+    st.markdown(words.overall_trained(judged, len(every)), help=words.about_trained())
     board = Board(chosen, options.opened([outcome.claim for outcome in judged]), {})
     board.tell(judged)
     board.lay_out([outcome.claim for outcome in judged], tasks)
 
 
 def card(outcome: Outcome) -> str:
-    """Return the content of a claim's card, as Markdown with HTML: verdict, finding and small figure."""
-    parts = [words.verdict_line(outcome, brief=True), words.finding(outcome, brief=True)]
+    """Return the content of a claim's card, as Markdown with HTML: verdict, finding, source and small figure."""
+    found = f"{words.finding(outcome, brief=True)} :small[{words.article(outcome.claim.source)}]"
+    parts = [words.verdict_line(outcome, brief=True), found]
     drawn = series(outcome)
     if address := picture(outcome, drawn):
         text = html.escape(words.drawn(outcome.claim))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from app.page import Page
 from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
+from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from pages.claims import board
 from pages.claims.options import ClaimsOptions
@@ -30,6 +31,12 @@ def heading() -> str:
     return _(QUESTION)
 
 
+def scope(chosen: ChosenInput) -> Scope:
+    """Return the scope of the board: every head by itself, or the selected head."""
+    head = chosen.head if ClaimsOptions.heads.value == "one" else None
+    return replace(input_panel.scope(chosen), head=head, aggregation="each")
+
+
 QUESTION = N_("Do published claims about attention hold on your input?")
 PAGE = Page(
     title=N_("Claims"),
@@ -42,6 +49,7 @@ PAGE = Page(
     has_causal_switch=False,
     top=top,
     header=header,
+    scope=scope,
     view=ClaimsOptions.view,
     views={"board": board.show, "trained": board.show_trained},
 )

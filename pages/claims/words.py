@@ -1,7 +1,7 @@
 """The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.ui.input_panel import ChosenInput
@@ -23,6 +23,13 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
 """Icon and colour of each verdict."""
 NARROW, WIDE = 0.1, 0.5
 """Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
+NEEDS = {
+    ">=": N_("needs at least {bound}"),
+    "<=": N_("needs at most {bound}"),
+    ">": N_("needs more than {bound}"),
+    "<": N_("needs less than {bound}"),
+}
+"""Phrases for what a claim needs to hold, by the comparison of a number with its threshold."""
 UNCHECKED: tuple[str, Colour] = (":material/remove:", "gray")
 """Icon and colour of claims that are not checked yet."""
 SUBJECTS = {
@@ -35,6 +42,8 @@ SUBJECTS = {
     "vision": N_("Images"),
 }
 """Names of the subjects of claims about an input."""
+FIRST = N_("Start with these")
+"""Title of the claims that come first."""
 
 
 def badge(verdict: Verdict) -> str:
@@ -69,14 +78,13 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
 
     Args:
         outcome: the claim's outcome.
-        brief: whether to leave out the number that decides the verdict, and its threshold.
+        brief: whether to return only a number that explains the verdict, without a name if the finding names it, and
+            what the claim needs to hold.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
         return ""
-    decisive = claim.margin(outcome.numbers)
-    if brief:
-        return closeness(decisive)
+    decisive = claim.explanation(outcome.numbers) if brief else claim.margin(outcome.numbers)
     [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
     scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
     shown = [
@@ -84,6 +92,10 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
         for each, measured in ((decisive.value, True), (decisive.threshold, decisive.measured))
     ]
     value, bound = (each + ("%" if percent else unit(quantity)) for each in shown)
+    if brief:
+        named = f"{{{quantity.name}}}" in outcome.sentences[0]
+        needs = _(NEEDS[decisive.comparison], bound=bound)
+        return f"{value} ({needs})" if named else f"{_(quantity.label)}: {value} ({needs})"
     return _(
         "{label}: {value} ({closeness} of {bound})",
         closeness=closeness(decisive),
@@ -93,10 +105,27 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
     )
 
 
-def short_verdict(claim: Claim, verdict: Verdict | None) -> str:
-    """Return a claim's number with the icon of its verdict, as Markdown; None for a claim that was not checked."""
+def link(claim: Claim, text: str) -> str:
+    """Return a Markdown link that opens a claim; its tooltip is the claim's number and short name."""
+    return f'[{text}](#?claim={claim.key} "{claim.number}: {escape_markdown(_(claim.short))}")'
+
+
+def tile(claim: Claim, verdict: Verdict | None) -> str:
+    """Return a claim's number with the icon of its verdict, as a link; None for a claim that was not checked."""
     icon, colour = CHIPS[verdict] if verdict else UNCHECKED
-    return f":{colour}-badge[{icon} {claim.number}]"
+    return link(claim, f":{colour}-badge[{icon} {claim.number}]")
+
+
+def tiles(subject: str, verdicts: Mapping[str, Verdict], opened: str) -> str:
+    """Return the name of a subject and the tiles of its claims, as Markdown; the tile of the opened claim is bold.
+
+    Args:
+        subject: one of ``SUBJECTS``.
+        verdicts: verdicts of the checked claims, by key.
+        opened: key of the opened claim; empty for none.
+    """
+    shown = [(each.key, tile(each, verdicts.get(each.key))) for each in all_claims() if each.subject == subject]
+    return f"{_(SUBJECTS[subject])}\n\n" + " ".join(f"**{text}**" if key == opened else text for key, text in shown)
 
 
 def finding(outcome: Outcome, *, brief: bool = False) -> str:
@@ -188,7 +217,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         n=untestable + unchecked,
         reasons=enumeration(shown),
     )
-    return paragraph(_verdicts(outcomes), missing if shown else "")
+    return paragraph(_verdicts(outcomes), missing if shown else "", _("Click a number to open its claim."))
 
 
 def overall_trained(judged: Sequence[Outcome], every: int) -> str:
@@ -203,13 +232,14 @@ def overall_trained(judged: Sequence[Outcome], every: int) -> str:
         "{n} are not tested, because their training runs are not recorded.",
         n=every - len(judged),
     )
-    return paragraph(_verdicts(judged), missing if len(judged) < every else "")
+    where = _("The claims are judged on recorded training runs of small models, not on your input.")
+    return paragraph(_verdicts(judged), missing if len(judged) < every else "", where)
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
     """Return how many of the tested claims have each verdict, and which do not hold."""
     count = Counter(outcome.verdict for outcome in outcomes)
-    failed = sorted(outcome.claim.number for outcome in outcomes if outcome.verdict is Verdict.FAILS)
+    failed = sorted((each.claim for each in outcomes if each.verdict is Verdict.FAILS), key=lambda claim: claim.number)
     holds, partly, fails = (count[verdict] for verdict in Verdict if verdict is not Verdict.UNTESTABLE)
     tested = holds + partly + fails
     if not tested:
@@ -218,10 +248,10 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
         _n("**{holds} of {n} tested claim holds.**", "**{holds} of {n} tested claims hold.**", n=tested, holds=holds),
         _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
         _n(
-            "**{n} does not hold here: number {which}.**",
-            "**{n} do not hold here: numbers {which}.**",
+            "**{n} does not hold here:** {which}.",
+            "**{n} do not hold here:** {which}.",
             n=fails,
-            which=enumeration(map(str, failed)),
+            which=enumeration(link(each, f"{each.number} ({escape_markdown(_(each.short))})") for each in failed),
         )
         if fails
         else "",
@@ -229,11 +259,11 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
 
 
 def about_trained() -> str:
-    """Return what the claims about trained models are judged on."""
+    """Return what models and sequences the claims about trained models are judged on."""
     return _(
-        "These claims are judged on recorded training runs of small models with three seeds, not on your input. The "
-        "models have one or two layers of width 64. Each accuracy is measured on 256 sequences, so a difference of a "
-        "few percentage points can be chance. Larger models or longer training can give other results."
+        "The models have one or two layers of width 64, and were trained with three seeds. Each accuracy is measured "
+        "on 256 sequences, so a difference of a few percentage points can be chance. Larger models or longer training "
+        "can give other results."
     )
 
 

@@ -52,8 +52,10 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     page.locator(".st-key-verdict").get_by_text("All", exact=True).click()
     settle(page)
 
-    number = re.compile(rf"\b{claims.claim('cosine_closest').number}$")
-    page.locator('[class*="st-key-claims-all-"] button', has_text=number).last.press("Enter")
+    tile = page.locator('[class*="st-key-claims-all-"] a[href="#?claim=cosine_closest"]')
+    cosine = claims.claim("cosine_closest")
+    expect(tile).to_have_attribute("title", f"{cosine.number}: {cosine.short}")
+    tile.press("Enter")
     panel = page.locator(".st-key-claims-panel-cosine_closest")
     expect(panel.locator(NAMED, has_text="output")).to_be_visible()
     settle(page)

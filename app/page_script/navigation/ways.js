@@ -6,13 +6,26 @@ export function followWays() {
   addEventListener("click", follow);
 }
 
+const CHANGE = "#?"; // begins a link that changes only some values of the current address, such as "#?claim=drowning"
+
 /** @param {MouseEvent} event */
 function follow(event) {
   const { button, ctrlKey, metaKey, shiftKey, altKey } = event;
-  const way = event.composedPath().find((each) => each instanceof Element && each.matches("a.way")); // also in components
+  const wanted = `a.way, a[href^="${CHANGE}"]`;
+  const way = event.composedPath().find((each) => each instanceof Element && each.matches(wanted)); // also in components
   if (!(way instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
-  go(way.href);
+  go(way.hash.startsWith(CHANGE) ? changed(way.hash.slice(CHANGE.length)) : way.href);
+}
+
+/**
+ * Return the current address with other values.
+ * @param {string} values as in a query
+ */
+function changed(values) {
+  const there = new URL(location.href);
+  for (const [name, value] of new URLSearchParams(values)) there.searchParams.set(name, value);
+  return there.href;
 }
 
 /**

@@ -51,6 +51,7 @@ def _up_to(accuracies: dict[int, float]) -> int:
 CLAIM = Claim(
     statement="Linear attention stores all pairs of keys and values in a state of fixed size, so its recall falls "
     "before softmax's as the number of pairs grows.",
+    short="linear attention recalls fewer pairs",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "

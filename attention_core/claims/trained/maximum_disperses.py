@@ -33,6 +33,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log n "
     "factor loses the least accuracy. Sigmoid and squared ReLU ÷ n lose the most.",
+    short="accuracy falls with more numbers to compare",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "

@@ -32,6 +32,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="DeltaNet learns parity (whether a count is odd) if its write strength can reach 2, but not if it is "
     "limited to 1. Softmax does not learn parity. DeltaNet's learned solution fails on longer sequences.",
+    short="parity needs write strengths above 1",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         2024,

@@ -34,6 +34,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="A model trained with squared ReLU divided by the number of tokens n does worse on longer sequences "
     "than one trained with softmax.",
+    short="squared ReLU is worse on longer sequences",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears again, "

@@ -27,6 +27,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local attention cannot learn to recall the value of a key if its window is shorter than the distance "
     "to that key.",
+    short="a short window cannot recall",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

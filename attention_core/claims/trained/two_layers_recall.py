@@ -29,6 +29,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
     "one. One layer must first copy each key to the position of its value.",
+    short="recall needs two layers",
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "

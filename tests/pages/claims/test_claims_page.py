@@ -57,13 +57,13 @@ def chips(at):
     return [Verdict(each) for each in told]
 
 
-def strips(at):
-    """Return the pills of all verdicts, by subject."""
-    groups = {
-        each.key.rpartition(".")[2]: each for each in at.button_group if (each.key or "").startswith("claims.all.")
-    }
-    assert list(groups) == list(words.SUBJECTS)
-    return groups
+def strip(at):
+    """Return the tiles of all verdicts, by subject."""
+    found = [
+        each.value.split("\n\n") for each in at.markdown if each.value.partition("\n\n")[2].startswith(("[:", "**[:"))
+    ]
+    assert [title for title, _tiles in found] == list(words.SUBJECTS.values())
+    return dict(zip(words.SUBJECTS, (tiles for _title, tiles in found), strict=True))
 
 
 def cards(at):
@@ -134,8 +134,8 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
     assert words.overall(expected.values()) in shown
     assert "not checked yet" not in shown
     assert "This claim is about the attention of trained models. Choose a text" in shown
-    icons = [words.short_verdict(claim, expected[claim.key].verdict) for claim in EVERY if not claim.timed]
-    assert set(icons) <= {option.content for group in strips(at).values() for option in group.proto.options}
+    for claim in EVERY:
+        assert claim.timed or words.tile(claim, expected[claim.key].verdict) in strip(at)[claim.subject]
     assert ("is a result on this input, not an error" in shown) == (count[Verdict.FAILS] > 0)
 
 
@@ -163,16 +163,17 @@ def test_the_filter_keeps_one_verdict(expected):
 def test_the_cards_are_ordered_by_number_and_each_names_its_article():
     at = open_claims()
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
-    assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == list(range(1, len(EVERY) + 1))
-    links = [plain(each.value) for each in at.caption if "](https://" in each.value]
+    first = [claim.number for claim in EVERY if claim.key in board.FIRST]
+    assert len(first) == len(board.FIRST)
+    others = [claim.number for claim in EVERY if claim.number not in first]
+    assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == first + others
     assert all(claim.source.authors for claim in claims.discover().values())
-    assert links == [
-        f'[{claim.source.authors}, {claim.source.year}]({claim.source.url} "{plain(claim.source.title)}")'
-        for claim in EVERY
-    ]
+    for claim in EVERY:
+        article = f'[{claim.source.authors}, {claim.source.year}]({claim.source.url} "{plain(claim.source.title)}")'
+        assert article in said(at)
     subjects = [claim.subject for claim in EVERY]
     assert [each.value for each in at.markdown if each.value.startswith("## ")] == [
-        f"## {words.SUBJECTS[subject]}" for subject in dict.fromkeys(subjects)
+        f"## {title}" for title in (words.FIRST, *(words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)))
     ]
     assert subjects == sorted(subjects, key=claims.SUBJECTS.index)
 
@@ -301,22 +302,15 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
-def test_the_strip_opens_a_claim_and_marks_it():
+def test_the_strip_links_to_every_claim_and_marks_the_opened_one():
     at = open_claims()
-    assert all(group.value is None for group in strips(at).values())
-    for subject, group in strips(at).items():
-        assert group.label == words.SUBJECTS[subject]
-        assert len(group.proto.options) == sum(claim.subject == subject for claim in EVERY)
-    strips(at)["sparse"].set_value("two_layers").run()
-    assert not at.exception
-    assert at.session_state["claim"] == "two_layers"
-    assert strips(at)["sparse"].value == "two_layers"
-    strips(at)["delta"].set_value("path_deltanet").run()
-    assert at.session_state["claim"] == "path_deltanet"
-    assert [group.value for group in strips(at).values() if group.value] == ["path_deltanet"]
-    strips(at)["delta"].set_value(None).run()
-    assert at.session_state["claim"] == ""
-    assert cards(at) == {claim.key for claim in EVERY}
+    for subject, tiles in strip(at).items():
+        own = [claim for claim in EVERY if claim.subject == subject]
+        assert re.findall(r"\(#\?claim=(\w+) ", tiles) == [claim.key for claim in own]
+        assert "**" not in tiles
+    opened = strip(open_claims(claim="two_layers"))
+    assert re.findall(r"\*\*.*?claim=(\w+).*?\*\*", opened.pop("sparse")) == ["two_layers"]
+    assert not any("**" in tiles for tiles in opened.values())
 
 
 def test_one_goes_from_claim_to_claim():
@@ -339,7 +333,8 @@ def test_the_command_says_the_same(capsys):
     shown = said(at)
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
-    told = dict(zip((str(claim.number) for claim in untimed), chips(at), strict=True))
+    drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST)
+    told = dict(zip((str(claim.number) for claim in drawn), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
         first, *lines = block.split("\n")
@@ -569,7 +564,7 @@ def test_the_claims_about_trained_models_have_their_own_view():
     assert all(on_card(each) in said(at) for each in judged.values())
     assert sorted(chips(at)) == sorted(each.verdict for each in judged.values())
     assert any("Do published claims hold for trained models?" in each.value for each in at.markdown)
-    assert "judged on recorded training runs of small models with three seeds, not on your input" in said(at)
+    assert "judged on recorded training runs of small models, not on your input" in said(at)
     assert cards(open_claims()) == {claim.key for claim in EVERY}
 
 

@@ -47,31 +47,39 @@ def read(data):
     return list(csv.reader(io.StringIO(data.decode("utf-8-sig"))))
 
 
+def named(*numbers):
+    """Return the links to the claims with these numbers."""
+    return [f'[{n} ({(known := EVERY[n - 1]).short})](#?claim={known.key} "{n}: {known.short}")' for n in numbers]
+
+
+CLICK = "Click a number to open its claim."
+
+
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here: "
-            f"numbers {', '.join(str(number) for number in range(6, ALL))} and {ALL}.**",
+            f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here:** "
+            f"{', '.join(named(*range(6, ALL)))} and {named(ALL)[0]}. {CLICK}",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
             f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 holds partly. 3 are not tested: 3 are not testable "
-            "on this input.",
+            f"on this input. {CLICK}",
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here: "
-            f"numbers {', '.join(str(number) for number in range(1, ALL - 1))} and {ALL - 1}.** 1 is not "
-            "tested: 1 is not checked yet.",
+            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here:** "
+            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 is not tested: 1 is not checked yet. "
+            f"{CLICK}",
         ),
-        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
-        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
+        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet. {CLICK}"),
+        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet. {CLICK}"),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of 2 tested claims hold.** **1 does not hold here: number 2.** {ALL - 2} are not tested: 1 is not "
-            f"testable on this input and {ALL - 3} are not checked yet.",
+            f"**1 of 2 tested claims hold.** **1 does not hold here:** {named(2)[0]}. {ALL - 2} are not tested: 1 is "
+            f"not testable on this input and {ALL - 3} are not checked yet. {CLICK}",
         ),
     ],
 )
@@ -81,13 +89,27 @@ def test_how_the_claims_came_out(verdicts, said):
 
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     verdicts = (HOLDS, PARTLY, FAILS, UNTESTABLE, None)
-    assert [words.short_verdict(claim, each) for claim, each in zip(EVERY, verdicts, strict=False)] == [
+    badges = [
         ":green-badge[:material/check_circle: 1]",
         ":orange-badge[:material/contrast: 2]",
         ":red-badge[:material/cancel: 3]",
         ":blue-badge[:material/help: 4]",
         ":gray-badge[:material/remove: 5]",
     ]
+    for each, verdict, badge in zip(EVERY, verdicts, badges, strict=False):
+        assert words.tile(each, verdict) == f'[{badge}](#?claim={each.key} "{each.number}: {each.short}")'
+
+
+def test_every_claim_has_a_short_name_of_its_own():
+    short = [claim.short for claim in (*EVERY, *claims.trained_claims())]
+    assert len(set(short)) == len(short)
+    assert all(3 <= len(name.split()) <= 9 for name in short)
+
+
+def test_the_strip_names_a_subject_and_marks_the_opened_claim():
+    first, second = (claim for claim in EVERY if claim.subject == "vision")
+    tiles = words.tiles("vision", {first.key: HOLDS}, second.key)
+    assert tiles == f"Images\n\n{words.tile(first, HOLDS)} **{words.tile(second, None)}**"
 
 
 @pytest.mark.parametrize(
@@ -140,20 +162,37 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
     assert (":small[" in line) == bool(expected)
 
 
-def test_a_card_says_only_how_clear_its_verdict_is():
-    assert words.margin(FOUND, brief=True) == "exactly at the threshold"
-    numbers = {
-        "wins": 80.0,
-        "nystrom": 0.46,
-        "uniform": 0.5,
-        "performer": 1.0,
-        "features": 32,
-        "tokens": 300,
-        "future": 0,
-    }
-    outcome = Outcome(key="nystrom_beats_performer", verdict=PARTLY, numbers=numbers)
-    assert words.margin(outcome, brief=True) == "close to the threshold"
-    assert words.margin(replace(outcome, numbers=numbers | {"wins": 20.0}), brief=True) == "far from the threshold"
+@pytest.mark.parametrize(
+    ("key", "changed", "expected"),
+    [
+        # A claim that holds is explained by a met condition, and another one by an unmet condition.
+        ("landmark_inverse", {"iterated_wins": 80.0, "exact_wins": 90.0}, "80% (needs at least 75%)"),
+        ("landmark_inverse", {"iterated_wins": 80.0, "exact_wins": 8.0}, "8% (needs at least 75%)"),
+        ("cosine_closest", {"heads": 8.0, "cosine": 0.5, "uniform": 0.6}, "8% (needs at least 50%)"),
+        ("relu2_normaliser", {"exponent": 0.5}, "0.500 (needs at most 0.9)"),
+        # On each side of a value, the nearer bound is needed.
+        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "3 (needs at least 3.8)"),
+        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "5 (needs at most 4.2)"),
+        (
+            "linear_pairs",
+            {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
+            "16 (needs less than 24)",
+        ),
+        ("running_sums", {"times": 0.5}, "0.500 (needs more than 1)"),
+        # A number that the finding does not name has its label.
+        (
+            "cosine_closest",
+            {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
+            "matrix error with 1 + cos(q, k), median over heads: 60% (needs less than 50%)",
+        ),
+        ("path_deltanet", {}, ""),
+    ],
+)
+def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, changed, expected):
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
+    outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
+    assert words.margin(outcome, brief=True) == expected
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
@@ -166,11 +205,15 @@ def test_a_badge_tells_the_verdict():
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     card = board.card(FOUND)
-    brief = f"{words.verdict_line(FOUND, brief=True)}\n\n{words.finding(FOUND, brief=True)}\n\n<span class="
+    article = f":small[{words.article(FOUND.claim.source)}]"
+    brief = f"{words.verdict_line(FOUND, brief=True)}\n\n{words.finding(FOUND, brief=True)} {article}\n\n<span class="
     assert card.startswith(brief)
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>local twice</span>" in card
-    assert board.card(UNJUDGED) == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
+    assert (
+        board.card(UNJUDGED)
+        == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)} {article}"
+    )
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")
@@ -266,11 +309,12 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = "**2 of 4 tested claims hold.** 1 holds partly. **1 does not hold here: number 4.**"
-    assert words.overall_trained(found, 4) == counted
+    counted = f"**2 of 4 tested claims hold.** 1 holds partly. **1 does not hold here:** {named(4)[0]}."
+    where = "The claims are judged on recorded training runs of small models, not on your input."
+    assert words.overall_trained(found, 4) == f"{counted} {where}"
     missing = "3 are not tested, because their training runs are not recorded."
-    assert words.overall_trained(found, 7) == f"{counted} {missing}"
-    assert words.overall_trained(found, 5).endswith("1 is not tested, because its training runs are not recorded.")
+    assert words.overall_trained(found, 7) == f"{counted} {missing} {where}"
+    assert "1 is not tested, because its training runs are not recorded." in words.overall_trained(found, 5)
     assert words.overall_trained([], 7).startswith("No claim is tested yet. 7 are not tested")
 
 

@@ -62,6 +62,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 CLAIM = Claim(
     statement="The delta rule updates a matrix of stored values (the state). It is stable if the update strength times "
     "the squared norm of the key is at most 2, and unstable otherwise.",
+    short="the delta rule is stable up to strength 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "

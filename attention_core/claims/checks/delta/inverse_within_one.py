@@ -68,6 +68,7 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 CLAIM = Claim(
     statement="The delta rule corrects stored values by inverting a matrix. If all keys have norm 1, the entries of "
     "this inverse stay between −1 and 1, however long the text is.",
+    short="the delta rule's inverse stays within ±1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "

@@ -62,6 +62,7 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 CLAIM = Claim(
     statement="In PaTH attention, every token removes one direction from all earlier keys. If this direction is the "
     "token's own key, PaTH's matrix before its softmax equals DeltaNet's matrix.",
+    short="PaTH's matrix can equal DeltaNet's",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,

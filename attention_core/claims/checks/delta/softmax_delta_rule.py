@@ -75,6 +75,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 CLAIM = Claim(
     statement="Even without training, softmax is close to the mean of the values so far plus a correction, which a "
     "delta rule reads from one decaying matrix of stored values.",
+    short="softmax is nearly a delta rule",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "

@@ -65,6 +65,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 CLAIM = Claim(
     statement="If softmax is applied to queries and keys separately, linear attention needs no division, because "
     "every row of weights already sums to 1.",
+    short="double softmax needs no division",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax is the product of these two softmaxes. A row sum is the sum of all weights of one "

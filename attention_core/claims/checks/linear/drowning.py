@@ -115,6 +115,7 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 CLAIM = Claim(
     statement="As a text grows, early tokens lose weight faster in linear attention than in softmax, and a decay "
     "changes which tokens have the most weight.",
+    short="early tokens lose weight faster in linear attention",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "

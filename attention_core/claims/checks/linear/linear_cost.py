@@ -32,6 +32,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential with a product of two feature maps, one of the query "
     "and one of the key. It costs less, and its cost is linear in the number of tokens.",
+    short="linear attention's cost grows linearly",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "

@@ -49,6 +49,7 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Linear attention is less sparse than softmax: it spreads each query's weight more evenly over the keys.",
+    short="linear attention is less sparse than softmax",
     source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="The evenness of a row of weights a is S = E[|a|] / √(E[a²]), where E is the mean over the keys that "

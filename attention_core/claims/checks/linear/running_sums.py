@@ -99,6 +99,7 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 CLAIM = Claim(
     statement="The gradient of causal linear attention needs only two running sums. Storing these sums after every "
     "token would multiply the memory by the head size.",
+    short="running sums save memory in training",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,

@@ -95,6 +95,7 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 CLAIM = Claim(
     statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sums. "
     "Cumulative sums save memory only beyond d² tokens for head size d.",
+    short="three computations give the same output",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Causal linear attention with the features elu + 1 is computed on this input in four ways: token by "

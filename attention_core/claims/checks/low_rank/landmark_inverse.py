@@ -35,6 +35,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention attends through a few averaged tokens (landmarks). It comes closer to softmax if it "
     "inverts the matrix of weights between the landmarks.",
+    short="inverting the landmark matrix helps",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "

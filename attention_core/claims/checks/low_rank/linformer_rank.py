@@ -78,6 +78,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer averages all keys into a fixed number of means. For the same error, a long text needs no more "
     "means than a short text.",
+    short="Linformer's rank need not grow with the text",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,

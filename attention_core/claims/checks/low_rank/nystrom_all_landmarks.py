@@ -68,6 +68,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention equals softmax under two conditions: every token is its own landmark, and the matrix "
     "of weights between the landmarks is inverted exactly.",
+    short="Nyström with all tokens equals softmax",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "

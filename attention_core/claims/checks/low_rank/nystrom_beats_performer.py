@@ -74,6 +74,7 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer, even if the "
     "number of Performer's random features is several times the head size.",
+    short="Nyström is closer to softmax than Performer",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "

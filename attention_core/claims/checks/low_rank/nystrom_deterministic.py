@@ -52,6 +52,7 @@ def numbers(rows: Sequence[RunRow]) -> Numbers:
 CLAIM = Claim(
     statement="Performer's output changes from run to run because it draws random features. Nyström attention's "
     "output does not change.",
+    short="Performer is random, Nyström is not",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
     experiment="Performer estimates softmax from random features, and draws new ones for every run. Nyström attention "

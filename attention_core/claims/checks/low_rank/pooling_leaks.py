@@ -148,6 +148,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
     "a causal mask applied afterwards does not prevent it.",
+    short="pooling leaks later tokens",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "

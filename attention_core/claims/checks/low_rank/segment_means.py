@@ -38,6 +38,7 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 CLAIM = Claim(
     statement="In Nyström attention, landmarks that average neighbouring tokens are about as accurate as k-means "
     "centres, which cost more.",
+    short="averages of neighbours are as good as k-means",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: segment "

@@ -64,6 +64,7 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 CLAIM = Claim(
     statement="Six iterations are enough to invert the 64 × 64 matrix in Nyström attention with 64 landmarks "
     "(averaged tokens).",
+    short="six iterations invert the landmark matrix",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,

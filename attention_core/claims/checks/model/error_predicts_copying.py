@@ -6,6 +6,7 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="The smaller the output error of a replacement for softmax, the better a trained model with this "
     "replacement copies text.",
+    short="output error predicts how well a model copies",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. To test copying, 48 "
     "tokens of the text are shuffled once, and the model reads this sequence twice in a row. Only copying can predict "

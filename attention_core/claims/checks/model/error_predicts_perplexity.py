@@ -6,6 +6,7 @@ from attention_core.claims.model_experiments import correlation_claim
 CLAIM = correlation_claim(
     statement="The smaller the output error of a replacement for softmax, the better a trained model with this "
     "replacement predicts text (lower perplexity).",
+    short="output error predicts perplexity",
     experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
     "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
     "128 tokens of the text. Perplexity measures how badly the model predicts the next tokens. The output error is the "

@@ -81,6 +81,7 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 CLAIM = Claim(
     statement="A language model with a sliding window fails unless every query can also attend to the first four "
     "tokens (sinks), and more sinks add nothing.",
+    short="a window needs exactly four sinks",
     source=Paper(
         "Efficient Streaming Language Models with Attention Sinks",
         2023,

@@ -69,6 +69,7 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 CLAIM = Claim(
     statement="Replacing softmax in only one middle layer is a weak test: even a variant that ignores the keys does no "
     "harm there.",
+    short="replacing one middle layer does no harm",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,

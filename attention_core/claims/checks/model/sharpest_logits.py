@@ -31,6 +31,7 @@ def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
 CLAIM = Claim(
     statement="A replacement for softmax works in a trained model if it keeps the weight that softmax gives to each "
     "query's highest-scoring key, and fails otherwise.",
+    short="a replacement must keep the highest weights",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

@@ -57,6 +57,7 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 CLAIM = Claim(
     statement="A second-order Taylor expansion of the whole softmax is closer to softmax than an expansion of only the "
     "exponential, divided by its row sums.",
+    short="expanding the whole softmax is closer",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
     experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "

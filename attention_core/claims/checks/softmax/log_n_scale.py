@@ -98,6 +98,7 @@ def flatter(end: str) -> Condition:
 CLAIM = Claim(
     statement="Multiplying the logits by log n keeps the entropy (spread) of softmax steady as the number of tokens "
     "n grows, but has no effect on normalised squared ReLU.",
+    short="a log n factor keeps the entropy steady",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "

@@ -76,6 +76,7 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 CLAIM = Claim(
     statement="With squared ReLU instead of softmax, row sums grow more slowly than the number of tokens n, so "
     "dividing by n is too strong for long texts.",
+    short="squared ReLU's row sums grow slowly",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum of "

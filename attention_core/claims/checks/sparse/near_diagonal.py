@@ -101,6 +101,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Trained attention is concentrated on keys close to the query, so a local window loses little.",
+    short="a local window loses little",
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),

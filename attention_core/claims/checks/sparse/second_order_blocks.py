@@ -77,6 +77,7 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 CLAIM = Claim(
     statement="Blocks of keys that are chosen by the mean and the covariance of their keys contain more of softmax's "
     "weight than blocks chosen by the mean alone.",
+    short="mean and covariance choose better blocks",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. A "

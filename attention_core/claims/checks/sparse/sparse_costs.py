@@ -42,6 +42,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Atrous attention (every k-th key) costs 1/k of full attention, and local attention (only nearby keys) "
     "has a cost linear in the number of tokens.",
+    short="atrous costs 1/k, local grows linearly",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "

@@ -110,6 +110,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 CLAIM = Claim(
     statement="Local and sparse attention compute less than full attention but take longer, while atrous attention is "
     "faster. Computing the full matrix and masking it saves no time.",
+    short="local and sparse are slower, atrous is faster",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Three kinds of attention that skip pairs of tokens are timed on this machine's processor with their "

@@ -81,6 +81,7 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 CLAIM = Claim(
     statement="A layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced keys) "
     "together connect every token with every other token.",
+    short="a local and an atrous layer connect all tokens",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about √n. "

@@ -52,6 +52,7 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 CLAIM = Claim(
     statement="On an image, local attention removes noise better with a square window than with a window of the same "
     "number of pixels along the row.",
+    short="square windows remove more noise",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image, in which every pixel attends to pixels with similar patches. Its "
