@@ -12,6 +12,10 @@ Example:
     >>> [outcome] = ac.claims.run(task)
     >>> print(outcome.verdict)
     holds
+    >>> [each.key for each in ac.claims.chosen(["landmark_inverse", "memory_quadruples"])], ac.claims.length(source)
+    (['memory_quadruples', 'landmark_inverse'], 32)
+    >>> len(ac.claims.all_claims()) > 30, len(ac.claims.trained_claims()), ac.claims.claim("linear_pairs").is_recorded
+    (True, 7, True)
 """
 
 import importlib

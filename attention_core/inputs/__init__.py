@@ -5,6 +5,17 @@ Example:
     >>> source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(kind="needle", n=32, heads=1))
     >>> [row.n for row in ac.sweep("entropy", source, ["softmax"])]
     [8, 11, 16, 23, 32]
+    >>> qkv = ac.inputs.from_text("the cat saw the dog", layer=3)
+    >>> qkv
+    QKV('minilm layer 3', 12 heads × 7 tokens × 32, causal=False, 0 notices)
+    >>> len(ac.inputs.record_layers("the cat saw the dog")), ac.inputs.TextSource("the cat").load().n
+    (6, 4)
+    >>> ac.inputs.from_upload(ac.inputs.to_npz(ac.inputs.first_tokens(qkv, 5)), "cat.npz").n
+    5
+    >>> ac.inputs.UploadSource.of("example.npz", ac.inputs.example_npz()).load()
+    QKV('example.npz', 2 heads × 24 tokens × 16, causal=False, 0 notices)
+    >>> ac.inputs.TrainedSource.of("recall", "softmax", "steps~2").load().origin, ac.inputs.ImageSource().load().grid
+    ('model trained on recall, layer 0', (32, 32))
 """
 
 from attention_core.errors import Notice

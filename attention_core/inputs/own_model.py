@@ -42,6 +42,12 @@ def from_model(
     Raises:
         InputError: if the model can read nothing in the text, or the layer does not exist.
         ModelError: if the model does not use the attention interface, or the tokenizer is not a fast one.
+
+    Example:
+        >>> import attention_core as ac
+        >>> loaded = ac.inputs.models.load("minilm")  # yours instead
+        >>> ac.inputs.from_model(loaded.model, loaded.tokenizer, "the cat saw the dog", layer=3).q.shape
+        torch.Size([12, 7, 32])
     """
     # transformers takes seconds to import. A caller with a model has imported it already.
     from attention_core.inputs.models.recorder import RECORDER

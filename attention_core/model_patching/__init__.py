@@ -11,6 +11,16 @@ Example:
     >>> len(losses) == len(ids) - 1, ac.model_patching.perplexity(losses) > 1
     (True, True)
 
+The layers and the replacement can be written as words, as on the command line. ``uniform`` is the mean of the values::
+
+    >>> layers = ac.model_patching.layer_range("10-12", 30)
+    >>> with ac.model_patching.swapped(smol.model, dict.fromkeys(layers, ac.model_patching.from_word("uniform"))):
+    ...     first, again = ac.model_patching.copy_losses(smol, period=16, seed=0)
+    >>> layers, len(first), len(again), len(ac.model_patching.repeated(smol, period=16, seed=0))
+    ((10, 11, 12), 15, 15, 32)
+    >>> ac.model_patching.unembedding(smol).shape
+    torch.Size([49152, 576])
+
 Load a model of your own with ``attn_implementation="attention_lab_record"``, a name that importing this module
 registers with transformers::
 

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def test_every_public_name_has_an_example():
     assert not without
     names = {example.name.rpartition(".")[2] for example in EXAMPLES}
     assert {"error", "entropy", "matrix", "from_tensors", "from_synthetic", "SyntheticSource", "of"} <= names
+
+
+@pytest.mark.parametrize("module", ["claims", "inputs", "metrics", "model_patching"])
+def test_every_function_and_source_of_a_public_module_is_used_in_an_example(module):
+    public = {name: getattr(getattr(attention_core, module), name) for name in getattr(attention_core, module).__all__}
+    used = "".join(each.source for example in EXAMPLES for each in example.examples)
+    names = {name for name, each in public.items() if inspect.isfunction(each) or name.endswith("Source")}
+    assert not {name for name in names - {"Source"} if not re.search(rf"\b{name}\b", used)}
+    assert names
 
 
 @pytest.mark.parametrize(
