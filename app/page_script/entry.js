@@ -1,4 +1,4 @@
-// The script of every page. The browser caches it after the first message; later runs send only its hash.
+// The script of every page, a file that the browser caches.
 
 import { showArrivals } from "./navigation/arrival.js";
 import { saveCharts } from "./charts/saving.js";
@@ -22,9 +22,10 @@ import { ReadingBoard } from "../reading_board/reading.js";
 import { followWays } from "./navigation/ways.js";
 
 const MOUNTED = Symbol.for("attention-lab.page");
+const VERSION = import.meta.url;
 const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
-/* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this */
+/* global GLOSSARY -- app/page_script/mounting.py puts it before all this */
 
 /** @typedef {import("./navigation/menu.js").MenuWords & { language: import("./navigation/language.js").Language }} Words */
 /** @typedef {(name: string, value: unknown) => void} Send */
@@ -33,15 +34,15 @@ const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 export default function ({ data, setStateValue, setTriggerValue }) {
   const mounted = browser[MOUNTED];
   // A server of another version has taken over, whose messages need its own scripts.
-  if (mounted !== undefined && mounted !== SERVER) return location.reload();
+  if (mounted !== undefined && mounted !== VERSION) return location.reload();
   markMenu(data);
   chooseLanguage(data.language, (code) => setTriggerValue("language", code));
   explainTerms(GLOSSARY[data.language.code]);
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));
   watchConnection((time) => setStateValue("returned", time));
-  if (mounted === SERVER) return;
-  browser[MOUNTED] = SERVER;
+  if (mounted === VERSION) return;
+  browser[MOUNTED] = VERSION;
   keepHistory();
   followWays();
   stepByArrows();

@@ -1,7 +1,6 @@
-"""Sends the JavaScript of every page: history, keyboard, forms, links, language, charts, glossary terms and boards."""
+"""The JavaScript of every page: history, keyboard, forms, links, language, charts, glossary terms and boards."""
 
 import json
-import zlib
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -47,21 +46,18 @@ def mount(section: str, page: str) -> None:
 
 @cache
 def _component() -> Any:  # noqa: ANN401 - streamlit's own
-    """Return the script with the glossary in every language. Its texts are then sent once instead of with every run."""
+    """Return a component that loads the script's file and calls it, so that no message holds the script."""
+    name, _text = script_file()
+    js = f'export default async (page) => (await import(new URL("{name}", location.href))).default(page);\n'
+    return st.components.v2.component(f"attention_lab_{name}", js=js)
+
+
+@cache
+def script_file() -> tuple[str, bytes]:
+    """Return the name and text of the script with the glossary in every language; each version has its own name."""
     terms = json.dumps({code: glossary.translated_entries(code) for code in i18n.languages()}, ensure_ascii=False)
-    name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
-    text = script(Path(__file__).with_name("entry.js"))
-    message = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
-    return st.components.v2.component(name, js=message + text)
-
-
-def version_of(text: str) -> str:
-    """Return an identifier of the server's version, from the page's script and Streamlit's version.
-
-    Args:
-        text: the page's script.
-    """
-    return blake2b(f"{st.__version__} {text}".encode(), digest_size=6).hexdigest()
+    text = f"const GLOSSARY = {terms};\n{script(Path(__file__).with_name('entry.js'))}".encode()
+    return f"page_script.{blake2b(st.__version__.encode() + text, digest_size=6).hexdigest()}.js", text
 
 
 def _take_form() -> None:

@@ -1,12 +1,14 @@
-"""Middleware that puts the app's styles and the server's address into the HTML page.
+"""Middleware that puts the app's styles and the server's address into the HTML page, and serves the page's script.
 
-Without it, the styles would arrive with the first rerun, after the content, and the content would jump.
+Without it, the styles would arrive with the first rerun, after the content, and the content would jump. The script is a
+file, because browsers cache files and their compiled code, but would load a script in a message with each visit.
 """
 
 from functools import cache
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ADDRESS = 'window.__streamlit = { BACKEND_BASE_URL: new URL(".", location.href).href }'
@@ -61,5 +63,27 @@ class FirstPaint:
 
 @cache
 def _additions() -> bytes:
+    from app.page_script.mounting import script_file
+
     sheet = (Path(__file__).parent.parent / "page_script" / "style.css").read_text("utf-8")
-    return f"<script>{ADDRESS}</script><style>{sheet}</style>".encode()
+    script = f'<link rel="modulepreload" href="./{script_file()[0]}">'
+    return f"<script>{ADDRESS}</script>{script}<style>{sheet}</style>".encode()
+
+
+class ScriptFile:
+    """ASGI middleware that answers the address of the page's script."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the script, which browsers need never request again, or as the app does."""
+        answer = self.app
+        if scope["type"] == "http":
+            from app.page_script.mounting import script_file  # At the top, it would load torch before ``malloc``.
+
+            name, text = script_file()
+            if scope["path"].endswith(f"/{name}"):
+                unchanging = {"Cache-Control": "public, immutable, max-age=31536000"}
+                answer = Response(text, media_type="text/javascript", headers=unchanging)
+        await answer(scope, receive, send)

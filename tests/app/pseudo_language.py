@@ -49,7 +49,7 @@ def install(catalogue, locales, folder):
 @contextmanager
 def installed(**catalogues):
     """Install catalogues for the duration of a test, each under the name of its folder, instead of the shipped ones."""
-    readers = (i18n.languages, i18n.catalogue, controls._fields, mounting._component)
+    readers = (i18n.languages, i18n.catalogue, controls._fields, mounting.script_file, mounting._component)
     with TemporaryDirectory() as folder, patch.object(i18n, "LOCALES", Path(folder)):
         for name, catalogue in catalogues.items():
             install(catalogue, i18n.LOCALES, name)

@@ -7,8 +7,9 @@ import hashlib
 import pytest
 from driver import complete
 
+from app.page_script.mounting import script_file
 from app.server import security_headers
-from app.server.first_paint import ADDRESS, FirstPaint
+from app.server.first_paint import ADDRESS, FirstPaint, ScriptFile
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 
@@ -30,7 +31,7 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 
     headers = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "path": path, "query_string": query.encode(), "headers": headers}
-    complete(FirstPaint(inside)(scope, None, send))
+    complete(ScriptFile(FirstPaint(inside))(scope, None, send))
     start, *rest = sent
     return dict(start["headers"]), b"".join(each["body"] for each in rest)
 
@@ -39,7 +40,8 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 def test_a_page_ends_with_the_styles(chunks):
     headers, body = answered(chunks=chunks)
     before, after = body.split(b"<style>")
-    assert before == PAGE.removesuffix(b"</body></html>") + f"<script>{ADDRESS}</script>".encode()
+    added = f'<script>{ADDRESS}</script><link rel="modulepreload" href="./{script_file()[0]}">'
+    assert before == PAGE.removesuffix(b"</body></html>") + added.encode()
     assert b"stMainBlockContainer" in after
     assert after.endswith(b"</style></body></html>")
     assert int(headers[b"content-length"]) == len(body)
@@ -51,6 +53,21 @@ def test_other_answers_stay_as_they_are():
     assert gzip.decompress(body) == PAGE
     assert headers[b"etag"] == b'"x"'
     assert answered(kind=b"application/json")[1] == PAGE
+
+
+@pytest.mark.parametrize("base", ["", "/lab"])
+def test_the_script_is_a_file_that_browsers_cache(base):
+    name, text = script_file()
+    headers, body = answered(f"{base}/{name}", kind=b"text/plain", accept="*/*")
+    assert body == text
+    assert headers[b"content-type"].startswith(b"text/javascript")
+    assert b"immutable" in headers[b"cache-control"]
+
+
+def test_the_script_of_another_version_is_not_there():
+    headers, body = answered("/page_script.0123456789ab.js", kind=b"text/plain", accept="*/*")
+    assert gzip.decompress(body) == PAGE
+    assert b"cache-control" not in headers
 
 
 def test_the_policy_allows_the_script_with_the_servers_address():

@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
     port = free_port()
-    script = Path(__file__).with_name("board_page.py")
+    script = Path(__file__).with_name("board_app.py")
     imports = os.environ | {"PYTHONPATH": str(ROOT)}  # An installed checkout does not offer ``app`` under this name.
     folder = tmp_path_factory.mktemp("boards")
     process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # Streamlit reads the settings in this folder.
