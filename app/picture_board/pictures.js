@@ -13,8 +13,8 @@ const LEVELS = 127; // the number of levels of a weight on either side of zero
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
-const AROUND = 240; // pixels of the window that the rest of the page takes above the images
-const CAPTION = 66; // pixels of a tile's height that its name, its slider and its note take
+const AROUND = 220; // pixels of the window that the rest of the page takes above the images
+const CAPTION = 80; // pixels of a tile's height that its name, its note, its slider and its error map take
 const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
 const TWO_COLUMNS = 560; // pixels of width below which two images are next to each other
@@ -111,6 +111,7 @@ export class PictureBoard {
     this.pinned = settings.pinned;
     this.grid.setAttribute("aria-label", settings.words.help);
     for (const name of ["title", "aria-label"]) this.save.setAttribute(name, settings.words.download);
+    for (const { figure } of this.panels) part(figure, ".error").title = settings.words.error;
     if (this.header) this.rank();
     this.point();
   }
@@ -122,11 +123,11 @@ export class PictureBoard {
   /** Create the elements of one image. */
   build() {
     const opener = make("button", { type: "button", class: "open" }, settingsIcon());
-    const texts = [make("span", { class: "title" }), opener, make("span", { class: "number" })];
-    const pictures = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
-    const image = make("div", { class: "image" }, ...pictures, make("span", { class: "rank" }), make("i"));
-    const below = [make("div", { class: "note" }), this.knobs.build()];
-    return make("figure", {}, make("figcaption", {}, ...texts), image, ...below);
+    const texts = ["rank", "title", "number"].map((name) => make("span", { class: name }));
+    const [pixels, map, error] = ["pixels", "map", "error"].map((name) => make("canvas", { class: name }));
+    const image = make("div", { class: "image" }, pixels, map, make("i"));
+    const below = make("div", { class: "below" }, make("div", {}, make("div", { class: "costs" }, make("span", { class: "note" }), opener), this.knobs.build()), error);
+    return make("figure", {}, make("figcaption", {}, ...texts), image, below);
   }
 
   /**
@@ -154,6 +155,7 @@ export class PictureBoard {
     const { figure, pixels, error } = tile;
     const [image, , errors] = figure.querySelectorAll("canvas");
     errors.hidden = !error;
+    errors.title = this.settings?.words.error ?? "";
     const [title, opener] = [".title", ".open"].map((name) => part(figure, name));
     title.textContent = tile.title;
     title.title = tile.about || tile.title;

@@ -163,6 +163,7 @@ def _words() -> dict[str, str]:
             "Each picture has its own scale."
         ),
         "largest": _("max {most}"),
+        "error": _("Error of each pixel, darker for larger errors"),
         "download": _("Save these images as PNG"),
         "help": _(
             "Images. Use the arrow keys to move to another pixel. Enter keeps the pixel, and Escape releases it."

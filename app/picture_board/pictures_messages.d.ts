@@ -36,6 +36,7 @@ export interface PicturesWords {
   touch_hint: string;
   at: string;
   largest: string;
+  error: string;
   rank: string;
   download: string;
   help: string;

@@ -8,7 +8,8 @@ import { knobText } from "../matrix_board/views/knobs.js";
 
 const SAVED_SIDE = 220; // CSS pixels of an image's side in the file, whatever its size on screen
 const SAVED_GAP = 16; // CSS pixels around an image
-const [NAME_LINE, KNOB_LINE] = [24, 22]; // CSS pixels of the lines above and below an image
+const [NAME_LINE, UNDER_IMAGE] = [24, 60]; // CSS pixels above and below an image
+const ERROR_SIDE = 50; // CSS pixels of an error map's side
 
 /**
  * Return the images and, if a pixel is shown, its attention maps.
@@ -19,7 +20,7 @@ export function picturesPng({ root, grid, panels }) {
   const theme = readTheme(root);
   const columns = Number(grid.style.getPropertyValue("--columns")) || 2;
   const width = SAVED_GAP + columns * (SAVED_SIDE + SAVED_GAP);
-  const tall = NAME_LINE + SAVED_SIDE + KNOB_LINE + SAVED_GAP;
+  const tall = NAME_LINE + SAVED_SIDE + UNDER_IMAGE + SAVED_GAP;
   const drawn = SAVED_GAP + Math.ceil(panels.length / columns) * tall;
   const canvas = document.createElement("canvas");
   const brush = brushOf(canvas);
@@ -36,30 +37,29 @@ export function picturesPng({ root, grid, panels }) {
     pen.text(fitted(pen, [rank, title].filter(Boolean).join(" · "), room, 14, 600), left, top + 10, { size: 14, weight: 600, colour: theme.text });
     pen.text(number, left + SAVED_SIDE, top + 10, { size: 14, weight: 600, colour: theme.text, align: "right" });
     drawShown(pen, figure, left, top + NAME_LINE);
-    const below = top + NAME_LINE + SAVED_SIDE + 11;
-    if (knob) pen.text(knobText(knob), left, below, { size: 12, colour: theme.muted });
-    pen.text(note, left + SAVED_SIDE, below, { size: 12, colour: theme.muted, align: "right" });
+    const below = top + NAME_LINE + SAVED_SIDE + 6;
+    pen.text(note, left, below + 8, { size: 13, colour: theme.muted });
+    if (knob) pen.text(knobText(knob), left, below + 26, { size: 13, colour: theme.muted });
+    const error = figure.querySelectorAll("canvas")[2];
+    if (!error.hidden) pen.context.drawImage(error, left + SAVED_SIDE - ERROR_SIDE, below, ERROR_SIDE, ERROR_SIDE);
   });
   origin.forEach((words, i) => pen.text(words, SAVED_GAP, drawn + (i + 0.5) * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
 /**
- * Draw an image with its error map, or darkened with its attention map.
+ * Draw an image, darkened below its attention map if that is shown.
  * @param {CanvasPen} pen
  * @param {HTMLElement} figure
  * @param {number} left
  * @param {number} top
  */
 function drawShown(pen, figure, left, top) {
-  const [pixels, map, error] = figure.querySelectorAll("canvas");
+  const [pixels, map] = figure.querySelectorAll("canvas");
   pen.context.drawImage(pixels, left, top, SAVED_SIDE, SAVED_SIDE);
   if (figure.hasAttribute("data-map")) {
     pen.rect(left, top, SAVED_SIDE, SAVED_SIDE, "rgb(0 0 0 / 55%)");
     pen.context.drawImage(map, left, top, SAVED_SIDE, SAVED_SIDE);
-  } else if (!error.hidden) {
-    const inset = 0.26 * SAVED_SIDE;
-    pen.context.drawImage(error, left + SAVED_SIDE - inset, top + SAVED_SIDE - inset, inset, inset);
   }
   const mark = /** @type {HTMLElement} */ (figure.querySelector("i"));
   if (mark.hidden) return;

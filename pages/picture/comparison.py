@@ -17,7 +17,7 @@ from attention_core.experiments.denoising import square_form
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, numbers, words
 from pages.picture.photo import Found
-from pages.picture.subject import Subject, cost, name
+from pages.picture.subject import Subject, cost, cost_share, name
 
 FORMULA = (
     r"y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}}, \qquad "
@@ -59,16 +59,17 @@ def subject(found: Found) -> Subject:
 
 def _headline(found: Found) -> str:
     """Return which images are better than the noisy image, and why."""
-    even = [
-        name(each)
-        for each, image in found.variants.items()
-        if words.is_almost_mean(image) and words.is_even(cached.attention_maps(found.source, each).largest)
-    ]
+    grey = [each for each, image in found.variants.items() if words.is_almost_mean(image)]
+    largest = {each: cached.attention_maps(found.source, each).largest for each in (*grey, ac.get(REFERENCE))}
+    even = {name(each): largest[each] for each in grey if words.is_even(largest[each])}
     softmax = next(image for each, image in found.variants.items() if each.key == REFERENCE)
     titles = {name(each): image for each, image in found.variants.items()}
     qkv = cached.record(found.source, found.source.size**2)
-    costs = {name(each): "" if each.key == REFERENCE else cost(each, qkv) for each in found.variants}
-    return words.headline(titles, found.noisy.psnr, softmax, even, costs)
+    costs = {
+        name(each): "" if each.key == REFERENCE else _("{share} of softmax's cost", share=cost_share(each, qkv))
+        for each in found.variants
+    }
+    return words.headline(titles, found.noisy.psnr, softmax, even, largest[ac.get(REFERENCE)], costs)
 
 
 def _remarks(found: Found) -> Iterator[str]:

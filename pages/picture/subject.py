@@ -71,12 +71,17 @@ def name(attention: ac.Attention) -> str:
     return _("{name} {side} × {side}", name=_(attention.title), side=next(iter(sizes.values())))
 
 
-def cost(attention: ac.Attention, qkv: QKV) -> str:
-    """Return the multiply-adds of a variant relative to those of softmax on the same tokens."""
+def cost_share(attention: ac.Attention, qkv: QKV) -> str:
+    """Return the multiply-adds of a variant relative to those of softmax on the same tokens, in per cent."""
     own, softmax = (
         each.cost(qkv.n, qkv.q.shape[-1], heads=qkv.heads).multiply_adds for each in (attention, ac.get(REFERENCE))
     )
-    return _("{share} of softmax's cost", share=percent(own / softmax))
+    return percent(own / softmax)
+
+
+def cost(attention: ac.Attention, qkv: QKV) -> str:
+    """Return the line about the cost of a variant below its image."""
+    return _("cost {share}", share=cost_share(attention, qkv))
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:

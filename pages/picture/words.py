@@ -5,64 +5,77 @@ from collections.abc import Mapping, Sequence
 
 from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.denoised_image import Denoised
-from attention_core.formatting import percent
+from attention_core.formatting import number, percent
 
-NEAR_MEAN = 0.05
+NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
-EQUAL = 2.0
-"""Largest weight, in equal shares, below which all weights are almost the same."""
+EQUAL = 3.0
+"""Largest weight, in equal shares, below which the weights hardly differ."""
+NEAR_SOFTMAX = 0.75
+"""Share of softmax's improvement in dB from which an image is nearly as good as softmax's."""
 
 
 def headline(
-    found: Mapping[str, Denoised], noisy: float, softmax: Denoised, even: Sequence[str], costs: Mapping[str, str]
+    found: Mapping[str, Denoised],
+    noisy: float,
+    softmax: Denoised,
+    even: Mapping[str, float],
+    sharpest: float,
+    costs: Mapping[str, str],
 ) -> str:
-    """Return how many variants improve the image, why softmax does, and which variants return its mean, and why.
+    """Return how close other variants come to softmax, why softmax removes noise, and which return the mean, and why.
 
     Args:
         found: the image that each variant returns, by the variant's name.
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
         softmax: the image that softmax returns.
-        even: names of the variants that return almost the mean because their weights are almost equal.
+        even: the largest weight, in equal shares, of each variant that returns almost the mean because of its weights.
+        sharpest: the largest weight of softmax, in equal shares.
         costs: cost of each variant in words, by its name; "" for the reference.
     """
     grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
-    better = sum(each.psnr > noisy for each in found.values())
-    best = max(found, key=lambda name: found[name].psnr)
-    values = {"name": best, "psnr": found[best].psnr, "noisy": noisy}
-    if better and len(found) == 1:
-        first = _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
-    elif better:
-        first = _n(
-            "**{n} of {count} images is better than the noisy image ({noisy:.1f} dB). {name} is best ({psnr:.1f} "
-            "dB).**",
-            "**{n} of {count} images are better than the noisy image ({noisy:.1f} dB). {name} is best ({psnr:.1f} "
-            "dB).**",
-            n=better,
-            count=len(found),
-            **values,
-        )
-    elif math.isinf(noisy):
-        first = _("**The image has no noise, so no variant can improve it.**")
-    else:
-        first = _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
-    others = [name for name in sorted(found, key=lambda name: -found[name].psnr) if costs[name] and name != best]
     return paragraph(
-        first,
-        _("**{name} has {psnr:.1f} dB at {cost}.**", name=others[0], psnr=found[others[0]].psnr, cost=costs[others[0]])
-        if others and found[others[0]].psnr > noisy
-        else "",
-        _("Softmax averages pixels with similar patches, which removes more noise than detail.")
+        _best(found, noisy, softmax.psnr, costs),
+        _("Softmax averages similar patches, which removes more noise than detail.")
         if softmax.psnr > noisy and not is_almost_mean(softmax)
         else "",
         _n(
-            "**{names} returns almost one colour**, because it gives all pixels almost the same weight.",
-            "**{names} return almost one colour**, because they give all pixels almost the same weight.",
+            "**{names} returns almost one colour**, because its largest weight is only {largest} times the average "
+            "(softmax: {softmax}).",
+            "**{names} return almost one colour**, because their largest weight is at most {largest} times the average "
+            "(softmax: {softmax}).",
             n=len(even),
             names=enumeration(even),
+            largest=number(max(even.values())),
+            softmax=number(sharpest),
         )
         if even
         else "",
         _("**Almost one colour, the mean of all pixels:** {names}.", names=enumeration(grey)) if grey else "",
+    )
+
+
+def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, str]) -> str:
+    """Return how close the best other variant comes to softmax, or that no other variant improves the image."""
+    if math.isinf(noisy):
+        return _("**The image has no noise, so no variant can improve it.**")
+    better = sorted((name for name in found if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
+    if not better:
+        return _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
+    others = [name for name in better if costs[name]]
+    name = others[0] if others else better[0]
+    values = {"name": name, "psnr": found[name].psnr, "noisy": noisy, "softmax": softmax, "cost": costs[name]}
+    if len(found) == 1:
+        return _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
+    if not others:
+        return _("**Only {name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
+    if round(values["psnr"], 1) >= round(softmax, 1):
+        return _("**{name} is at least as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
+    if values["psnr"] - noisy >= NEAR_SOFTMAX * (softmax - noisy):
+        return _("**{name} is nearly as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
+    return _(
+        "**No other variant comes close to softmax ({softmax:.1f} dB).** {name} is next with {psnr:.1f} dB at {cost}.",
+        **values,
     )
 
 
@@ -72,16 +85,24 @@ def is_almost_mean(image: Denoised) -> bool:
 
 
 def is_even(largest: float) -> bool:
-    """Return whether all weights are almost the same, if the largest is ``largest`` times an equal share."""
+    """Return whether the weights hardly differ, if the largest is ``largest`` times an equal share."""
     return largest < EQUAL
 
 
 def units() -> str:
-    """Return what the ranks, the insets and the costs on the board are."""
+    """Return what the ranks, the colours, the small images and the costs on the board are."""
     return paragraph(
-        _("The number on an image is its rank by PSNR. Inset: the error of each pixel, darker for larger errors."),
-        _("The cost is the number of multiply-adds, if values have the same size as keys."),
+        _(
+            "The number before a name is the rank by PSNR. Green: better than the noisy image, red: worse. The small "
+            "image below shows the error of each pixel, darker for larger errors."
+        ),
+        cost_unit(),
     )
+
+
+def cost_unit() -> str:
+    """Return how the costs on the board are counted."""
+    return _("Cost: multiply-adds relative to softmax's, counted as if each value had as many numbers as a key.")
 
 
 def added(squares: Sequence[str]) -> str:
@@ -95,7 +116,7 @@ def added(squares: Sequence[str]) -> str:
 
 
 def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
-    """Return why a variant returns almost the mean of all pixels; empty if its weights are not almost equal.
+    """Return why a variant returns almost the mean of all pixels; empty if its weights differ more.
 
     Args:
         name: the variant's name.
@@ -106,7 +127,7 @@ def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
     if not is_even(largest):
         return ""
     return paragraph(
-        _("**{name} returns almost the mean of the image,** because its weights are almost equal.", name=name),
+        _("**{name} returns almost the mean of the image,** because its weights hardly differ.", name=name),
         _(
             "A weight is the dot product of the features (elu + 1) of two patches. It grows far more slowly with the "
             "patches' similarity than the exponential in softmax."
@@ -228,12 +249,12 @@ def closest(errors: Mapping[str, float], equal: float) -> str:
 def digit_units(*, averaged: bool) -> str:
     """Return how the ranks and the maps of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
-        _("The number on an image is its rank by output error."),
+        _("The number before a name is the rank by output error."),
         _(
             "Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention. Each map "
             "has its own scale."
         ),
-        _("The cost is the number of multiply-adds, if values have the same size as keys."),
+        cost_unit(),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )
 
