@@ -14,6 +14,7 @@ from app.jobs import dispatch
 from app.lessons.lesson import LessonError
 from app.lessons.screen import Screen
 from app.ui.sources import trained_form
+from attention_core.errors import WorkerError
 from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.inputs import TrainedSource
@@ -242,6 +243,47 @@ def test_a_visitor_who_starts_later_continues_where_the_first_visitor_is():
     while tasks := learning.next_tasks(plan, alone):
         alone += learning.run(tasks[0])
     assert sorted(map(numbers_of, first)) == sorted(map(numbers_of, alone))
+
+
+def test_a_training_whose_worker_is_lost_keeps_its_curves_and_continues(monkeypatch):
+    calls, run = Counter(), learning.run
+
+    def lose_once(task, *, load):
+        until = getattr(task, "until", "test")
+        calls[task.spec.model.word, until] += 1
+        if (until, sum(calls[word, 50] for word in ("cosine", "softpick"))) == (50, 1):
+            raise WorkerError("The worker is lost.")
+        return run(task, load=load)
+
+    monkeypatch.setattr(learning, "run", lose_once)
+    pair = (ac.get("cosine"), ac.get("softpick"))
+    at = press(open_learn(variants=pair, l_steps=50), "Train on this machine")
+    assert [each.value for each in at.info] == ["The worker is lost."]
+    [chart] = charts(at)
+    drawn = {trace["name"]: list(numbers(trace["x"])) for trace in chart["data"] if trace.get("name") in titles(pair)}
+    assert drawn == {title: [0, 25] for title in titles(pair)}
+    at = press(at, "Continue")
+    assert not at.info
+    assert sorted(calls.values()) == [1] * 7 + [2]  # Only the task that was lost ran twice.
+    rows = at.session_state["learn.run"].rows
+    assert {(each.row.variant, each.row.step) for each in rows if not each.is_test} == {
+        (word, step) for word in ("cosine", "softpick") for step in (0, 25, 50)
+    }
+
+
+def titles(attentions):
+    return [each.title for each in attentions]
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "loss"])
+def test_a_loss_that_is_not_finite_is_reported_and_the_other_models_go_on(monkeypatch, measure):
+    monkeypatch.setattr(learning, "rate", lambda model: 1e30 if model.word == "linear" else 1e-3)
+    at = press(open_learn(l_measure=measure, **QUICK), "Train on this machine")
+    assert not at.exception
+    assert any("The loss of Linear is no longer finite, so training has failed." in text for text in texts(at))
+    rows = at.session_state["learn.run"].rows
+    assert {each.row.variant for each in rows if each.row.step == 50 and not each.is_test} == {"softmax", "linear"}
+    assert charts(at)
 
 
 def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch):
