@@ -127,10 +127,10 @@ export class ReadingBoard {
   /** Draw the meaning of the tint. */
   paintLegend() {
     const { words } = this.settings;
-    const changed = this.rows[this.shown + 1]?.name;
-    const entry = (/** @type {string} */ kind, /** @type {string} */ text) => make("span", {}, make("i", { class: kind }), text);
-    const tint = changed ? [make("span", {}, fill(words.tint, { name: changed })), entry("higher", words.higher), entry("lower", words.lower)] : [];
-    this.legend.replaceChildren(...tint);
+    const changed = this.rows[this.shown + 1];
+    const [lower, higher] = [words.lower, words.higher].map((end) => fill(end, { nats: String(WORSE) }));
+    const texts = changed ? [fill(words.tint, { name: changed.name }), make("span", {}, lower, make("i"), higher), changed.note] : [];
+    this.legend.replaceChildren(...texts.filter(Boolean).map((text) => make("span", {}, text)));
   }
 
   /**

@@ -23,11 +23,13 @@ class Reading:
         name: the model's name on screen.
         numbers: the numbers in its line, one for each of the board's columns.
         losses: the loss of each token but the first, in nats; empty until the model has read the text.
+        note: what to know about the colours of this reading.
     """
 
     name: str
     numbers: Sequence[str]
     losses: Sequence[float]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _words() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
-        "tint": _("Compared with the original model, {name} makes a token"),
-        "higher": _("harder to predict"),
-        "lower": _("easier to predict"),
+        "tint": _("Change of a token's loss with {name}:"),
+        "higher": _("+{nats} nats or more (harder to predict)"),
+        "lower": _("−{nats} nats (easier)"),
     }

@@ -4,6 +4,7 @@ export interface SentReading {
   name: string;
   numbers: string[];
   losses: number[]; // one per token except the first; empty until the text has been read
+  note: string; // about the colours
 }
 
 export interface ReadingHeader {

@@ -50,19 +50,15 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 
 def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
+        _(
+            "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
+            "preserves copying if it loses at most {copied:.0%} of the gain from copying.",
+            same=words.SAME,
+            copied=words.COPIED,
+        ),
         _("The gain from copying is the loss of a token on its first occurrence minus the loss on its copy."),
         words.origin(rows),
     )
-
-
-def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
-    terms = _(
-        "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
-        "preserves copying if it loses at most {copied:.0%} of the gain from copying.",
-        same=words.SAME,
-        copied=words.COPIED,
-    )
-    return f"{in_words(_lines(question, rows), rows)}  \n:small[{terms}]"
 
 
 def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
@@ -115,23 +111,23 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     name, setting = _(registry.from_word(word).title), _setting(word)
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
     if reads is None and copies is None:
-        return _("No tested {setting} of **{name}** preserves perplexity or copying.", **values)
+        return _("**No tested {setting} of {name} preserves perplexity or copying.**", **values)
     if reads is None:
         return _(
-            "**{name}** preserves copying if its {setting} is at least {copies:g}. No tested {setting} preserves "
+            "**{name} preserves copying if its {setting} is at least {copies:g}.** No tested {setting} preserves "
             "perplexity.",
             **values,
         )
     if copies is None:
         return _(
-            "**{name}** preserves perplexity if its {setting} is at least {reads:g}. No tested {setting} preserves "
+            "**{name} preserves perplexity if its {setting} is at least {reads:g}.** No tested {setting} preserves "
             "copying.",
             **values,
         )
     if reads == copies:
-        return _("**{name}** preserves both perplexity and copying if its {setting} is at least {reads:g}.", **values)
+        return _("**{name} preserves both perplexity and copying if its {setting} is at least {reads:g}.**", **values)
     return _(
-        "**{name}** preserves perplexity if its {setting} is at least {reads:g}. Copying needs at least {copies:g}.",
+        "**{name} preserves perplexity if its {setting} is at least {reads:g}.** Copying needs at least {copies:g}.",
         **values,
     )
 
@@ -152,4 +148,10 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
 
 
-BUDGET = View(tasks=_tasks, missing=_missing, describe=_describe, draw=_draw, notes=_notes)
+BUDGET = View(
+    tasks=_tasks,
+    missing=_missing,
+    describe=lambda question, rows: in_words(_lines(question, rows), rows),
+    draw=_draw,
+    notes=_notes,
+)

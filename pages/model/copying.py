@@ -5,11 +5,10 @@ from statistics import mean
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.ui import chart
-from app.ui.export import formula_expander
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
-from pages.model import reading, sweep, words
+from pages.model import reading, sweep, terms, words
 from pages.model.options import Question
 from pages.model.view import HEIGHT, View
 
@@ -29,11 +28,9 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
-            "Copy test: the model is given {period} random common tokens twice in a row. Lines show "
-            "the mean over {n} random sequences, and bands show the range. To copy a token, a query must attend "
-            "{back} tokens back, to the token that followed its own first occurrence.",
+            "The model is given {period} random common tokens twice in a row. Lines show the mean over {n} random "
+            "sequences, and bands show the range.",
             period=swap.PERIOD,
-            back=swap.COPY_DISTANCE,
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
         reading.setting(question, rows),
@@ -43,16 +40,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
 def show(question: Question) -> None:
     """Draw the copy test, and the definitions of perplexity and copying loss."""
     COPYING.show(question)
-    formula_expander(
-        _("Definitions"),
-        r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
-        _(
-            "The model's probability of token $x_i$ is p. The copying loss is the mean of $-\\log p$, in nats, "
-            "over all repeated tokens except the first. A uniform guess among all 49,152 tokens has a loss of "
-            "10.8 nats. A confident but wrong prediction has a larger loss."
-        ),
-        key="model.method",
-    )
+    terms.show()
 
 
 def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:

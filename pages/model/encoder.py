@@ -63,6 +63,7 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
 def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
     return paragraph(
+        _("Kendall's τ compares two rankings: 1 for the same order, −1 for the reverse order."),
         drifts(rows),
         _(
             "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
@@ -77,17 +78,16 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
 
 def in_words(rows: Sequence[EmbeddingRow]) -> str:
     """Return how each variant changes the ranking."""
-    tau = _("Kendall's τ compares two rankings: 1 for the same order, −1 for the reverse order.")
-    return f"{paragraph(*map(_verdict, rows))}  \n:small[{tau}]"
+    return paragraph(*map(_verdict, rows))
 
 
 def _verdict(row: EmbeddingRow) -> str:
     values = {"name": called(row.word), "tau": number(row.tau, 2)}
     if row.tau >= KEPT:
-        return _("**{name}** keeps the ranking of the sentences (τ = {tau}).", **values)
+        return _("**{name} keeps the ranking of the sentences** (τ = {tau}).", **values)
     if row.tau >= CLOSE:
-        return _("**{name}** keeps a similar ranking (τ = {tau}).", **values)
-    return _("**{name}** changes the ranking of the sentences (τ = {tau}).", **values)
+        return _("**{name} keeps a similar ranking** (τ = {tau}).", **values)
+    return _("**{name} changes the ranking of the sentences** (τ = {tau}).", **values)
 
 
 def drifts(rows: Sequence[EmbeddingRow]) -> str:

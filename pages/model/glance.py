@@ -1,14 +1,16 @@
-"""The details next to the text on the Model page: the largest increases in loss, or one token's predictions."""
+"""The details of the text on the Model page: the largest increases in loss, and one token's predictions."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.figures.bars import row_multiples
 from app.jobs import dispatch, runs
 from app.ui import chart
+from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import computing
 from attention_core.experiments import glance
@@ -19,27 +21,35 @@ from attention_core.inputs.labels import number_repeats, readable
 from pages.model.options import ORIGINAL, Question, called
 
 WORST = 8
-"""Number of tokens listed while no token is selected."""
+"""Number of tokens listed."""
 SMALLEST = 1e-6
 """Smallest probability that is written out."""
+UNCHANGED = 1e-6
+"""Share of moved weight below which only rounding differs."""
 
 
-def show(question: Question, original: ReadingRow, changed: ReadingRow | None) -> None:
-    """Draw the predictions of the selected token, or the tokens whose loss increases most if none is selected."""
+def show(question: Question, original: ReadingRow, changed: ReadingRow, *side: DeltaGenerator) -> None:
+    """Draw the folded list of the largest increases in loss and, in the second column, the selected token's details."""
     token = question.options.token
-    if changed is None:
+    if side and token is not None and 0 < token < original.tokens:
+        with side[0]:
+            _predictions(question, changed.word, token)
+    lazy_expander(
+        _("Largest increases in loss"),
+        lambda: _increases(original, changed),
+        key="model.worst",
+        icon=":material/table:",
+    )
+
+
+def _increases(original: ReadingRow, changed: ReadingRow) -> None:
+    if not (worse := increases(original, changed)):
+        st.caption(_("No token has a higher loss than in the original model."))
         return
-    if token is None or not 0 < token < original.tokens:
-        if worse := increases(original, changed):
-            st.markdown(_("**Largest increases in loss** (nats)"))
-            with st.container(key="model.increases"):
-                st.table(worse, border="horizontal", hide_index=True)
-            if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in worse):
-                st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
-        else:
-            st.caption(_("No token has a higher loss than in the original model."))
-    else:
-        _predictions(question, changed.word, token)
+    with st.container(key="model.increases"):
+        st.table(worse, border="horizontal", hide_index=True)
+    if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in worse):
+        st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
 
 
 def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, object]]:
@@ -108,7 +118,9 @@ def in_words(row: NextTokenRow, name: str) -> str:
             "The predicted probability of “{token}” is {before} in the original model and {after} with **{name}**.",
             **values,
         ),
-        _(
+        _("No attention row of the previous token, “{last}”, changes.", **values)
+        if row.moved < UNCHANGED
+        else _(
             "The attention row of the previous token, “{last}”, changes most in layer {layer}, head {head}. "
             "There, {moved} of its weight moves to other tokens.",
             **values,

@@ -36,7 +36,7 @@ def top() -> Question:
         if embeds:
             ModelOptions.query.draw(width=420)
         elif ModelOptions.view.value == "layers":
-            ModelOptions.edge.draw()
+            ModelOptions.edge.draw(label_visibility="collapsed")
     if not embeds and ModelOptions.text.value == OWN:
         SharedOptions.text.draw(height=100)
     places.show(causal=not embeds)

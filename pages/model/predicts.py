@@ -46,8 +46,9 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     return paragraph(
         _(
             "Each point is one variant with one budget, such as a window size, and a line connects the points of one "
-            "variant. The output error is measured on the original model's queries, keys and values. It is averaged "
-            "over heads and replaced layers."
+            "variant. The output error is the relative difference between the outputs of a variant and of softmax. "
+            "It is measured on the original model's queries, keys and values, and averaged over heads and replaced "
+            "layers."
         ),
         details(error_points(rows)),
         words.origin(rows),
@@ -117,12 +118,12 @@ def _order(name: str, rho: float, n: int) -> str:
             name=name,
         )
     if rho >= CLOSE:
-        return _("Output error predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
+        return _("**Output error predicts the {name} ranking** (rank correlation {rho} over {n} points).", **values)
     if rho >= LOOSE:
         return _(
-            "Output error roughly predicts the **{name}** ranking (rank correlation {rho} over {n} points).", **values
+            "**Output error roughly predicts the {name} ranking** (rank correlation {rho} over {n} points).", **values
         )
-    return _("Output error does not predict the **{name}** ranking (rank correlation {rho} over {n} points).", **values)
+    return _("**Output error does not predict the {name} ranking** (rank correlation {rho} over {n} points).", **values)
 
 
 def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
@@ -137,9 +138,10 @@ def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Cur
     )
 
 
-def _describe(_question: Question, rows: Sequence[SwapRow]) -> str:
-    term = _("Output error: the relative difference between the outputs of a variant and of softmax.")
-    return f"{in_words(error_points(rows))}  \n:small[{term}]"
-
-
-FORECAST = View(tasks=tasks, missing=_missing, describe=_describe, draw=_draw, notes=_notes)
+FORECAST = View(
+    tasks=tasks,
+    missing=_missing,
+    describe=lambda question, rows: in_words(error_points(rows)),
+    draw=_draw,
+    notes=_notes,
+)

@@ -12,19 +12,20 @@ from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
-from pages.model import glance, sweep, words
+from pages.model import glance, sweep, terms, words
 from pages.model.options import Question, take_look, tokens_in_words
 from pages.model.view import View
 
 
 def show(question: Question) -> None:
-    """Draw the text as every model reads it, and next to it a token's details."""
-    text, side = st.columns([5, 2], gap="medium")
+    """Draw the text as every model reads it, next to it the details of the selected token, and the definitions."""
+    text, *side = st.columns([1] if question.options.token is None else [5, 2], gap="medium")
     with text:
         original, changed = readings(question, READING.run(question))
-    if original and question.words:
-        with side:
-            glance.show(question, original, changed[_shown(question)])
+        other = changed[_shown(question)] if question.words else None
+        if original and other:
+            glance.show(question, original, other, *side)
+        terms.show()
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
@@ -98,18 +99,7 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
         f"× {_number(each.perplexity / original.perplexity, 3)}",
         _number(each.copied, 2),
     ]
-    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else ())
-
-
-def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
-    return paragraph(
-        uncoloured(scores(question, rows)[1][_shown(question)]) if question.words else "",
-        _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
-        _("The loss of a token is −ln of its predicted probability, in nats."),
-        _("Copy test: the model is given {n} random tokens twice.", n=swap.PERIOD),
-        _("The copying loss is the mean loss of the repeated tokens. A guess has a loss of about 11 nats."),
-        setting(question, rows),
-    )
+    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured(each))
 
 
 def uncoloured(shown: Score) -> str:
@@ -133,4 +123,4 @@ def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
     return outcome(question, rows, words.verdict)
 
 
-READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=_notes, has_charts=False)
+READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=setting, has_charts=False)

@@ -44,7 +44,7 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
     if len(changed) > MOST:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         reading = _(
-            "Perplexity is lowest with **{least}** (× {low}) and highest with **{most}** (× {high}).",
+            "**Perplexity is lowest with {least} (× {low}) and highest with {most} (× {high}).**",
             least=least.name,
             most=most.name,
             low=number(least.perplexity / original.perplexity, 3),
@@ -69,14 +69,18 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
     low, high = (each.perplexity / original.perplexity for each in (least, most))
     if low <= SAME or len(shares) > 1 or number(low, 3) == number(high, 3):
         return ""
-    return _(
-        "**Keeping the first token visible limits the rise of perplexity to {low} times the original, instead of "
-        "{high} times.** Both variants hide {hidden} of the query–key pairs. **{most}** also hides the first token "
-        "from most queries, although many heads put spare weight on it (an attention sink).",
-        hidden=shares.pop(),
-        high=number(high, 3),
-        most=most.name,
-        low=number(low, 3),
+    return paragraph(
+        _(
+            "**Keeping the first token visible limits the rise of perplexity to × {low} instead of × {high}.**",
+            low=number(low, 3),
+            high=number(high, 3),
+        ),
+        _(
+            "Both variants hide {hidden} of the query–key pairs, but many heads put spare weight on the first token "
+            "(an attention sink). {most} hides this token from most queries.",
+            hidden=shares.pop(),
+            most=most.name,
+        ),
     )
 
 
@@ -87,31 +91,31 @@ def _reading(original: Score, each: Score) -> str:
     if ratio > SAME and each.hidden and each.hidden.share:
         return (
             _(
-                "**{name}** hides {hidden:.0%} of the query–key pairs, and the first token from most queries. "
-                "Perplexity therefore rises (× {ratio}).",
+                "**{name} raises perplexity (× {ratio}).** It hides {hidden:.0%} of the query–key pairs, including the "
+                "first token from most queries.",
                 hidden=each.hidden.share,
                 **values,
             )
             if each.hidden.first
             else _(
-                "**{name}** hides {hidden:.0%} of the query–key pairs, but not the first token. Perplexity rises "
-                "(× {ratio}).",
+                "**{name} raises perplexity (× {ratio}).** It hides {hidden:.0%} of the query–key pairs, but not the "
+                "first token.",
                 hidden=each.hidden.share,
                 **values,
             )
         )
     if ratio > SAME:
-        return _("**{name}** raises perplexity (× {ratio}).", **values)
+        return _("**{name} raises perplexity (× {ratio}).**", **values)
     if ratio < 1 / SAME:
-        return _("**{name}** lowers perplexity (× {ratio}).", **values)
+        return _("**{name} lowers perplexity (× {ratio}).**", **values)
     if each.covered:
         return _n(
-            "**{name}** changes perplexity by at most {same:.0%}, because it attends to the only token.",
-            "**{name}** changes perplexity by at most {same:.0%}, because it attends to all {n} tokens.",
+            "**{name} changes perplexity by at most {same:.0%}**, because it attends to the only token.",
+            "**{name} changes perplexity by at most {same:.0%}**, because it attends to all {n} tokens.",
             n=each.covered,
             **values,
         )
-    return _("**{name}** changes perplexity by at most {same:.0%}.", **values)
+    return _("**{name} changes perplexity by at most {same:.0%}.**", **values)
 
 
 def copying(original: Score, changed: Sequence[Score]) -> str:
@@ -120,7 +124,7 @@ def copying(original: Score, changed: Sequence[Score]) -> str:
         _copying(original, changed),
         *(
             _(
-                "With **{name}**, the mean loss of a copied token is {after} nats instead of {before}.",
+                "With {name}, the mean loss of a copied token is {after} nats instead of {before}.",
                 name=each.name,
                 after=number(each.copied, 2),
                 before=number(original.copied, 2),
@@ -149,18 +153,21 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
     return paragraph(
         effect(
             failing,
-            N_("Copying fails with {names}."),
-            N_("Copying fails with {names}, because most queries cannot attend to the token to copy, {n} tokens back."),
+            N_("**Copying fails with {names}.**"),
+            N_(
+                "**Copying fails with {names}.** The token to copy is {n} tokens back, farther than most queries "
+                "attend."
+            ),
         ),
         effect(
             worse,
-            N_("Copying gets worse with {names}."),
+            N_("**Copying gets worse with {names}.**"),
             N_(
-                "Copying gets worse with {names}, because most queries cannot attend to the token to copy, {n} tokens "
-                "back."
+                "**Copying gets worse with {names}.** The token to copy is {n} tokens back, farther than most queries "
+                "attend."
             ),
         ),
-        effect(preserved, *[N_("Copying is preserved with {names}.")] * 2),
+        effect(preserved, *[N_("**Copying is preserved with {names}.**")] * 2),
     )
 
 
@@ -168,7 +175,7 @@ def named(names: Sequence[str], total: int) -> str:
     """Return the names of variants, or how many there are if these are all."""
     if len(names) == total > 1:
         return _("both variants") if total == 2 else _("all {n} variants", n=total)
-    return enumeration(f"**{name}**" for name in names)
+    return enumeration(names)
 
 
 def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:

@@ -91,11 +91,11 @@ def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
         "other": formatted(each.loss, ".2f"),
     }
     if values["before"] == values["after"]:
-        answers = _("**{name}**: {after} of the answers are correct, the same rounded share as before.", **values)
+        answers = _("**{name}: {after} of the answers are correct**, the same rounded share as before.", **values)
     elif each.accuracy < original.accuracy:
-        answers = _("**{name}**: the share of correct answers falls from {before} to {after}.", **values)
+        answers = _("**{name}: the share of correct answers falls from {before} to {after}.**", **values)
     else:
-        answers = _("**{name}**: the share of correct answers rises from {before} to {after}.", **values)
+        answers = _("**{name}: the share of correct answers rises from {before} to {after}.**", **values)
     if values["loss"] == values["other"]:
         return paragraph(answers, _("The loss, rounded, stays at {other} nats per answer.", **values))
     return paragraph(answers, _("The loss changes from {loss} to {other} nats per answer.", **values))

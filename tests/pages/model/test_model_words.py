@@ -24,56 +24,56 @@ def scores(*pairs):
 @pytest.mark.parametrize(
     ("perplexity", "told"),
     [
-        (20.0, "**A** changes perplexity by at most 5%."),
-        (20.9, "**A** changes perplexity by at most 5%."),
-        (21.1, "**A** raises perplexity (× 1.06)."),
-        (29.8, "**A** raises perplexity (× 1.49)."),
-        (19.1, "**A** changes perplexity by at most 5%."),
-        (19.0, "**A** lowers perplexity (× 0.950)."),
-        (10.0, "**A** lowers perplexity (× 0.500)."),
+        (20.0, "**A changes perplexity by at most 5%.**"),
+        (20.9, "**A changes perplexity by at most 5%.**"),
+        (21.1, "**A raises perplexity (× 1.06).**"),
+        (29.8, "**A raises perplexity (× 1.49).**"),
+        (19.1, "**A changes perplexity by at most 5%.**"),
+        (19.0, "**A lowers perplexity (× 0.950).**"),
+        (10.0, "**A lowers perplexity (× 0.500).**"),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
-    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told}  \nCopying is preserved with **A**."
+    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told}  \n**Copying is preserved with A.**"
 
 
 @pytest.mark.parametrize(
     ("copied", "told"),
     [
-        (1.0, "Copying is preserved with **A**."),
-        (2.9, "Copying is preserved with **A**."),
-        (3.1, "Copying gets worse with **A**."),
-        (8.9, "Copying gets worse with **A**."),
-        (9.1, "Copying fails with **A**."),
+        (1.0, "**Copying is preserved with A.**"),
+        (2.9, "**Copying is preserved with A.**"),
+        (3.1, "**Copying gets worse with A.**"),
+        (8.9, "**Copying gets worse with A.**"),
+        (9.1, "**Copying fails with A.**"),
     ],
 )
 def test_what_becomes_of_copying(copied, told):
-    loss = f"With **A**, the mean loss of a copied token is {copied:g} nats instead of 1."
+    loss = f"With A, the mean loss of a copied token is {copied:g} nats instead of 1."
     assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{told} {loss}"
 
 
 @pytest.mark.parametrize(
     ("losses", "told"),
     [
-        ((10, 10), "Copying fails with both variants."),
-        ((10, 10, 10), "Copying fails with all 3 variants."),
-        ((10, 5, 1), "Copying fails with **A**. Copying gets worse with **B**. Copying is preserved with **C**."),
-        ((10, 1, 10), "Copying fails with **A** and **C**. Copying is preserved with **B**."),
+        ((10, 10), "**Copying fails with both variants.**"),
+        ((10, 10, 10), "**Copying fails with all 3 variants.**"),
+        ((10, 5, 1), "**Copying fails with A.** **Copying gets worse with B.** **Copying is preserved with C.**"),
+        ((10, 1, 10), "**Copying fails with A and C.** **Copying is preserved with B.**"),
     ],
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told):
     assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
-        f"raises perplexity (× 2).  \n{told}"
+        f"raises perplexity (× 2).**  \n{told}"
     )
 
 
 def test_of_many_variants_the_best_and_the_worst_are_named():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert words.verdict(AS_IT_IS, many) == (
-        "Perplexity is lowest with **B** (× 1) and highest with **C** (× 10).  \nCopying fails with all 4 variants."
+        "**Perplexity is lowest with B (× 1) and highest with C (× 10).**  \n**Copying fails with all 4 variants.**"
     )
-    assert words.copying(AS_IT_IS, many) == "Copying fails with all 4 variants."
-    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A** raises perplexity (× 2).  \n**B** changes")
+    assert words.copying(AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
+    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A raises perplexity (× 2).**  \n**B changes")
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
@@ -110,22 +110,21 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
-    reason = ", because most queries cannot attend to the token to copy, 95 tokens back."
+    reason = ".** The token to copy is 95 tokens back, farther than most queries attend."
     assert words.verdict(AS_IT_IS, [blind, sink]) == (
-        "**A** hides 61% of the query–key pairs, and the first token from most queries. Perplexity therefore rises "
-        "(× 2).  \n**B** hides 61% of the query–key pairs, but not the first token. Perplexity rises (× 2).  \n"
-        f"Copying fails with both variants{reason}"
+        "**A raises perplexity (× 2).** It hides 61% of the query–key pairs, including the first token from most "
+        "queries.  \n**B raises perplexity (× 2).** It hides 61% of the query–key pairs, but not the first token.  \n"
+        f"**Copying fails with both variants{reason}"
     )
-    assert words.verdict(AS_IT_IS, [blind, far]).endswith("Copying fails with both variants.")
+    assert words.verdict(AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
     seen = dataclasses.replace(sink, perplexity=22.0)
     assert (
         words.verdict(AS_IT_IS, [blind, seen])
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
-            "**Keeping the first token visible limits the rise of perplexity to 1.10 times the original, instead of 2 "
-            "times.** Both variants hide 61% of the query–key pairs. **A** also hides the first token from most "
-            "queries, although many heads put spare weight on it (an attention sink).  \n"
-            f"Copying fails with both variants{reason}"
+            "**Keeping the first token visible limits the rise of perplexity to × 1.10 instead of × 2.** Both variants "
+            "hide 61% of the query–key pairs, but many heads put spare weight on the first token (an attention sink). "
+            f"A hides this token from most queries.  \n**Copying fails with both variants{reason}"
         )
     )
     less = dataclasses.replace(hidden, share=0.5, first=False)
@@ -136,13 +135,13 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, hidden=less),
         dataclasses.replace(seen, hidden=None),
     ):
-        assert words.verdict(AS_IT_IS, [blind, other]).startswith("**A** hides 61%")
-    assert words.verdict(AS_IT_IS, [blind, seen, far]).startswith("**A** hides 61%")
+        assert words.verdict(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
+    assert words.verdict(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
     worse = dataclasses.replace(blind, copied=5.0)
-    assert words.verdict(AS_IT_IS, [worse]).endswith(f"Copying gets worse with **A**{reason}")
+    assert words.verdict(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert words.verdict(AS_IT_IS, [same]) == (
-        "**A** changes perplexity by at most 5%.  \nCopying is preserved with **A**."
+        "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
     assert reading.uncoloured(blind) == ("The first 66 tokens have no colour, because A hides no token before them.")
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
@@ -162,7 +161,7 @@ def test_neither_number_is_told_without_the_other():
     rows.append(dataclasses.replace(read(20.0, layers=(0,)), word="linear"))
     assert reading.outcome(question, rows, words.verdict) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
-    assert reading.outcome(question, rows, words.verdict).endswith("Copying is preserved with **Linear**.")
+    assert reading.outcome(question, rows, words.verdict).endswith("**Copying is preserved with Linear.**")
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
@@ -186,8 +185,8 @@ def test_where_numbers_come_from():
 
 STAYS = "Perplexity never exceeds 1.5 times the original."
 EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
-REMAINS = "keeps at least half of the ability to copy with every tested number of layers."
-LOST = "loses more than half of the ability to copy once 4 layers are replaced."
+REMAINS = "keeps at least half of the ability to copy with every tested number of layers.**"
+LOST = "loses more than half of the ability to copy once 4 layers are replaced.**"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +195,7 @@ LOST = "loses more than half of the ability to copy once 4 layers are replaced."
 )
 def test_how_many_layers_it_takes(perplexity, copied, reads, copies):
     pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear** {copies} {reads}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
+    assert f"**Linear {copies} {reads}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
     assert layers.in_words({"linear": pairs}, [read(20)], "bottom") == ""
 
 
@@ -204,8 +203,8 @@ def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
     told = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
     assert told == (
-        "**Linear**: perplexity is highest with layer 0 replaced (× 1.25), and the copying loss is highest with "
-        "layer 7 (6 nats)."
+        "**Linear does the most harm to perplexity in layer 0 (× 1.25).** The copying loss is highest with layer 7 "
+        "replaced (6 nats)."
     )
 
 
@@ -244,16 +243,16 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local** preserves perplexity if its window is at least 8. Copying needs at least 4."
+    assert told == "**Local preserves perplexity if its window is at least 8.** Copying needs at least 4."
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (99.0, 9.0, "No tested window of **Local** preserves perplexity or copying."),
-        (99.0, 1.0, "**Local** preserves copying if its window is at least 2. No tested window preserves perplexity."),
-        (20.0, 9.0, "**Local** preserves perplexity if its window is at least 2. No tested window preserves copying."),
-        (20.0, 1.0, "**Local** preserves both perplexity and copying if its window is at least 2."),
+        (99.0, 9.0, "**No tested window of Local preserves perplexity or copying.**"),
+        (99.0, 1.0, "**Local preserves copying if its window is at least 2.** No tested window preserves perplexity."),
+        (20.0, 9.0, "**Local preserves perplexity if its window is at least 2.** No tested window preserves copying."),
+        (20.0, 1.0, "**Local preserves both perplexity and copying if its window is at least 2.**"),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, told):
@@ -277,16 +276,16 @@ def cloud(copies):
 @pytest.mark.parametrize(
     ("copies", "told"),
     [
-        ((0, 1, 2, 3, 4.0), "predicts the **copying** ranking (rank correlation 1.0 over 5 points)."),
-        ((1, 0, 3, 2, 4.0), "roughly predicts the **copying** ranking (rank correlation 0.80 over 5 points)."),
-        ((4, 3, 2, 1, 0.0), "does not predict the **copying** ranking"),
+        ((0, 1, 2, 3, 4.0), "**Output error predicts the copying ranking** (rank correlation 1.0 over 5 points)."),
+        ((1, 0, 3, 2, 4.0), " roughly predicts the copying ranking** (rank correlation 0.80 over 5 points)."),
+        ((4, 3, 2, 1, 0.0), "**Output error does not predict the copying ranking**"),
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying cannot be compared"),
     ],
 )
 def test_how_well_the_error_forecasts(copies, told):
     said = predicts.in_words(cloud(copies))
     assert told in said
-    assert "Output error predicts the **perplexity** ranking" in said
+    assert "**Output error predicts the perplexity ranking**" in said
     assert predicts.in_words(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
@@ -316,10 +315,10 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "**Linear** keeps the ranking of the sentences (τ = 0.96)."),
-        (0.94, "**Linear** keeps a similar ranking (τ = 0.94)."),
-        (0.71, "**Linear** keeps a similar ranking (τ = 0.71)."),
-        (0.69, "**Linear** changes the ranking of the sentences (τ = 0.69)."),
+        (0.96, "**Linear keeps the ranking of the sentences** (τ = 0.96)."),
+        (0.94, "**Linear keeps a similar ranking** (τ = 0.94)."),
+        (0.71, "**Linear keeps a similar ranking** (τ = 0.71)."),
+        (0.69, "**Linear changes the ranking of the sentences** (τ = 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
@@ -338,3 +337,11 @@ def test_ranks_begin_with_the_most_alike():
 )
 def test_a_probability_has_no_power_of_ten(chance, told):
     assert glance.probability(chance) == told
+
+
+@pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])
+def test_an_attention_row_that_does_not_change_is_said_so(moved, changes):
+    row = SimpleNamespace(label="b", chances=(0.5, 0.25), context=["a"], layer=3, head=2, moved=moved)
+    said = glance.in_words(row, "Local")
+    assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
+    assert said.endswith("No attention row of the previous token, “a”, changes.") != changes

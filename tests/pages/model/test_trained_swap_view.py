@@ -71,16 +71,16 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%. The loss changes from 0.01 to 2.00 nats per answer."),
-        ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%. The loss changes from 2.00 to 1.00 nats per answer."),
-        ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct, the same rounded share as before."),
+        ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%.** The loss changes from 0.01 to 2.00 nats per answer."),
+        ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%.** The loss changes from 2.00 to 1.00 nats per answer."),
+        ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct**, the same rounded share as before."),
         ((0.501, 1.0), (0.5, 1.0001), "The loss, rounded, stays at 1.00 nats per answer."),
         ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
     ],
 )
 def test_the_effect_of_a_replacement_in_words(before, after, told):
     text = view.in_words([row(*before, word="softmax", layers=()), row(*after)])
-    assert text.startswith("**Linear**: ")
+    assert text.startswith("**Linear: ")
     assert told in text
 
 
