@@ -299,6 +299,7 @@ VIEW = View(
     describe=describe,
     chart=chart,
     table=table,
+    columns=4,
     formula=r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
     notes=notes,
 )

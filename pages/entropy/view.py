@@ -50,6 +50,7 @@ class View(Generic[RowT]):
         describe: returns the sentence about the rows of the chosen heads.
         chart: returns the lines, and the arguments of ``curves`` that describe their axes.
         table: returns the lines of the table, each a cell by column.
+        columns: number of columns of the table; a further table below it has all columns.
         formula: definition in LaTeX.
         notes: Markdown below the definition.
     """
@@ -68,6 +69,7 @@ class View(Generic[RowT]):
     describe: Callable[[Sequence[RowT], Question], str]
     chart: Callable[[Sequence[RowT], Question], tuple[Sequence[Curve], Mapping[str, Any]]]
     table: Callable[[Sequence[RowT], Question], list[dict[str, object]]]
+    columns: int | None = None
     formula: str
     notes: Callable[[Question], str]
 
@@ -136,7 +138,14 @@ class View(Generic[RowT]):
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
             two = st.column_config.NumberColumn(format="%.2f")
             look: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two)}
-            lazy_expander(_("Numbers"), lambda: st.dataframe(lines, **look), key="entropy.all", icon=":material/table:")
+
+            def show_table() -> None:
+                st.dataframe(lines, column_order=list(lines[0])[: self.columns], **look)
+                if self.columns:
+                    st.caption(_("All columns"))
+                    st.dataframe(lines, **look)
+
+            lazy_expander(_("Numbers"), show_table, key="entropy.all", icon=":material/table:")
             notes = [self.notes(question), *([f"- {how_lengths_are_made(question)}"] if self.sweeps else [])]
             export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(

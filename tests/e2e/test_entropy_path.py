@@ -93,4 +93,4 @@ def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, ser
     assert len(legend(page)) == 10
     expect(page.get_by_role("button", name="Continue")).to_be_visible()
     page.get_by_text("Numbers", exact=True).click()
-    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
