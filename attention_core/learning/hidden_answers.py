@@ -1,7 +1,10 @@
-"""How often a variant's fixed mask hides the answer from the token that asks for it."""
+"""How often a fixed mask hides the answer from the token that asks for it, and how much weight is on the answer."""
+
+import numpy as np
+import torch
 
 from attention_core import registry
-from attention_core.learning.learning_task import IGNORED
+from attention_core.learning.learning_task import IGNORED, Batch
 from attention_core.learning.tasks import task
 from attention_core.learning.train import TrainSpec, evaluation_batch
 
@@ -19,7 +22,22 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
     mask = registry.from_word(spec.model.word).mask(length, causal=wanted.causal)
     if mask is None or not wanted.shows_answers:
         return 0.0
-    batch = evaluation_batch(spec, length, spec.items)
-    asked = batch.targets != IGNORED
-    is_answer = batch.inputs[:, None, :] == batch.targets[:, :, None]
+    asked, is_answer = _answers(evaluation_batch(spec, length, spec.items))
     return float((~(is_answer & mask).any(-1))[asked].float().mean())
+
+
+def answer_weight(spec: TrainSpec, matrix: np.ndarray) -> float:
+    """Return the mean weight that the asking tokens of the example give to the tokens that are their answers.
+
+    Args:
+        spec: the training run, of a task whose answers are symbols of the sequence.
+        matrix: attention matrix on the example, ``[n, n]``.
+    """
+    asked, is_answer = _answers(evaluation_batch(spec, spec.length, spec.items, sequences=1))
+    weights = torch.from_numpy(matrix.astype("float32"))
+    return float((weights * is_answer[0]).sum(-1)[asked[0]].mean())
+
+
+def _answers(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return which tokens ask, ``[sequences, n]``, and which tokens are their answers, ``[sequences, n, n]``."""
+    return batch.targets != IGNORED, batch.inputs[:, None, :] == batch.targets[:, :, None]

@@ -10,6 +10,8 @@ from app.figures.theme import style
 from app.words.i18n import _
 from attention_core.experiments.learning import LearnRow, example_labels
 from attention_core.formatting import percent
+from attention_core.learning.hidden_answers import answer_weight
+from pages.learn import words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import Outcome, outcomes
 
@@ -32,11 +34,15 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         layer = LearnOptions.layer.draw_with_options(
             layers, layers[-1], key=f"learn.layer.{key}", widget=st.pills, width="content"
         )
-    panels = []
+    panels, on_stripe = [], {}
     for outcome in found:
         own = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
         panels.append(_panel(own, outcome.name, layer))
+        if own.matrices is not None and own.spec.model.task == "induction":
+            on_stripe[outcome.name] = answer_weight(own.spec, own.matrices[layer])
     st.html(f'<div class="checkpoints">{"".join(panels)}</div>')
+    if on_stripe:
+        st.markdown(words.stripe(on_stripe))
     labels = " ".join(example_labels(first[0].spec))
     st.caption(_("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"))
 

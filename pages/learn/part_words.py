@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.words.i18n import N_, _, clauses, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from pages.learn.outcomes import PartOutcome
 
@@ -35,22 +35,21 @@ def losses(found: Sequence[PartOutcome]) -> str:
         if not outcome.without:
             continue
         part, accuracy = min(outcome.without.items(), key=lambda each: each[1])
-        name = f"**{escape_markdown(outcome.whole.name)}**"
         if (loss := outcome.whole.accuracy - accuracy) > CLOSE:
             text = _(
-                "{name} without {part}, {low} instead of {high}",
-                name=name,
+                "{name} without {part} ({low} instead of {high})",
+                name=escape_markdown(outcome.whole.name),
                 part=_(PART_NAMES[part]),
                 low=percent(accuracy),
                 high=percent(outcome.whole.accuracy),
             )
             lost.append((-loss, text))
         else:
-            steady.append(name)
+            steady.append(f"**{escape_markdown(outcome.whole.name)}**")
     return paragraph(
         _(
-            "Largest loss of accuracy by removing one part: {losses}.",
-            losses=clauses(text for _loss, text in sorted(lost)),
+            "**One missing part lowers the accuracy: {losses}.**",
+            losses=enumeration(text for _loss, text in sorted(lost)),
         )
         if lost
         else "",

@@ -34,16 +34,23 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     measure, by = LearnOptions.measure.value, LearnOptions.by.value
     found = outcomes(rows)
     spec = rows[0].spec
-    chance = task_of(spec.model.task).chance(spec.length, spec.items)
+    task = task_of(spec.model.task)
+    chance = task.chance(spec.length, spec.items)
     lines = [_line(each, measure, by) for each in found]
     if measure == "accuracy":
         # The guides reach the last planned step, so that curves that grow do not move.
         last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
-        text = _("{share}: guessing", share=percent(chance))
+        text = words.guess(chance, from_sequence=task.shows_answers)
         lines.append(_guide(text, (0.0, last), (chance, chance)))
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    _explain(rows, found, words.remembering(found), words.fastest(found), definition=words.threshold(chance))
+    definition = words.threshold(from_sequence=task.shows_answers)
+    _explain(
+        rows,
+        found,
+        words.remembering(found),
+        definition=paragraph(definition, words.with_features(found), words.fastest(found)),
+    )
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:

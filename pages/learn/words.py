@@ -1,7 +1,7 @@
 """The sentences of the Learn page, each made from measured numbers."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attention_core as ac
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
@@ -39,17 +39,57 @@ def headline(found: Sequence[Outcome]) -> str:
     Args:
         found: the variants; at least one.
     """
-    finding, others = (_alone(found[0]), "") if len(found) == 1 else _together(found)
-    return "  \n".join(filter(None, [f"**{finding}**", paragraph(others, hidden(found), *map(explanation, found))]))
+    finding, others = (_alone(found[0]), cause(found[0])) if len(found) == 1 else _together(found)
+    return "  \n".join(filter(None, [f"**{finding}**", others]))
 
 
-def threshold(chance: float) -> str:
-    """Return from which accuracy on a variant has learned the task, and the accuracy of guessing."""
-    return _(
-        "A variant has learned the task if at least {most} of its answers are correct. Guessing is correct in "
-        "{share} of the cases.",
-        most=percent(LEARNED),
-        share=percent(chance),
+def cause(outcome: Outcome) -> str:
+    """Return why a variant that was trained did not learn the task, with its accuracy; empty if no cause is known.
+
+    A test trains gated linear attention with a feature map, with which it learns recall within ``WITH_FEATURES`` steps.
+    """
+    if outcome.step == 0 or outcome.learned is not None:
+        return ""
+    spec = outcome.rows[0].spec
+    values = {"name": escape_markdown(outcome.name), "share": percent(outcome.accuracy)}
+    if hidden := hidden_share(spec):
+        return _(
+            "**{name}** ({share} correct) cannot attend to the answer in {hidden} of the questions, because its mask "
+            "hides the answer.",
+            hidden=percent(hidden),
+            **values,
+        )
+    if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
+        return _(
+            "**{name}** ({share} correct) lacks a feature map that makes all weights positive (Linear’s: elu + 1).",
+            **values,
+        )
+    return ""
+
+
+def with_features(found: Sequence[Outcome]) -> str:
+    """Return how quickly gated linear attention learned with a feature map, if ``cause`` says that it lacks one."""
+    if not any(outcome.rows[0].spec.model.word == "gla" and cause(outcome) for outcome in found):
+        return ""
+    return _("With the feature map elu + 1, Gated linear learned the task within {steps} steps.", steps=WITH_FEATURES)
+
+
+def guess(chance: float, *, from_sequence: bool) -> str:
+    """Return the label of the accuracy of guessing.
+
+    Args:
+        chance: the accuracy.
+        from_sequence: whether a guess is one of the possible answers that the sequence contains.
+    """
+    text = N_("{share}: guessing an answer<br>from the sequence") if from_sequence else N_("{share}: guessing")
+    return _(text, share=percent(chance))
+
+
+def threshold(*, from_sequence: bool) -> str:
+    """Return from which accuracy on a variant has learned the task, and why accuracy can start below guessing."""
+    return paragraph(
+        _("A variant has learned the task if at least {most} of its answers are correct.", most=percent(LEARNED)),
+        _("Before training, a model also guesses answers that the sequence does not contain.") if from_sequence else "",
     )
 
 
@@ -70,8 +110,8 @@ def _alone(outcome: Outcome) -> str:
 
 
 def _together(found: Sequence[Outcome]) -> tuple[str, str]:
-    """Return how many of several variants learned the task, with their results, and the results of the others."""
-    learned, others, untrained = [], [], []
+    """Return how many of several variants learned the task, with their results, and the others with their causes."""
+    learned, explained, others, untrained = [], [], [], []
     for outcome in found:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
         if outcome.step == 0:
@@ -79,11 +119,14 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
         elif (reached := outcome.learned) is not None:
             result = _("step {steps}", steps=reached[0])
             learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
+        elif text := cause(outcome):
+            explained.append((-outcome.accuracy, text))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
     return (
         _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
         paragraph(
+            *(text for _share, text in sorted(explained)),
             _(
                 N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
                 names=enumeration(text for _share, text in sorted(others)),
@@ -144,22 +187,6 @@ def remembering(found: Sequence[Outcome]) -> str:
     return _(text, **values)
 
 
-def explanation(outcome: Outcome) -> str:
-    """Return what keeps gated linear attention from learning recall quickly; empty for any other result.
-
-    A test trains the model with this change. It learns the task within ``WITH_FEATURES`` steps.
-    """
-    spec = outcome.rows[0].spec
-    if spec.model != ModelSpec(task="recall", word="gla") or not outcome.is_trained or outcome.learned is not None:
-        return ""
-    return _(
-        "**{name}** lacks a feature map. With Linear’s (elu + 1), which makes all attention weights positive, it "
-        "learned the task within {steps} steps in earlier runs.",
-        name=escape_markdown(outcome.name),
-        steps=WITH_FEATURES,
-    )
-
-
 def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
     """Return how many of at least two variants learned the task, and which."""
     steps, n = found[0].rows[0].spec.steps, len(found)
@@ -209,12 +236,12 @@ def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
     )
 
 
-def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
+def hidden(found: Sequence[Outcome], length: int) -> str:
     """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
 
     Args:
         found: the variants.
-        length: tokens of a sequence; those of training for None.
+        length: tokens of a sequence.
     """
     shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
@@ -222,7 +249,7 @@ def hidden(found: Sequence[Outcome], length: int | None = None) -> str:
         return ""
     return _(
         "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}.",
-        n=length or found[0].rows[0].spec.length,
+        n=length,
         names=enumeration(names),
     )
 
@@ -251,15 +278,30 @@ def diverged(found: Sequence[Outcome]) -> str:
 def jump_text(found: Sequence[Outcome]) -> str:
     """Return between which steps each variant's accuracy rises most; empty if none rises."""
     rises = [
-        _("{name}: {low} to {high}", name=f"**{escape_markdown(outcome.name)}**", low=jump[0], high=jump[1])
+        _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=jump[0], high=jump[1])
         for outcome in found
         if (jump := outcome.jump) is not None
     ]
     if not rises:
         return ""
     return _(
-        "Accuracy rises most between these training steps, marked ▲ below the slider: {names}.",
-        names=enumeration(rises),
+        "**Accuracy rises most between these training steps (▲ below the slider): {names}.**", names=enumeration(rises)
+    )
+
+
+def stripe(weights: Mapping[str, float]) -> str:
+    """Return what the stripe in a matrix of the task induction is, and each variant's mean weight on it, by name."""
+    names = enumeration(
+        _("{name} ({result})", name=f"**{escape_markdown(name)}**", result=percent(weight))
+        for name, weight in weights.items()
+    )
+    return paragraph(
+        _(
+            "In the stripe across the lower half, each repeated symbol attends to the symbol that followed it the "
+            "first time (an induction head)."
+        ),
+        _("Mean weight on the stripe: {names}.", names=names),
+        _("A negative weight (orange) subtracts the value.") if min(weights.values()) < 0 else "",
     )
 
 
@@ -276,19 +318,19 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         return ""
     largest = max(x for x, _share in ends.values())
     names = enumeration(
-        f"**{escape_markdown(name)}** {percent(share)}"
+        _("{name} ({result})", name=escape_markdown(name), result=percent(share))
         for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
         if x == largest
     )
     if by == "length":
         return _(
-            "The models were trained on sequences of {own} tokens. Accuracy at {n} tokens: {names}.",
+            "**Correct answers at {n} tokens: {names}.** The models were trained on sequences of {own} tokens.",
             own=trained_at,
             n=largest,
             names=names,
         )
     return _(
-        "The models were trained with {own} items to remember. Accuracy with {n} items: {names}.",
+        "**Correct answers with {n} items to remember: {names}.** The models were trained with {own} items.",
         own=trained_at,
         n=largest,
         names=names,

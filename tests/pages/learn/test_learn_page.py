@@ -52,25 +52,25 @@ def test_the_recorded_runs_answer_at_first_sight():
     for each in found:
         last = list(numbers(drawn[each.name]["y"]))[-1]
         assert last == pytest.approx(each.accuracy)
-    assert any("Guessing is correct in 25% of the cases." in each.help for each in at.caption)
+    assert any("Before training, a model also guesses answers" in each.help for each in at.caption)
     assert any(each.value.startswith("Recorded on") for each in at.caption)
 
 
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**4 of 6 variants learn the task")]
-    assert any("**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in each.value for each in at.caption)
-    assert "Fewer answers are correct with **Local · window 16** (72%) and **Gated linear** (32%)." in text
-    assert any("Guessing is correct in 25% of the cases." in each.help for each in at.caption)
+    assert "**Local · window 16** (72% correct) cannot attend to the answer in 43% of the questions" in text
+    assert "**Gated linear** (32% correct) lacks a feature map" in text
+    [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
+    assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
+    assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     [notes] = [each.value for each in at.caption if "With 24 items to remember instead of 4, " in each.value]
     assert "only the models with **Softmax** answer at least 95% correctly." in notes
-    hidden = (
-        "At 32 tokens, a mask hides the answer from the asking token in some of the questions: Local · window 16 (43%)."
-    )
-    assert hidden in text
-    assert "**Gated linear** lacks a feature map." in text
     at = open_learn(l_view="attention")
-    assert any(text.startswith("Accuracy rises most between these training steps") for text in texts(at))
+    assert any(text.startswith("**Accuracy rises most between these training steps") for text in texts(at))
+    assert not any("stripe" in text for text in texts(at))
+    at = open_learn(l_view="attention", l_task="induction", variants=(ac.get("softmax"),))
+    assert any("Mean weight on the stripe: **Softmax** (100%)." in text for text in texts(at))
 
 
 def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():
@@ -122,7 +122,7 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     [chart] = charts(visit("learn", {}))
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
     assert set(numbers(drawn["95%: learned"]["y"])) == {LEARNED}
-    assert set(numbers(drawn["25%: guessing"]["y"])) == {0.25}
+    assert set(numbers(drawn["25%: guessing an answer<br>from the sequence"]["y"])) == {0.25}
     assert chart["layout"]["yaxis"]["tickformat"] == "~%"
     [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
     assert not any(trace.get("name") == "95%: learned" for trace in chart["data"])
@@ -163,7 +163,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     assert any("Not trained without each part yet: Local · window 16." in each.value for each in at.caption)
     assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
     assert len(charts(at)) == 2
-    assert any(text.startswith("Largest loss of accuracy by removing one part: ") for text in texts(at))
+    assert any(text.startswith("**Fewer answers are correct: ") for text in texts(at))
 
 
 def test_a_press_trains_every_model_of_the_view_of_parts():

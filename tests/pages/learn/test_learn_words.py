@@ -13,7 +13,7 @@ from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning import recorded_runs
 from attention_core.learning.defaults import SEEDS, VARIANTS
-from attention_core.learning.hidden_answers import hidden_share
+from attention_core.learning.hidden_answers import answer_weight, hidden_share
 from attention_core.learning.model import Layer
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import Row, evaluate, evaluation_batch, steps
@@ -89,15 +89,21 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
     assert words.headline(found) == (
         "**2 of 5 variants have learned the task so far: DeltaNet (step 10) and Softmax (step 20).**  "
         "\nFewer answers are correct with **Gated linear** (72%) and **Linear** (30%). Not trained yet: **Local "
-        f"· window 16**. {words.hidden(found)}"
+        "· window 16**."
     )
 
 
-def test_the_accuracy_that_counts_as_learned_is_next_to_that_of_guessing():
-    assert words.threshold(0.1) == (
-        "A variant has learned the task if at least 95% of its answers are correct. Guessing is correct in 10% of the "
-        "cases."
+def test_the_accuracy_that_counts_as_learned_is_told():
+    told = "A variant has learned the task if at least 95% of its answers are correct."
+    assert words.threshold(from_sequence=False) == told
+    assert words.threshold(from_sequence=True) == (
+        f"{told} Before training, a model also guesses answers that the sequence does not contain."
     )
+
+
+def test_guessing_is_named_with_what_is_guessed():
+    assert words.guess(0.25, from_sequence=True) == "25%: guessing an answer<br>from the sequence"
+    assert words.guess(0.5, from_sequence=False) == "50%: guessing"
 
 
 def trained(*curves, steps=20):
@@ -226,13 +232,17 @@ def gated_linear(curve, steps, **model):
 
 
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
-    assert words.explanation(gated_linear(BAD, 20)) == (
-        "**Gated linear** lacks a feature map. With Linear’s (elu + 1), which makes all attention weights positive, it "
-        "learned the task within 150 steps in earlier runs."
+    slow = gated_linear(BAD, 20)
+    assert words.cause(slow) == (
+        "**Gated linear** (60% correct) lacks a feature map that makes all weights positive (Linear’s: elu + 1)."
     )
-    assert words.headline([gated_linear(BAD, 20)]).endswith(words.explanation(gated_linear(BAD, 20)))
+    assert words.headline([slow]).endswith(f"\n{words.cause(slow)}")
+    assert words.with_features([slow]) == (
+        "With the feature map elu + 1, Gated linear learned the task within 150 steps."
+    )
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
-    assert not any(map(words.explanation, others))
+    assert not any(map(words.cause, others))
+    assert not words.with_features(others)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -254,12 +264,17 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
     assert (matrix[0] >= 0).all()
 
 
-def test_the_reasons_follow_the_results_of_the_variants_that_fail():
-    found = outcomes([*rows_of("local", BAD), *rows_of("softmax", GOOD)])
-    assert words.hidden(found)
-    assert words.headline(found).endswith(
-        f"Fewer answers are correct with **Local · window 16** (60%). {words.hidden(found)}"
+def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
+    [local] = outcomes(rows_of("local", BAD))
+    share = percent(hidden_share(local.rows[0].spec))
+    assert words.cause(local) == (
+        f"**Local · window 16** (60% correct) cannot attend to the answer in {share} of the questions, because its "
+        "mask hides the answer."
     )
+    found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
+    assert words.headline(found).endswith(f"\n{words.cause(local)} Fewer answers are correct with **Linear** (60%).")
+    assert not words.cause(outcomes(rows_of("local", GOOD))[0])
+    assert not words.cause(outcomes(rows_of("local", [0.1]))[0])
 
 
 @pytest.mark.parametrize(("seeds", "text"), [(1, "The lines show 1 seed."), (2, "The lines are medians over 2 seeds.")])
@@ -282,8 +297,8 @@ def test_how_to_read_the_lines(seeds, dashes, text):
 
 def test_a_mask_that_hides_answers_is_reported_with_their_share():
     local, softmax = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.5]))
-    assert words.hidden([softmax]) == ""
-    own, longer = words.hidden([softmax, local]), words.hidden([local], 256)
+    assert words.hidden([softmax], 32) == ""
+    own, longer = words.hidden([softmax, local], 32), words.hidden([local], 256)
     shares = [
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
@@ -293,11 +308,11 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
     assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
     twice = outcomes(rows_of("local", [0.1]) + rows_of("local~window~8", [0.1]))
-    assert words.hidden(twice).count("tokens") == 1
-    assert "Local · window 8" in words.hidden(twice)
+    assert words.hidden(twice, 32).count("tokens") == 1
+    assert "Local · window 8" in words.hidden(twice, 32)
     assert shares[0] < 0.5 < shares[1]
     [wide] = outcomes(rows_of("local~window~31", [0.1]))
-    assert words.hidden([wide]) == ""
+    assert words.hidden([wide], 32) == ""
     assert words.hidden([wide], 64) != ""
 
 
@@ -329,7 +344,7 @@ def test_a_loss_that_is_not_finite_is_reported(loss, fails):
 def test_the_largest_rise_is_between_two_measured_steps():
     rows = rows_of("softmax", [0.1, 0.3, 0.9, 1.0]) + rows_of("linear", [0.1, 0.1, 0.05])
     assert words.jump_text(outcomes(rows)) == (
-        "Accuracy rises most between these training steps, marked ▲ below the slider: **Softmax**: 10 to 20."
+        "**Accuracy rises most between these training steps (▲ below the slider): Softmax (10 to 20).**"
     )
     assert not words.jump_text(outcomes(rows_of("linear", [0.1, 0.1])))
     assert not words.jump_text(outcomes(rows_of("linear", [0.1])))
@@ -343,10 +358,11 @@ def test_tests_are_told_at_the_largest_length_or_number_of_items():
     rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
     found = outcomes(rows)
     assert words.tested(found, by="length", trained_at=32) == (
-        "The models were trained on sequences of 32 tokens. Accuracy at 256 tokens: **Softmax** 70% and **Linear** 20%."
+        "**Correct answers at 256 tokens: Softmax (70%) and Linear (20%).** The models were trained on sequences of 32 "
+        "tokens."
     )
     assert words.tested(found, by="items", trained_at=4) == (
-        "The models were trained with 4 items to remember. Accuracy with 16 items: **Softmax** 95%."
+        "**Correct answers with 16 items to remember: Softmax (95%).** The models were trained with 4 items."
     )
     assert found[0].points("length") == [(64, 0.9), (256, 0.7)]
     assert found[0].points("items") == [(8, 0.99), (16, 0.95)]
@@ -413,7 +429,7 @@ def part_outcome(word, whole, **without):
     return PartOutcome(whole=outcome, has=tuple(without), removed=removed)
 
 
-LOST = "Largest loss of accuracy by removing one part: "
+LOST = "**One missing part lowers the accuracy: "
 STEADY = "No removed part lowers the accuracy by more than 5 percentage points: "
 
 
@@ -422,18 +438,18 @@ STEADY = "No removed part lowers the accuracy by more than 5 percentage points: 
     [
         (
             [("linear", 1.0, {"convolution": 0.3, "layer": 0.98})],
-            "**Linear** without the short convolution, 30% instead of 100%",
+            "Linear without the short convolution (30% instead of 100%)",
         ),
-        ([("gla", 0.9, {"gate": 0.2, "layer": 0.1})], "**Gated linear** without the last layer, 10% instead of 90%"),
+        ([("gla", 0.9, {"gate": 0.2, "layer": 0.1})], "Gated linear without the last layer (10% instead of 90%)"),
         (
             [("linear", 1.0, {"convolution": 0.9}), ("softmax", 1.0, {"positions": 0.2})],
-            "**Softmax** without the positions, 20% instead of 100%; "
-            "**Linear** without the short convolution, 90% instead of 100%",
+            "Softmax without the positions (20% instead of 100%) and "
+            "Linear without the short convolution (90% instead of 100%)",
         ),
     ],
 )
 def test_the_part_that_matters_most_is_named_with_its_loss(found, text):
-    assert part_words.losses([part_outcome(word, whole, **parts) for word, whole, parts in found]) == f"{LOST}{text}."
+    assert part_words.losses([part_outcome(word, whole, **parts) for word, whole, parts in found]) == f"{LOST}{text}.**"
 
 
 def test_a_loss_of_five_points_is_none():
@@ -441,7 +457,7 @@ def test_a_loss_of_five_points_is_none():
     assert part_words.losses([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
     both = [part_outcome("linear", 0.9, layer=0.95), part_outcome("softmax", 0.9, layer=0.5)]
     assert (
-        part_words.losses(both) == f"{LOST}**Softmax** without the last layer, 50% instead of 90%. {STEADY}**Linear**."
+        part_words.losses(both) == f"{LOST}Softmax without the last layer (50% instead of 90%).** {STEADY}**Linear**."
     )
     assert not part_words.losses([part_outcome("linear", 0.9)])
     assert not part_words.losses([part_outcome("linear", 0.9, layer=None)])
@@ -478,3 +494,31 @@ def test_missing_tests_are_explained():
 @pytest.mark.parametrize(("line", "place"), [([0.1, 0.2, 0.9, 1.0], 2), ([0.1, 0.1], None), ([0.5], None), ([], None)])
 def test_the_steepest_rise_ends_at_a_point(line, place):
     assert steepest(line) == place
+
+
+def test_the_weight_on_the_stripe_is_named_for_each_variant():
+    text = (
+        "In the stripe across the lower half, each repeated symbol attends to the symbol that followed it the first "
+        "time (an induction head). Mean weight on the stripe: "
+    )
+    assert words.stripe({"Softmax": 0.98, "Linear": 0.4}) == f"{text}**Softmax** (98%) and **Linear** (40%)."
+    assert (
+        words.stripe({"DeltaNet": -0.6})
+        == f"{text}**DeltaNet** (−60%). A negative weight (orange) subtracts the value."
+    )
+
+
+def test_the_answer_of_induction_is_the_symbol_that_followed_the_first_time():
+    [spec] = learning.plan(["softmax"], task="induction").specs
+    half, matrix = spec.length // 2, np.zeros((spec.length, spec.length))
+    for query in range(half, spec.length - 1):
+        matrix[query, query - half + 1] = 0.75
+    assert answer_weight(spec, matrix) == 0.75
+    assert answer_weight(spec, np.eye(spec.length)) == 0.0
+
+
+def test_the_induction_stripe_appears_while_softmax_learns():
+    rows = recorded_runs.known(learning.plan(["softmax"], task="induction", seeds=[0]))
+    weights = {row.row.step: answer_weight(row.spec, row.matrices[-1]) for row in rows if row.matrices is not None}
+    assert weights[min(weights)] < 0.1
+    assert weights[max(weights)] > 0.9
