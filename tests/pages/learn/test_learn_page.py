@@ -163,7 +163,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     assert any("Not trained without each part yet: Local · window 16." in each.value for each in at.caption)
     assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
     assert len(charts(at)) == 2
-    assert any(text.startswith("**Fewer answers are correct: ") for text in texts(at))
+    assert any(text.startswith("**One missing part lowers the accuracy: ") for text in texts(at))
 
 
 def test_a_press_trains_every_model_of_the_view_of_parts():
