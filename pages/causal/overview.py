@@ -122,9 +122,10 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
         )
         if fixed
         else "",
-        _(
-            "The typical (median) constant memory is {memory}. Softmax's key-value cache is larger from {most:,} "
-            "tokens on.",
+        _n(
+            "It needs {memory}, which softmax's key-value cache exceeds from {most:,} tokens on.",
+            "Half of these {n} need at most {memory}, which softmax's key-value cache exceeds from {most:,} tokens on.",
+            n=len(fixed),
             memory=memory(typical.state_bytes),
             most=typical.outgrown,
         )
@@ -165,7 +166,7 @@ def kind(row: MemoryRow) -> str:
 def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
     """Return names for lines of neighbouring constant sizes, by the largest of these sizes in bytes.
 
-    Lines of different kinds have different colours, so their common name is their number and their size.
+    Lines of different kinds have different colours, so their common name is their number and their sizes.
     """
     found: list[list[MemoryRow]] = []
     for row in by_memory(rows):
@@ -177,11 +178,19 @@ def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
     for own in found:
         largest = own[-1].state_bytes
         if len({kind(row) for row in own}) > 1:
-            about = memory(own[len(own) // 2].state_bytes)
-            named[largest] = _("{n} variants with about {memory}", n=len(own), memory=about)
+            low, high = memory(own[0].state_bytes), memory(largest)
+            sizes = low if low == high else _("{low} to {high}", low=low, high=high)
+            named[largest] = _("{n} variants with {sizes}", n=len(own), sizes=sizes)
             continue
         named[largest] = _short([_(ac.from_word(row.variant).title) for row in reversed(own)])
     return named
+
+
+def words_at_mark(typical: MemoryRow) -> str:
+    """Return what the chart's mark at the length from which softmax needs more than the typical memory means."""
+    return _(
+        "from {n:,} tokens, softmax needs more than {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)
+    )
 
 
 def _short(names: Sequence[str]) -> str:
@@ -220,9 +229,7 @@ def _chart(rows: Sequence[MemoryRow]) -> None:
         y_title=_("memory"),
         log_x=True,
         log_y=True,
-        mark=(typical.outgrown, _("{n:,} tokens: {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)))
-        if typical and typical.outgrown
-        else None,
+        mark=(typical.outgrown, words_at_mark(typical)) if typical and typical.outgrown else None,
         x_ticks=ENDS[::2],
         y_ticks=TICKS,
         height=HEIGHT,

@@ -7,7 +7,17 @@ from driver import charts, chosen, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
-from pages.causal.overview import KINDS, cheaper, in_words, kind, method, names_at_lines, sentence, typical_memory
+from pages.causal.overview import (
+    KINDS,
+    cheaper,
+    in_words,
+    kind,
+    method,
+    names_at_lines,
+    sentence,
+    typical_memory,
+    words_at_mark,
+)
 
 
 def row(state=0, grown=0):
@@ -60,7 +70,8 @@ def test_every_line_of_constant_size_has_a_name_above_it_or_above_a_neighbour(op
         1000: "Cosine and 1 other",
     }
     local = MemoryRow(variant="local", state_bytes=200, grown_bytes=0, token_bytes=8, outgrown=9)
-    assert names_at_lines([*rows[1:3], local])[300] == "3 variants with about 0.2 KiB", "two kinds"
+    assert names_at_lines([*rows[1:3], local])[300] == "3 variants with 0.2 KiB to 0.3 KiB", "two kinds"
+    assert names_at_lines([rows[1], local])[200] == "2 variants with 0.2 KiB"
     [figure] = charts(open_view("overview"))
     shown = [text for trace in figure["data"] for text in trace.get("text", ()) if text]
     flat = {float(trace["y"][0]) for trace in figure["data"] if trace["y"][0] == trace["y"][-1]}
@@ -100,9 +111,13 @@ def test_the_sentence_counts_the_kinds_of_memory():
     assert sentence(found, ["Nyström", "Funnel"]) == (
         "**4 of 6 variants can generate text token by token.** Nyström and 1 other cannot, because their earlier "
         "outputs depend on later tokens. 2 variants store every key and value, so their memory grows with the text. 2 "
-        "merge or discard earlier tokens, so their memory stays constant. The typical (median) constant memory is "
-        "0.5 KiB. Softmax's key-value cache is larger from 9 tokens on."
+        "merge or discard earlier tokens, so their memory stays constant. Half of these 2 need at most 0.5 KiB, which "
+        "softmax's key-value cache exceeds from 9 tokens on."
     )
+    assert sentence(found[:1], ["Nyström"]).endswith(
+        "It needs 1.0 KiB, which softmax's key-value cache exceeds from 17 tokens on."
+    )
+    assert words_at_mark(found[0]) == "from 17 tokens, softmax needs more than 1.0 KiB"
     assert " 1 variant stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
         found[1:3], ["Nyström"]
     )
