@@ -239,10 +239,12 @@ def closest(errors: Mapping[str, float], equal: float) -> str:
     if not errors:
         return _("**Only softmax is compared.** Add a variant to see where its attention differs.")
     first, last = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
+    values = {"first": first, "least": percent(errors[first]), "last": last, "most": percent(errors[last])}
     return paragraph(
-        _("**Closest to softmax: {name}**, with {error} output error.", name=first, error=percent(errors[first])),
-        _("Farthest: {name}, with {error}.", name=last, error=percent(errors[last])) if len(errors) > 1 else "",
-        _("Equal weights for all pixels would have {equal}.", equal=percent(equal)),
+        _("**{first} is closest to softmax** ({least} output error), and {last} is farthest ({most}).", **values)
+        if len(errors) > 1
+        else _("**{first} differs from softmax by {least}** (output error).", **values),
+        _("Equal weights for all pixels would have an output error of {equal}.", equal=percent(equal)),
     )
 
 

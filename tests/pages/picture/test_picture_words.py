@@ -155,12 +155,13 @@ def test_added_images_are_counted():
         ({}, "**Only softmax is compared.** Add a variant to see where its attention differs."),
         (
             {"Local": 0.123},
-            "**Closest to softmax: Local**, with 12% output error. Equal weights for all pixels would have 325%.",
+            "**Local differs from softmax by 12%** (output error). Equal weights for all pixels would have an output "
+            "error of 325%.",
         ),
         (
             {"Local": 1.2, "Top-k": 0.05, "Linear": 3.04},
-            "**Closest to softmax: Top-k**, with 5% output error. Farthest: Linear, with 304%. Equal weights for all "
-            "pixels would have 325%.",
+            "**Top-k is closest to softmax** (5% output error), and Linear is farthest (304%). Equal weights for all "
+            "pixels would have an output error of 325%.",
         ),
     ],
 )
