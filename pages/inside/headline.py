@@ -1,6 +1,6 @@
 """The finding at the top of the Inside page: what a variant saves, and how far its weights are from softmax's."""
 
-from itertools import count
+from bisect import bisect_left
 
 import attention_core as ac
 from app.state.session import REFERENCE
@@ -10,6 +10,8 @@ from attention_core.analysis.low_rank.factors import relative_error_of, uniform
 from attention_core.formatting import percent
 from pages.inside.story import Seen
 
+LONGEST = 2**16
+"""Largest number of tokens for which the work is compared with softmax's."""
 SAME = 0.005
 """Errors below this value would be printed as 0%."""
 
@@ -32,7 +34,7 @@ def _saving(seen: Seen) -> tuple[str, float]:
         full = heads * (d + seen.qkv.v.shape[-1])
         held = variant.cache(heads, d, seen.qkv.v.shape[-1], seen.attention.params)
         return cached_numbers(n, held.per_token * n + held.fixed, full * n)
-    return multiply_adds(n, work(seen, n))
+    return multiply_adds(n, work(seen, n), cheaper_from(seen))
 
 
 def work(seen: Seen, n: int) -> float:
@@ -44,9 +46,11 @@ def work(seen: Seen, n: int) -> float:
     return own / softmax
 
 
-def cheaper_from(seen: Seen) -> int:
-    """Return the smallest number of tokens on which the variant, whose work grows linearly, is cheaper than softmax."""
-    return next(n for n in count(1) if work(seen, n) < 1)
+def cheaper_from(seen: Seen) -> int | None:
+    """Return the smallest number of tokens on which the variant needs less work than softmax, or None at any length."""
+    lengths = range(1, LONGEST + 1)
+    first = bisect_left(lengths, True, key=lambda n: work(seen, n) < 1)
+    return lengths[first] if first < LONGEST else None
 
 
 def factor_numbers(m: int, own: int, full: int) -> tuple[str, float]:
@@ -61,11 +65,24 @@ def cached_numbers(n: int, own: int, full: int) -> tuple[str, float]:
     return need, own / full
 
 
-def multiply_adds(n: int, share: float) -> tuple[str, float]:
-    """Return the clause about the multiply-adds of a variant on n tokens, and their share of softmax's."""
+def multiply_adds(n: int, share: float, cheaper: int | None) -> tuple[str, float]:
+    """Return the clause about the multiply-adds of a variant on n tokens, and their share of softmax's.
+
+    Args:
+        n: number of tokens.
+        share: their share of softmax's.
+        cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
+    """
+    values = {"n": n, "share": percent(share), "cheaper": cheaper}
     if percent(share) == "100%":
-        return _("On {n} tokens, this variant needs as many multiply-adds as softmax", n=n), 1.0
-    need = _("On {n} tokens, this variant needs {share} of softmax's multiply-adds", n=n, share=percent(share))
+        return _("On {n} tokens, this variant needs as many multiply-adds as softmax", **values), 1.0
+    if share < 1 or cheaper is None:
+        return _("On {n} tokens, this variant needs {share} of softmax's multiply-adds", **values), share
+    need = _(
+        "On {n} tokens, this variant needs {share} of softmax's multiply-adds (fewer than softmax from {cheaper:,} "
+        "tokens on)",
+        **values,
+    )
     return need, share
 
 

@@ -132,7 +132,7 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
-        st.caption(_("The shading shows how much weight this query gives to each pool."))
+        st.caption(_("The shading shows how much weight this query gives to each pooled key."))
         shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
         pictures.board(f"{key}.left", shown)
 
@@ -197,9 +197,9 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
             **values,
         )
     return _(
-        "Compared with softmax, the best possible weights on these pools have an error of **{floor:.0%}**. The actual "
-        "error is **{error:.0%}**. The matrix has rank {rank} instead of the full rank {n}, and {kinds} different "
-        "columns.",
+        "The best possible weights on these pooled keys would differ from softmax's by **{floor:.0%}**. The actual "
+        "weights differ by **{error:.0%}**. The matrix has rank {rank} instead of the full rank {n}, and {kinds} "
+        "different columns.",
         **values,
     )
 

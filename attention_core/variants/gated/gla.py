@@ -51,9 +51,9 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
-            mechanism="The state is the matrix of past keys and values. Before a token is added to the state, the "
-            "part for each key component is multiplied by a gate. Gates below 1 reduce the contribution of earlier "
-            "tokens.",
+            mechanism="The state is one matrix: the sum of the products of past keys and values. Before a token is "
+            "added, each row of the state (one per key component) is multiplied by its own gate. Gates below 1 reduce "
+            "the contribution of earlier tokens.",
             rows="token",
             columns="channel",
         ),

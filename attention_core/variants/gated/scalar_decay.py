@@ -66,8 +66,9 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
-            mechanism="The state is the matrix of past keys and values. Before a token is added to the state, the "
-            "whole state is multiplied by the token's gate. A gate below 1 reduces the contribution of earlier tokens.",
+            mechanism="The state is one matrix: the sum of the products of past keys and values. Before a token is "
+            "added, the whole state is multiplied by the token's gate. A gate below 1 reduces the contribution of "
+            "earlier tokens.",
             rows="token",
             columns="channel",
         ),

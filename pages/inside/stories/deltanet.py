@@ -94,7 +94,7 @@ def _inverse(seen: Seen) -> Step:
             "Before a token is stored, a share of the value under its key is erased. That value depends on all "
             "earlier tokens: row i of the matrix T shows how much of each earlier value is erased for token i."
         ),
-        details=_("T is the inverse of one matrix, so all tokens can be processed together."),
+        details=_("Inverting a single matrix gives T, so all tokens can be processed in parallel."),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
         + (r"\Gamma^-" if _decays(seen) else "M^-")
@@ -220,19 +220,19 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     if exact:
         return _(
             "Here, a rate η sets β for each key such that λ lies between 0 and 1, so the state cannot diverge. For η "
-            "from {least} to {most}, the norm of the state is {low} to {high} times the mean length of the values.",
+            "from {least} to {most}, the norm of the state is {low} to {high} times the mean norm of the values.",
             **values,
         )
     if stable.all():
         return _(
             "Up to a write strength of β = {most}, λ is never below −1, so the state cannot diverge. The norm of the "
-            "state is at most {high} times the mean length of the values.",
+            "state is at most {high} times the mean norm of the values.",
             **values,
         )
     return _(
         "If the write strength β is {first} or more, λ is below −1 and the state can diverge. For smaller β, the norm "
-        "of the state is at most {high} times the mean length of the values. At β = {most}, it is {last} times this "
-        "length.",
+        "of the state is at most {high} times the mean norm of the values. At β = {most}, it is {last} times this "
+        "norm.",
         **values,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("more than 10³⁰⁸"),
@@ -257,7 +257,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     if exact:
         return _(
             "At the rate η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
-            "times the mean length of the values.",
+            "times the mean norm of the values.",
             **values,
         )
     if values["low"] == values["high"]:
@@ -268,7 +268,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
         )
     return _(
         "At the write strength β = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
-        "times the mean length of the values.",
+        "times the mean norm of the values.",
         **values,
     )
 

@@ -68,8 +68,8 @@ def _gather(seen: Seen) -> Step:
     return Step(
         title=_("Feature maps"),
         mechanism=_(
-            "Each component of the keys is a feature. A softmax over the tokens turns each feature into a "
-            "feature map, which gives every token a share."
+            "Each component of the keys is a feature. A softmax over the tokens turns each feature into a feature map: "
+            "weights of all tokens that sum to 1."
         ),
         formula=symbol(0, "G") + r"_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
         shapes={"G": gather.shape, "G V": seen.parts["summaries"].shape},

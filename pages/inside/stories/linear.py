@@ -234,8 +234,10 @@ def _sum_first(seen: Seen) -> Step:
             _(
                 "Because the sum is the same for all queries, the cost grows with n instead of n². Linear attention is "
                 "cheaper than softmax for texts of {cheaper} tokens or more.",
-                cheaper=cheaper_from(seen),
-            ),
+                cheaper=cheaper,
+            )
+            if (cheaper := cheaper_from(seen))
+            else "",
             grows,
             counted_as,
         ),

@@ -35,7 +35,7 @@ def _window(seen: Seen) -> Step:
             times=heaviest.max(),
         )
         if conv
-        else _("All tokens of a window have the same weight.")
+        else _("Within one projected key, all tokens have the same weight.")
     )
     return replace(
         plain,

@@ -172,9 +172,9 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
         )
     least = once // (whole - token) + 1
     message = _(
-        "Each token adds **{token} numbers** to the cache instead of {whole}. The cache also stores {once:,} "
-        "fixed numbers. It is therefore smaller than a cache of keys and values only for texts of {least:,} "
-        "tokens or more.",
+        "Each token adds **{token} numbers** to the cache instead of {whole}. The matrices that rebuild keys and "
+        "values take another {once:,} numbers, once for all tokens. The cache of latents is therefore smaller than a "
+        "cache of keys and values for texts of {least:,} tokens or more.",
         token=token,
         whole=whole,
         once=once,
@@ -184,8 +184,8 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
         return paragraph(
             message,
             _(
-                "This text has fewer tokens, so the cache is not smaller here. Real models learn the fixed numbers "
-                "once and use them for all texts."
+                "This text has fewer tokens, so the cache is not smaller here. Real models learn these matrices once "
+                "and use them for all texts."
             ),
         )
     return message

@@ -194,21 +194,20 @@ def _factors(seen: Seen) -> Step:
     )
 
 
-def work_sentence(n: int, share: float, cheaper: int) -> str:
-    """Return the sentence about the work on n tokens.
+def work_sentence(n: int, share: float, cheaper: int | None) -> str:
+    """Return the sentences about the work on n tokens.
 
     Args:
         n: number of tokens.
         share: multiply-adds of the variant, divided by softmax's.
-        cheaper: the smallest number of tokens on which the variant needs fewer multiply-adds than softmax.
+        cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
     """
     values = {"n": n, "share": percent(share), "cheaper": cheaper}
-    if n >= cheaper:
-        return _("On {n} tokens, Nyström needs {share} of softmax's multiply-adds.", **values)
-    return _(
-        "Computing the factors is extra work: on {n} tokens, Nyström needs {share} of softmax's multiply-adds. It "
-        "needs fewer than softmax for texts of {cheaper} tokens or more.",
-        **values,
+    return paragraph(
+        _("On {n} tokens, Nyström needs {share} of softmax's multiply-adds.", **values),
+        _("It needs fewer than softmax for texts of {cheaper:,} tokens or more.", **values)
+        if cheaper is not None and n < cheaper
+        else "",
     )
 
 
@@ -241,8 +240,8 @@ def _inverse(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "M holds the landmarks' weights on each other. An iteration that uses matrix products only computes its "
-            "inverse Z."
+            "M holds the landmarks' weights on each other. Its inverse Z is computed by an iteration that uses only "
+            "matrix products."
         )
         if seen.setting("inverse") == "iterative"
         else _(
@@ -394,10 +393,10 @@ def _directions(seen: Seen, key: str) -> None:
 def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
     return _n(
-        "After {n} iteration, {done} of {m} singular directions of the middle factor are at least 90% inverted. The "
-        "exact inverse inverts all directions, even the one with the smallest singular value ({least}).",
-        "After {n} iterations, {done} of {m} singular directions of the middle factor are at least 90% inverted. The "
-        "exact inverse inverts all directions, even the one with the smallest singular value ({least}).",
+        "After {n} iteration, Z is at least 90% correct along {done} of the {m} singular vectors of M. The exact "
+        "inverse is correct along all of them, even along the one with the smallest singular value ({least}).",
+        "After {n} iterations, Z is at least 90% correct along {done} of the {m} singular vectors of M. The exact "
+        "inverse is correct along all of them, even along the one with the smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

@@ -138,7 +138,7 @@ def _normalisers(seen: Seen) -> Step:
         ),
         details=_(
             "Before division, row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The "
-            "length n is at most {n}, and the fixed n₀ is {base:.0f}.",
+            "number of keys in a row, n, is at most {n}. The fixed divisor n₀ is {base:.0f}.",
             low=sums.min(),
             high=sums.max(),
             middle=np.median(sums),

@@ -21,9 +21,15 @@ from pages.inside.headline import (
     [
         (factor_numbers(32, 7808, 11236), "With 32 landmarks, 7,808 numbers replace softmax's 11,236", 7808 / 11236),
         (cached_numbers(56, 28160, 43008), "For 56 tokens, the cache holds 28,160 numbers instead of 43,008", 55 / 84),
-        (multiply_adds(56, 0.31), "On 56 tokens, this variant needs 31% of softmax's multiply-adds", 0.31),
-        (multiply_adds(56, 4.19), "On 56 tokens, this variant needs 419% of softmax's multiply-adds", 4.19),
-        (multiply_adds(56, 0.9996), "On 56 tokens, this variant needs as many multiply-adds as softmax", 1.0),
+        (multiply_adds(56, 0.31, 34), "On 56 tokens, this variant needs 31% of softmax's multiply-adds", 0.31),
+        (multiply_adds(56, 4.19, None), "On 56 tokens, this variant needs 419% of softmax's multiply-adds", 4.19),
+        (
+            multiply_adds(56, 4.19, 1235),
+            "On 56 tokens, this variant needs 419% of softmax's multiply-adds (fewer than softmax from 1,235 tokens "
+            "on)",
+            4.19,
+        ),
+        (multiply_adds(56, 0.9996, 34), "On 56 tokens, this variant needs as many multiply-adds as softmax", 1.0),
     ],
 )
 def test_what_a_variant_needs_is_compared_with_softmax(saving, words, share):
@@ -72,3 +78,4 @@ def test_a_variant_is_cheaper_than_softmax_from_some_length_on():
     linear = seen(ac.get("linear"))
     assert cheaper_from(linear) == 10  # 2 n² d for softmax, and 2 n d (d + 1) for linear attention with d = 8
     assert (work(linear, 9), work(linear, 10)) == (1.0, 0.9)
+    assert cheaper_from(seen(ac.get("entmax"))) is None

@@ -122,7 +122,7 @@ def test_causal_blur_is_that_of_earlier_pools_alone():
     off = tuple(round(100 * np.linalg.norm(x - S) / np.linalg.norm(S)) for x in (best, own))
     assert 0 < off[0] < off[1]
     at = open_step(ac.get("pooled"), 3, causal=True, sharpness=6.0)
-    assert said(at, r"these pools have an error of \*\*(\d+)%\*\*. The actual error is \*\*(\d+)%\*\*") == off
+    assert said(at, r"these pooled keys .* by \*\*(\d+)%\*\*\. The actual weights differ by \*\*(\d+)%\*\*") == off
 
 
 def test_both_cuts_are_told_apart():
@@ -148,8 +148,8 @@ def test_linformer_says_it_is_untrained_and_what_comes_back():
 def test_the_best_possible_error_is_named():
     found = {"rank": 6, "n": 24, "kinds": 7, "floor": 0.25, "error": 0.5}
     assert blur_sentence(**found) == (
-        "Compared with softmax, the best possible weights on these pools have an error of **25%**. The actual error is "
-        "**50%**. The matrix has rank 6 instead of the full rank 24, and 7 different columns."
+        "The best possible weights on these pooled keys would differ from softmax's by **25%**. The actual weights "
+        "differ by **50%**. The matrix has rank 6 instead of the full rank 24, and 7 different columns."
     )
     assert blur_sentence(**found | {"rank": 24}).startswith("There are as many independent pools as tokens")
 
@@ -168,7 +168,7 @@ def test_where_nothing_is_pooled_nothing_leaks():
 def test_linformers_window_is_flat_or_a_triangle(projection):
     given = seen(ac.get("linformer", projection=projection))
     told = linformer.steps(given)[0].findings
-    assert ("All tokens of a window have the same weight." in told) == (projection == "mean")
+    assert ("Within one projected key, all tokens have the same weight." in told) == (projection == "mean")
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)

@@ -43,7 +43,7 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
 def test_unit_keys_explode_beyond_a_strength_of_two():
     told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
     assert "If the write strength β is 2.1 or more, λ is below −1" in told
-    assert "at most 3 times the mean length of the values. At β = 3.0, it is 5" in told
+    assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
@@ -82,7 +82,7 @@ def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
     assert told == (
         "At the write strength β = 2.5, λ lies between −1.5 and −1.2. "
-        "The norm of the final state is 7 times the mean length of the values."
+        "The norm of the final state is 7 times the mean norm of the values."
     )
     assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith(
         "At the write strength β = 2.5, λ is −1.5. The"

@@ -81,7 +81,7 @@ def test_each_tile_shows_the_digit_its_attention_and_its_output_error(head, head
     assert parts["original"][0]["title"] == f"Digit {digits[place]}"
     assert ("the average of all heads" in spoken(at, "caption")) == (head == "-1")
     closest = min(("local", "linear"), key=lambda key: -parts[key][0]["score"])
-    assert f"**Closest to softmax: {parts[closest][0]['title']}**" in spoken(at)
+    assert f"**{parts[closest][0]['title']} is closest to softmax**" in spoken(at)
 
 
 def test_softmax_is_first_and_a_variant_with_another_reference_is_last_without_a_rank():
@@ -130,7 +130,7 @@ def test_the_panel_switches_between_an_image_and_a_digit():
     assert at.session_state["input"] == "trained"
     assert "Layer" in [each.label for each in at.sidebar.selectbox]
     assert "Task" not in [each.label for each in at.sidebar.selectbox]
-    assert spoken(at).count("Closest to softmax") == 1
+    assert spoken(at).count("closest to softmax") == 1
     at.sidebar.segmented_control[0].set_value("image").run()
     assert at.session_state["input"] == "image"
     assert "rank by PSNR" in spoken(at, "caption")
