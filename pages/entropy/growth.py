@@ -181,13 +181,13 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     a, b = int(softmax.x[0]), int(softmax.x[-1])
     values = {"a": a, "b": b, "few": number(few), "many": number(many)}
     values |= {"less": percent(keys_share(few, a, causal=causal)), "more": percent(keys_share(many, b, causal=causal))}
-    at_first = _(
-        "At {a:,} tokens, a query has {few} effective keys: its weight is as spread out as equal weights on {few} "
-        "keys.",
-        **values,
-    )
+    meaning = _("With {few}, its weight is as spread out as equal weights on {few} keys.", **values)
     if len(softmax.x) == 1:
-        return paragraph(at_first, _("Measuring growth needs at least three lengths. Use a longer input."))
+        return paragraph(
+            _("A query has {few} effective keys at {a:,} tokens.", **values),
+            meaning,
+            _("Measuring growth needs at least three lengths. Use a longer input."),
+        )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
     growth, scaled_growth = many / few, last / first if first and last else math.inf
     if growth <= SAME:
@@ -204,11 +204,11 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     falls = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
     return paragraph(
         finding,
-        at_first,
-        _("At {b:,} tokens, it has {many}.", **values),
+        _("A query has {few} effective keys at {a:,} tokens and {many} at {b:,}.", **values),
+        meaning,
         _("The share of all keys is {less} at first and {more} at the end.", **values)
         if not falls
-        else _("The text grows faster: the share of all keys falls from {less} to {more}.", **values)
+        else _("The text grows faster, so the share of all keys falls from {less} to {more}.", **values)
         if growth > SAME
         else _("The share of all keys falls from {less} to {more}.", **values),
         log_n(first, last, base, growth=growth) if first and last else "",
@@ -228,8 +228,8 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
     if growth * few <= SAME * many:
         return _("With log n scaling, the number changes from {few} to {many}.", **values)
     return paragraph(
-        _("Log n scaling flattens the weights below {base} keys and sharpens them above.", base=base),
-        _("The number then grows less: from {few} to {many}.", **values)
+        _("Log n scaling flattens weights below {base} keys and sharpens them above.", base=base),
+        _("The number then grows only from {few} to {many}.", **values)
         if many > SAME * few
         else _("The number then falls from {few} to {many}.", **values)
         if SAME * many < few

@@ -74,8 +74,10 @@ def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
             windows=enumeration(f"{p.value}" for p in worse),
         ),
         _n(
-            "The window hides at least {hidden}% of softmax's weight and rescales the rest to 100%.",
-            "Each window hides at least {hidden}% of softmax's weight and rescales the rest to 100%.",
+            "The window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
+            "100%.",
+            "Each window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
+            "100%.",
             n=len(worse),
             hidden=math.floor(100 * min(p.mass for p in worse)),
         ),
@@ -110,7 +112,8 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
         "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which makes "
-        "{after:.0f}% of the weight on all {n} keys negative. With {fewer} landmarks, it is {before:.0f}%.",
+        "{after:.0f}% of the absolute weight on all {n} keys negative. With {fewer} landmarks, {before:.0f}% is "
+        "negative.",
         n=fewer.n,
         fewer=fewer.value,
         more=more.value,

@@ -34,7 +34,7 @@ HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 BEYOND = 2
 """Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
-HEIGHT = 390
+HEIGHT = 364
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 TOKENS = N_("tokens n")
 """Title of the axis of lengths."""

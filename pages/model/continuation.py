@@ -91,15 +91,23 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
     places = [(name_of(row), first_difference(first, row)) for row in changed]
     other, same = ([name for name, at in places if at == wanted] for wanted in (0, None))
     return paragraph(
-        _("**With {names}, the text differs from the first token on.**", names=words.named(other, len(changed)))
+        _("**With {names}, the generated text differs at the first token.**", names=words.named(other, len(changed)))
         if other
         else "",
         *(
-            _("**With {name}, the text is the same up to token {n} of {all}.**", name=name, n=at, all=len(first.ids))
+            _(
+                "**With {name}, the generated text is the same up to token {n} of {all}.**",
+                name=name,
+                n=at,
+                all=len(first.ids),
+            )
             for name, at in places
             if at
         ),
-        _("**With {names}, the text is the same as the original model's.**", names=words.named(same, len(changed)))
+        _(
+            "**With {names}, the generated text is the same as the original model's.**",
+            names=words.named(same, len(changed)),
+        )
         if same
         else "",
         _(

@@ -63,7 +63,7 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
 def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
     return paragraph(
-        _("Kendall's τ compares two rankings: 1 for the same order, −1 for the reverse order."),
+        _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
         drifts(rows),
         _(
             "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
@@ -84,10 +84,10 @@ def in_words(rows: Sequence[EmbeddingRow]) -> str:
 def _verdict(row: EmbeddingRow) -> str:
     values = {"name": called(row.word), "tau": number(row.tau, 2)}
     if row.tau >= KEPT:
-        return _("**{name} keeps the ranking of the sentences** (τ = {tau}).", **values)
+        return _("**{name} keeps the ranking of the sentences** (rank correlation {tau}).", **values)
     if row.tau >= CLOSE:
-        return _("**{name} keeps a similar ranking** (τ = {tau}).", **values)
-    return _("**{name} changes the ranking of the sentences** (τ = {tau}).", **values)
+        return _("**{name} keeps a similar ranking** (rank correlation {tau}).", **values)
+    return _("**{name} changes the ranking of the sentences** (rank correlation {tau}).", **values)
 
 
 def drifts(rows: Sequence[EmbeddingRow]) -> str:

@@ -27,9 +27,8 @@ def line(**values):
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
         "**Attention dilutes as the text grows.** Softmax gives every key some weight, so more keys share a "
-        "query's weight. At 16 tokens, a query has 4 effective keys: its weight is as spread out as equal weights on 4 "
-        "keys. At 256 tokens, it has 31. The text grows faster: the share of all keys falls "
-        "from 25% to 12%."
+        "query's weight. A query has 4 effective keys at 16 tokens and 31 at 256. With 4, its weight is as spread out "
+        "as equal weights on 4 keys. The text grows faster, so the share of all keys falls from 25% to 12%."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
     assert "the share of all keys falls from 59% to 32%." in causal
@@ -38,8 +37,8 @@ def test_a_growing_number_of_effective_keys_is_dilution():
 @pytest.mark.parametrize(
     ("last", "finding", "effect"),
     [
-        (9.5, ", and log n scaling slows the dilution.**", "The number then grows less: from 6 to 9.5."),
-        (6.4, ", and log n scaling slows the dilution.**", "The number then grows less: from 6 to 6.4."),
+        (9.5, ", and log n scaling slows the dilution.**", "The number then grows only from 6 to 9.5."),
+        (6.4, ", and log n scaling slows the dilution.**", "The number then grows only from 6 to 6.4."),
         (6.2, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 6.2."),
         (5.8, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 5.8."),
         (5.6, ", and log n scaling prevents the dilution.**", "The number then falls from 6 to 5.6."),
@@ -48,7 +47,7 @@ def test_a_growing_number_of_effective_keys_is_dilution():
 def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
     text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last), 64)
     assert text.startswith(f"**Attention dilutes as the text grows{finding} Softmax gives")
-    assert text.endswith(f" Log n scaling flattens the weights below 64 keys and sharpens them above. {effect}")
+    assert text.endswith(f" Log n scaling flattens weights below 64 keys and sharpens them above. {effect}")
 
 
 def test_log_n_scaling_without_less_growth_has_no_effect():
@@ -65,7 +64,7 @@ def test_log_n_scaling_without_less_growth_has_no_effect():
     ("last", "words"),
     [
         (4.1, "The share of all keys falls from 25% to 1.6%."),
-        (60.0, "The text grows faster: the share of all keys falls from 25% to 23%."),
+        (60.0, "The text grows faster, so the share of all keys falls from 25% to 23%."),
         (61.5, "The share of all keys is 25% at first and 24% at the end."),
         (64.0, "The share of all keys is 25% at first and 25% at the end."),
     ],
@@ -78,7 +77,7 @@ def test_a_falling_share_of_the_keys_is_reported(last, words):
 def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
     text = growth.sentence(line(n16=4.0, n256=last), None)
     assert text.startswith("**Attention dilutes as the text grows.** Softmax gives") == dilutes
-    still = "**Attention does not dilute on this input.** The additional keys get little weight. At 16 tokens, a query"
+    still = "**Attention does not dilute on this input.** The additional keys get little weight. A query has 4"
     assert text.startswith(still) != dilutes
 
 
@@ -92,8 +91,8 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
-        "At 16 tokens, a query has 3.4 effective keys: its weight is as spread out as equal weights on 3.4 keys. "
-        "Measuring growth needs at least three lengths. Use a longer input."
+        "A query has 3.4 effective keys at 16 tokens. With 3.4, its weight is as spread out as equal weights on 3.4 "
+        "keys. Measuring growth needs at least three lengths. Use a longer input."
     )
     assert "og n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 

@@ -499,7 +499,7 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     said = (
         "- **Local with windows 1 and 2 is worse than a plain average of the values.** Each window hides at least 55% "
-        f"of softmax's weight and rescales the rest to 100%.{result}"
+        f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
     )
     for axis, explained in (("cost", said), ("budget", said), ("length", "")):
         question = asked("local", measure=measure, against=axis)
@@ -536,7 +536,7 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
         "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which makes 25% of "
-        "the weight on all 64 keys negative. With 8 landmarks, it is 7%."
+        "the absolute weight on all 64 keys negative. With 8 landmarks, 7% is negative."
     )
 
 

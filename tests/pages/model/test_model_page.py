@@ -325,8 +325,11 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     at = open_model(m_view="continuation")
     assert not at.exception
     said = spoken(at)
-    assert "**With Local · window 64, the text is the same up to token 1 of 4.**" in said
-    assert "**With Attention sinks · window 64 · sinks 1, the text is the same as the original model's.**" in said
+    assert "**With Local · window 64, the generated text is the same up to token 1 of 4.**" in said
+    assert (
+        "**With Attention sinks · window 64 · sinks 1, the generated text is the same as the original model's.**"
+        in said
+    )
     found = at.table[0].value.set_index("Model")
     assert "… 1 **4 \\$5\\$ \\[6\\](7)**" in found.loc["Local · window 64", "Most likely tokens"]
     assert "… 1 \\<2\\> \\*\\*3\\*\\* ↵" in found.loc["Original model", "Most likely tokens"]

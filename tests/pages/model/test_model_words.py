@@ -315,10 +315,10 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "**Linear keeps the ranking of the sentences** (τ = 0.96)."),
-        (0.94, "**Linear keeps a similar ranking** (τ = 0.94)."),
-        (0.71, "**Linear keeps a similar ranking** (τ = 0.71)."),
-        (0.69, "**Linear changes the ranking of the sentences** (τ = 0.69)."),
+        (0.96, "**Linear keeps the ranking of the sentences** (rank correlation 0.96)."),
+        (0.94, "**Linear keeps a similar ranking** (rank correlation 0.94)."),
+        (0.71, "**Linear keeps a similar ranking** (rank correlation 0.71)."),
+        (0.69, "**Linear changes the ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
