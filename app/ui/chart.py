@@ -23,6 +23,11 @@ def choose_format() -> None:
     SharedOptions.picture.draw()
 
 
+def is_narrow() -> bool:
+    """Return whether the visitor's screen is too narrow for names next to lines."""
+    return bool(st.session_state.get(NARROW))
+
+
 def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
     """Draw a figure.
 
@@ -39,7 +44,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         **figure,
         "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{SharedOptions.picture.value}"}},
     }
-    if st.session_state.get(NARROW):
+    if is_narrow():
         figure = with_legend_below(figure)
     st.plotly_chart(
         RawFigure(figure),

@@ -245,9 +245,9 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         x_ticks=sizes[::2],
         height=HEIGHT,
     )
-    stamp = stamp_lines(lines[0].run, live=lines[0].live) if lines else []
+    stamps = [stamp_lines(lines[0].run, live=lines[0].live)] if lines else []
     chart.show(
-        add_machine_stamp(figure, stamp),
+        add_machine_stamp(figure, stamps, narrow=chart.is_narrow()),
         key=key,
         name="generation-time",
         alt=_("Lines: milliseconds per new token against the number of tokens so far"),

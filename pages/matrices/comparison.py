@@ -1,9 +1,9 @@
 """The comparison on the Matrices page: the chosen variants' matrices for the same input, side by side on one board."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress
+from itertools import compress, pairwise
 from operator import not_
 
 import numpy as np
@@ -19,7 +19,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import label
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
-from pages.matrices.options import MatricesOptions
+from pages.matrices.options import OPENING, SUBJECT, MatricesOptions
 from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
@@ -103,8 +103,11 @@ def of(chosen: ChosenInput) -> Found:
     qkv = chosen.qkv
     words = qkv.names if special else shown_tokens(qkv)
     keys = qkv.key_labels if qkv.crosses else words
-    MatricesOptions.row.restrict_to((None, *range(len(words))))
+    MatricesOptions.row.restrict_to((None, OPENING, *range(len(words))))
     row: int | None = MatricesOptions.row.value
+    if row == OPENING and (row := _subject(words)) is None:
+        row = AUTOMATIC
+        MatricesOptions.row.set(row)
     if row == AUTOMATIC:
         first = next((attention for attention in matrices if attention.key == REFERENCE), None)
         row = None if first is None else cached.most_informative_row(view, first)
@@ -119,6 +122,11 @@ def of(chosen: ChosenInput) -> Found:
         row=row,
         difference=MatricesOptions.view.value == "difference",
     )
+
+
+def _subject(words: Sequence[str]) -> int | None:
+    """Return the place of the query that an empty address opens with; None if the text does not contain it."""
+    return next((i for i, pair in enumerate(pairwise(words)) if pair == SUBJECT), None)
 
 
 def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:

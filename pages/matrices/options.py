@@ -11,21 +11,27 @@ from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
 from attention_core.limits import current
 
+OPENING = -2
+"""Pinned query of an empty address: ``SUBJECT[0]`` if the text contains it, else the row that the page picks."""
+SUBJECT = ("one", "loved")
+"""A subject of the story and its verb. The subject attends most to the verb in the head of an empty address."""
+
 
 def _one_variant() -> link_fields.Field:
     return link_fields.one_of(None, [variant.key for variant in ac.all_variants()])
 
 
 def _row() -> link_fields.Field:
-    """Return the field of the pinned query: a token's index, ``none``, or ``auto`` for the row that the page picks."""
+    """Return the field of the pinned query: a token's index, ``none``, ``opening``, or ``auto`` (the page's choice)."""
     token = link_fields.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
-    words = {"none": None, "auto": AUTOMATIC}
+    words = {"none": None, "auto": AUTOMATIC, "opening": OPENING}
     rows = {row: word for word, row in words.items()}
     return link_fields.Field(
         AUTOMATIC,
         lambda given: words[given[0]] if given in ([word] for word in words) else token.read(given),
         lambda row: [rows.get(row, str(row))],
-        options=(None, *(token.options or ())),
+        options=(None, OPENING, *(token.options or ())),
+        opening=OPENING,
     )
 
 

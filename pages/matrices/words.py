@@ -130,10 +130,7 @@ def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
         fields = {"name": name, "share": found.misplaced, "hidden": hidden}
         # Without the special tokens, the mask hides at most this share of all weight.
         if hidden and found.passport.total_variation < found.misplaced / 2:
-            return _(
-                "**{name}** masks keys that hold {share:.0%} of softmax's weight, mostly on {hidden} (not drawn).",
-                **fields,
-            )
+            return _("**{name}** masks keys that hold {share:.0%} of softmax's weight, mostly on {hidden}.", **fields)
         return _("**{name}** masks keys that hold {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):

@@ -223,7 +223,9 @@ def _chart(
     alone = len({line.live for line in found}) == 1
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
-        add_machine_stamp(figure, [part for run, on in runs for part in stamp_lines(run, live=on, alone=alone)]),
+        add_machine_stamp(
+            figure, [stamp_lines(run, live=on, alone=alone) for run, on in runs], narrow=chart.is_narrow()
+        ),
         key=key,
         name=f"timing-{name}",
         alt=text,

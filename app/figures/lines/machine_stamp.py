@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from app.figures.theme import GREY, SERIES, Figure, annotation
 
 
-def add_machine_stamp(figure: Figure, lines: Sequence[str]) -> Figure:
+def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: bool = False) -> Figure:
     """Write lines of small type below the figure, so that they stay part of it wherever it is copied.
 
     Args:
         figure: finished figure.
-        lines: plain text; markup is escaped.
+        runs: the facts of each run as plain text; markup is escaped. A run has one line.
+        narrow: whether the figure has no room for a run in one line, so that each fact has a line.
     """
+    lines = [line for facts in runs for line in (facts if narrow else [" · ".join(facts)])]
     layout, room = figure["layout"], 15 * len(lines)
     text = "<br>".join(html.escape(line, quote=False) for line in lines)
     place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}

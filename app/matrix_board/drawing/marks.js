@@ -4,6 +4,8 @@
 import { cellRect, labelAt, midOf, ticks } from "./panel.js";
 import { fitted } from "./pen.js";
 
+const HALOED = 5; // height in pixels from which a row has room for the halo of its outline
+
 /**
  * Draw the pinned row and the crosshair over the matrix.
  * @param {Pen} pen
@@ -22,10 +24,10 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
   };
   if (pinned !== null) {
     const band = cellRect(geometry, panel, view, pinned, 0, 1, panel.cols);
-    const room = Math.max(0, (5 - band.height) / 2); // a thin row gets its outline around it, so that it stays visible
     within(() => {
-      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.halo, 3);
-      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.mark, 1);
+      // The halo would cover the weights of a thin row.
+      if (band.height >= HALOED) pen.frame(plot.x - 1, band.y - 1, plot.width + 2, band.height + 2, theme.halo, 3);
+      pen.frame(plot.x - 1, band.y - 1, plot.width + 2, band.height + 2, theme.mark, 1);
     });
     if (inside(band.y + band.height / 2, plot.y, plot.height)) {
       rowChip(pen, geometry, panel, pinned, view, theme, theme.mark, theme.onMark);

@@ -16,6 +16,7 @@ from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
 from attention_core.analysis.matrix.telling_row import occurs_once, telling_query
 from pages.matrices import comparison
+from pages.matrices.options import OPENING, SUBJECT
 
 
 def open_matrices(page="matrices", **state):
@@ -313,6 +314,18 @@ def test_a_link_that_names_a_row_or_none_wins(word, row):
     assert strips(at)[1] == settings(at)["pinned"] == row
     assert at.selectbox(key="row.pinned").value == row
     assert at.run().query_params["row"] == word
+
+
+def test_an_empty_address_opens_with_a_subject_that_attends_most_to_its_verb():
+    at = visit("matrices", {})
+    words, row, notes = strips(at)
+    assert (words[row], words[row + 1]) == SUBJECT
+    assert notes["softmax"].startswith(f"attends most to “{SUBJECT[1]}”")
+    assert at.run().query_params["row"] == "opening"
+    assert strips(visit("matrices", {"text": ["@story"]}))[1] != row, "a link keeps its meaning"
+    other = open_matrices(text="One loved the sea.", variants=(PLAIN,), row=OPENING)
+    assert strips(other)[1] is not None
+    assert "row" not in other.run().query_params
 
 
 def test_a_row_is_let_go_and_picked_without_the_board():

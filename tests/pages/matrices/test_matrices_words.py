@@ -294,7 +294,7 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     assert lost(*measured("linear")) == ""
     local, numbers = measured("local", total_variation=0.06)
     apart = lost(local, dataclasses.replace(numbers, misplaced=0.26), "[CLS] and [SEP]")
-    assert apart == f"{masks} 26% of softmax's weight, mostly on [CLS] and [SEP] (not drawn)."
+    assert apart == f"{masks} 26% of softmax's weight, mostly on [CLS] and [SEP]."
     even = lost(local, dataclasses.replace(numbers, misplaced=0.12), "[CLS] and [SEP]")
     assert even == f"{masks} 12% of softmax's weight."
 
