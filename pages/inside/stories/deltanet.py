@@ -263,7 +263,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     if values["low"] == values["high"]:
         return _(
             "At the write strength β = {strength}, λ is {low}. The norm of the final state is {last} times the mean "
-            "length of the values.",
+            "norm of the values.",
             **values,
         )
     return _(
