@@ -60,7 +60,7 @@ def board_words(
         "note": note,
         "masked": masked or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
-        "own_scale": _("each panel has its own colour scale"),
+        "own_scale": _("one colour scale per panel"),
         "over": _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),

@@ -64,14 +64,15 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
         return _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
     others = [name for name in better if costs[name]]
     name = others[0] if others else better[0]
-    values = {"name": name, "psnr": found[name].psnr, "noisy": noisy, "softmax": softmax, "cost": costs[name]}
+    psnr = found[name].psnr
+    values = {"name": name, "psnr": psnr, "noisy": noisy, "softmax": softmax, "cost": costs[name]}
     if len(found) == 1:
         return _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
     if not others:
         return _("**Only {name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
-    if round(values["psnr"], 1) >= round(softmax, 1):
+    if round(psnr, 1) >= round(softmax, 1):
         return _("**{name} is at least as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
-    if values["psnr"] - noisy >= NEAR_SOFTMAX * (softmax - noisy):
+    if psnr - noisy >= NEAR_SOFTMAX * (softmax - noisy):
         return _("**{name} is nearly as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
     return _(
         "**No other variant comes close to softmax ({softmax:.1f} dB).** {name} is next with {psnr:.1f} dB at {cost}.",

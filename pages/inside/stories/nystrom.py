@@ -248,11 +248,11 @@ def _inverse(seen: Seen) -> Step:
             "M holds the landmarks' weights on each other, and Z is its exact inverse. The charts compare the "
             "exact inverse with an iteration that uses matrix products only."
         ),
-        formula=rf"{symbol(RESULT, 'Z')}_0 = \frac{{M^\top}}{{\|M\|_1 \|M\|_\infty}},\qquad "
-        rf"{symbol(RESULT, 'Z')} \leftarrow \tfrac14 Z \left(13 I - {symbol(MIDDLE, 'M')} Z \left(15 I - M Z "
+        formula=rf"{symbol(RESULT, 'Z')} \leftarrow \tfrac14 Z \left(13 I - {symbol(MIDDLE, 'M')} Z \left(15 I - M Z "
         r"\left(7 I - M Z\right)\right)\right)",
-        shapes={"M": middle.shape, "Z": inverse.shape},
-        findings=inverse_sentence(rows, condition=float(values[0] / max(values[-1], np.finfo(float).tiny))),
+        shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
+        findings=inverse_sentence(rows),
+        details=amplified(rows[-1].largest, float(values[0] / max(values[-1], np.finfo(float).tiny))),
         draw=draw,
     )
 
@@ -278,41 +278,53 @@ def product_caption(weights: np.ndarray) -> str:
     return _("product of the three")
 
 
-def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
-    """Return the sentence that says if a more exact inverse gives a better matrix.
+def inverse_sentence(rows: Sequence[InverseRow]) -> str:
+    """Return the sentences that say if a more exact inverse gives a better matrix, and why.
 
     Args:
         rows: one row per number of iterations, followed by the exact inverse.
-        condition: the ratio of the middle factor's largest singular value to its smallest.
     """
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
-    text = _(
-        "Compared with softmax, the error of the attention matrix A is smallest after {best} of {all} iterations: "
-        "{error:.0%}. With the exact inverse, it is {exact:.0%}.",
-        best=best + 1,
-        all=len(iterated),
-        error=iterated[best],
-        exact=exact,
-    )
-    worse = exact > EQUAL * iterated[best]
-    if worse and exact > LITTLE:
-        why = paragraph(
+    if exact > EQUAL * iterated[best]:
+        why = (
             _(
                 "**The exact inverse is worse than stopping early**, because inverting small singular values "
-                "amplifies the error from averaging. The largest entry of the exact inverse is {largest:,.0f} "
-                "in absolute value.",
-                largest=rows[-1].largest,
-            ),
-            _("The largest singular value of M is {ratio} times the smallest.", ratio=number(condition)),
+                "amplifies the error from averaging."
+            )
+            if exact > LITTLE
+            else _("Stopping early is slightly better than the exact inverse, and both errors are small.")
         )
-    elif worse:
-        why = _("Stopping early is slightly better than the exact inverse, and both errors are small.")
     elif exact > LITTLE:
-        why = _("The remaining error comes from averaging tokens into landmarks, not from the inverse.")
+        why = _("The error comes from averaging tokens into landmarks, not from the inverse.")
     else:
         why = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
-    return paragraph(text, why)
+    return paragraph(
+        why,
+        _(
+            "Compared with softmax, the error of the attention matrix A is smallest after {best} of {all} iterations: "
+            "{error:.0%}. With the exact inverse, it is {exact:.0%}.",
+            best=best + 1,
+            all=len(iterated),
+            error=iterated[best],
+            exact=exact,
+        ),
+    )
+
+
+def amplified(largest: float, condition: float) -> str:
+    """Return the sentences about the size of the exact inverse.
+
+    Args:
+        largest: its largest entry in absolute value.
+        condition: the ratio of the middle factor's largest singular value to its smallest.
+    """
+    return _(
+        "The largest singular value of M is {ratio} times the smallest. The largest entry of the exact inverse is "
+        "{largest:,.0f} in absolute value.",
+        ratio=number(condition),
+        largest=largest,
+    )
 
 
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
