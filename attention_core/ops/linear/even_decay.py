@@ -1,4 +1,4 @@
-"""Causal kernel attention in which every similarity is multiplied by γ to the power of the distance between its tokens.
+"""Kernel attention in which every similarity is multiplied by γ to the power of the distance between its tokens.
 
 The powers of γ within a chunk are computed once, because they are the same for every chunk.
 """
@@ -54,8 +54,8 @@ def fading(decay: float, like: Tensor) -> Fade:
     return Fade(inside, powers[1:, None], falling[:, None])
 
 
-def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float) -> Tensor:
-    """Return causal attention with similarities ``γ^(i-j) φ(q_i) · φ(k_j)``, rows over their sum, ``[..., n, d_v]``.
+def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float, causal: bool) -> Tensor:
+    """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, rows over their sum, ``[..., n, d_v]``.
 
     Args:
         phi: computes the features; its closure must not change.
@@ -63,34 +63,68 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
         decay: ``γ``, above 0, at most 1.
+        causal: whether a query attends only to keys up to its own position.
     """
-    take = partial(_take, phi=phi, fade=fading(decay, at_least_float32(v[..., :0, :])))
-    out, _ = by_chunks(take, None, q, k, v, size=CHUNK)
-    return out.to(v.dtype)
+    fade = fading(decay, at_least_float32(v[..., :0, :]))
+    if causal:
+        return by_chunks(partial(_take, phi=phi, fade=fade), None, q, k, v, size=CHUNK)[0]
+    both = fade._replace(inside=torch.maximum(fade.inside, fade.inside.mT))
+    sums, _ = by_chunks(partial(_take, phi=phi, fade=both, divide=False), None, q, k, v, size=CHUNK)
+    into = sums[..., :-1] if sums.dtype == v.dtype else None
+    return by_chunks(partial(_take, phi=phi, fade=fade), None, q, k, v, sums, size=CHUNK, reverse=True, into=into)[0]
 
 
-def decayed_cost(n: int, features: int, d_v: int) -> tuple[int, int]:
+def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
     C, c = features, min(n, CHUNK)
     inside = n // c * c**2 + (n % c) ** 2
-    # All n tokens are added to the state, but only n - c queries read it: the first chunk has no state before it.
-    adds = inside * (C + d_v) + (2 * n - c) * C * d_v
-    return adds, n * d_v + CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
+    # All n tokens are added to the state, but the first chunk does not read it, because no token is before it.
+    adds, peak = inside * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
+    if causal:
+        return adds, n * d_v + peak
+    last = n % c or c  # the first chunk of the pass over later tokens
+    return adds + (2 * n - last) * C * d_v, n * (d_v + 1) + peak + CHUNK**2 + c * d_v
 
 
-def _take(state: State | None, q: Tensor, k: Tensor, v: Tensor, *, phi: Phi, fade: Fade) -> tuple[Tensor, State]:
-    """Return the outputs of a chunk and the state after it."""
-    fade = fade.first(q.shape[-2])
+def _take(
+    state: State | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sums: Tensor | None = None,
+    *,
+    phi: Phi,
+    fade: Fade,
+    divide: bool = True,
+) -> tuple[Tensor, State]:
+    """Return the outputs of a chunk and the state after it.
+
+    Args:
+        state: the state before the chunk, None for the first.
+        q: the chunk's queries; ``k`` and ``v`` its keys and values. They are in reverse order if the state is that of
+            later tokens.
+        k: see ``q``.
+        v: see ``q``.
+        sums: what the queries read from the chunk itself and earlier tokens, ``[..., c, d_v + 1]``, with the sum of
+            each row's similarities as last column; None to compute it from the chunk.
+        phi: computes the features.
+        fade: the powers of γ.
+        divide: whether outputs are divided by their row's sum; otherwise they are returned as ``sums`` is.
+    """
+    fade, dtype = fade.first(q.shape[-2]), v.dtype
     q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)
-    inside = (q @ k.mT).mul_(fade.inside)
-    out, total = inside @ v, inside.sum(-1, keepdim=True)
+    if sums is None:
+        inside = (q @ k.mT).mul_(fade.inside)
+        out, total = inside @ v, inside.sum(-1, keepdim=True)
+    else:
+        out, total = sums[..., :-1].clone(), sums[..., -1:].clone()
     k = k * fade.until
-    sums, keys = k.mT @ v, k.sum(-2, keepdim=True)
+    added, keys = k.mT @ v, k.sum(-2, keepdim=True)
     if state is not None:
         q = q * fade.since
         out += q @ state.sums
         total += (q * state.keys).sum(-1, keepdim=True)
-        sums += state.sums * fade.since[-1]
+        added += state.sums * fade.since[-1]
         keys += state.keys * fade.since[-1]
-    out /= nonzero(total)
-    return out, State(sums, keys)
+    after = State(added, keys)
+    return (out.div_(nonzero(total)).to(dtype) if divide else torch.cat([out, total], -1)), after

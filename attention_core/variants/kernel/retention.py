@@ -177,8 +177,8 @@ def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: Reten
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return the outputs from running sums in the order of the text and, unless causal, in reverse order too."""
-    if causal and fades_evenly(p):
-        return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay)
+    if fades_evenly(p, causal=causal):
+        return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay, causal=causal)
     state = init_state(q[..., 0, :], v[..., 0, :], p)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
@@ -190,9 +190,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 
 
-def fades_evenly(p: RetentionParams) -> bool:
-    """Return whether the causal form uses chunks with the same decay for all features; the peaks of ``exp`` differ."""
-    return p.mode == "chunked" and p.feature_map != "exp"
+def fades_evenly(p: RetentionParams, *, causal: bool) -> bool:
+    """Return whether chunks with the same decay for all features are used; the peaks of ``exp`` differ by feature."""
+    return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
 
 def chunk_size(p: RetentionParams, *, causal: bool) -> int:
@@ -214,8 +214,8 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
     """Count the multiply-adds of the products into the state, out of it and within a chunk; twice unless causal."""
-    if causal and fades_evenly(p):
-        return Cost(*decayed_cost(n, d, d))
+    if fades_evenly(p, causal=causal):
+        return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
     held = c * (4 * d + 2 * c + columns) + 4 * d * columns  # a chunk and its states
