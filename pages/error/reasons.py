@@ -56,7 +56,7 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
     narrowest = min(windows, key=lambda p: p.budget)
     return _(
         "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes whole "
-        "blocks of tokens, including pairs outside the window.",
+        "blocks of tokens, even outside the window.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
     )

@@ -172,18 +172,24 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 reached.append(label(ac.from_word(best.word)))
             else:
                 missed.append(_(attention.title))
-        values = {"reference": reference_name(ac.get(reference)), "names": enumeration(reached), "n": len(reached)}
+        values = {"reference": reference_name(ac.get(reference)), "names": enumeration(reached)}
         baseline = _("A plain average of the values has {zero}.", zero=amount(question, zero))
         if not reached:
             finding = _("**No setting shown comes close to {reference}.**", **values)
             sentences += [finding, baseline, _("Every setting has more than half of this error.")]
             continue
         sentences += [
-            _n("**{names} comes close to {reference}.**", "**{names} come close to {reference}.**", **values),
+            _n(
+                "**{names} comes close to {reference}.**",
+                "**{names} come close to {reference}.**",
+                n=len(reached),
+                **values,
+            ),
             baseline,
             _n(
                 "{names} is the cheapest setting with at most half of this error.",
                 "For each variant, this is the cheapest setting with at most half of this error.",
+                n=len(reached),
                 **values,
             ),
         ]

@@ -35,7 +35,7 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow, *side: D
         with side[0]:
             _predictions(question, changed.word, token)
     lazy_expander(
-        _("Largest increases in loss"),
+        _("Largest increases in loss (nats)"),
         lambda: _increases(original, changed),
         key="model.worst",
         icon=":material/table:",

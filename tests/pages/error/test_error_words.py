@@ -290,7 +290,7 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
         "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. It computes whole blocks of "
-        "tokens, including pairs outside the window."
+        "tokens, even outside the window."
     )
     assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""
