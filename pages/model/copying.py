@@ -8,9 +8,9 @@ from app.ui import chart
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
-from pages.model import reading, sweep, terms, words
+from pages.model import reading, sweep, words
 from pages.model.options import Question
-from pages.model.view import HEIGHT, View
+from pages.model.view import HEIGHT, View, show_definitions
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
@@ -40,7 +40,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
 def show(question: Question) -> None:
     """Draw the copy test, and the definitions of perplexity and copying loss."""
     COPYING.show(question)
-    terms.show()
+    show_definitions()
 
 
 def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:

@@ -12,9 +12,9 @@ from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
-from pages.model import glance, sweep, terms, words
+from pages.model import glance, sweep, words
 from pages.model.options import Question, take_look, tokens_in_words
-from pages.model.view import View
+from pages.model.view import View, show_definitions
 
 
 def show(question: Question) -> None:
@@ -25,7 +25,7 @@ def show(question: Question) -> None:
         other = changed[_shown(question)] if question.words else None
         if original and other:
             glance.show(question, original, other, *side)
-        terms.show()
+        show_definitions()
 
 
 def tasks(question: Question) -> tuple[swap.SwapTask, ...]:

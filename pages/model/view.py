@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.jobs import dispatch, runs
 from app.ui import chart, export
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
 from pages.model.options import Question
 
@@ -76,3 +76,26 @@ class View(Generic[RowT]):
                 if self.has_charts:
                     chart.choose_format()
         return rows
+
+
+def show_definitions() -> None:
+    """Draw the definitions of perplexity and of the copy test, folded; the views of the tab Text share them."""
+    export.formula_expander(
+        _("Definitions"),
+        r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
+        paragraph(
+            _("A perplexity of 10 means that the model is as uncertain as if 10 tokens were equally likely."),
+            _("The model's probability of token $x_i$ is p. The loss of a token is $-\\log p$, in nats."),
+            _(
+                "Copy test: the model is given {period} random common tokens twice in a row. To copy a token, a query "
+                "must attend {back} tokens back, to the token that followed its own first occurrence.",
+                period=swap.PERIOD,
+                back=swap.COPY_DISTANCE,
+            ),
+            _(
+                "The copying loss is the mean loss of all repeated tokens except the first. A uniform guess among all "
+                "49,152 tokens has a loss of 10.8 nats. A confident but wrong prediction has a larger loss."
+            ),
+        ),
+        key="model.method",
+    )
