@@ -1,10 +1,10 @@
 """Record the runs that the pages show first: ``python -m attention_core.learning.record_runs [TASK ...]``.
 
-For each task, these are the runs of the claims about trained models, the runs without single parts, and those of the
-page's default selection. Each model is first trained with each rate of ``rates.GRID`` on a seed that is not shown, and
-the rate with the lowest loss is recorded. Then the runs are trained with these rates. This takes about ten minutes per
-task on one core. Every finished run is written, and recorded runs are skipped, so the command can be stopped and
-continued.
+For each task, these are the runs of the claims about trained models, the runs without single parts or with rotary
+positions, and those of the page's default selection. Each model is first trained with each rate of ``rates.GRID`` on a
+seed that is not shown, and the rate with the lowest loss is recorded. Then the runs are trained with these rates. This
+takes about ten minutes per task on one core. Every finished run is written, and recorded runs are skipped, so the
+command can be stopped and continued.
 """
 
 import json
@@ -18,7 +18,7 @@ from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
-from attention_core.learning.studies import STUDIES, parted
+from attention_core.learning.studies import STUDIES, parted, rotated
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import TrainSpec
 from attention_core.runtime.devices import use_threads
@@ -44,6 +44,7 @@ def plans(task: str) -> Iterator[tuple[Plan, bool]]:
                 yield plan, False
     if task == "recall":
         yield parted(), False
+        yield rotated(), False
     yield default_plan(task), True
 
 

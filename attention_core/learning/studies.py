@@ -55,6 +55,11 @@ STUDIES: dict[str, Callable[[], tuple[Plan, ...]]] = {
 """The runs of each claim."""
 
 
+def rotated() -> Plan:
+    """Return the runs of recall with rotary positions, next to those without positions in ``relu2_longer``."""
+    return _plan("softmax", "relu2", positions="rotary", tests=True)
+
+
 def parted() -> Plan:
     """Return the runs of recall without each part."""
     return with_parts_removed(_plan(*PARTED))

@@ -1,5 +1,7 @@
 """Tests of recorded training runs: what is written is what is read, and the recorded file is that of its plan."""
 
+from statistics import median
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.recorded_runs import LEVELS
+from attention_core.learning.studies import STUDIES, rotated
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import evaluate, evaluation_batch, initial
 
@@ -142,3 +145,22 @@ def test_the_induction_stripe_forms_in_the_second_layer_while_the_task_is_learne
     learned = min(row.row.step for row in rows if row.row.accuracy >= 0.95)
     assert max(stripe[0]) < 0.1
     assert all(layers[1] > 0.9 > layers[0] for step, layers in stripe.items() if step >= learned)
+
+
+def test_on_longer_sequences_rotary_positions_matter_more_than_the_variant():
+    found = {}
+    for plan in (rotated(), *STUDIES["relu2_longer"]()):
+        for row in recorded_runs.known(plan):
+            if row.is_test and row.row.items == 4:
+                key = row.spec.model.word, row.spec.model.positions, row.row.length
+                found.setdefault(key, []).append(row.row.accuracy)
+    assert {len(shares) for shares in found.values()} == {3}
+    share = {key: median(shares) for key, shares in found.items()}
+    assert min(value for (_word, _positions, length), value in share.items() if length == 32) >= 0.95
+    lost = {
+        (word, positions): share[word, positions, 32] - share[word, positions, 256]
+        for word, positions, _length in share
+    }
+    between_variants = abs(lost["relu2", "none"] - lost["softmax", "none"])
+    assert all(lost[word, "rotary"] - lost[word, "none"] > between_variants for word in ("softmax", "relu2"))
+    assert min(share[word, "none", 256] for word in ("softmax", "relu2")) >= 0.95

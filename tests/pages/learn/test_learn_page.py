@@ -19,7 +19,7 @@ from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.inputs import TrainedSource
 from attention_core.learning import defaults, recorded_runs
-from attention_core.learning.studies import parted
+from attention_core.learning.studies import parted, rotated
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
@@ -140,6 +140,16 @@ def test_the_steps_of_the_largest_rise_are_marked_below_the_slider():
         place = (int(np.argmax(np.diff(shares))) + 1) / (len(shares) - 1)
         assert f"left:{place:.2%}" in marks
     assert marks.count("▲") == 2
+
+
+def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions():
+    settings = {"l_view": "longer", "l_positions": "rotary", "variants": (ac.get("softmax"), ac.get("relu2"))}
+    at = open_learn(**settings)
+    assert not at.info
+    drawn = {trace["name"]: trace for trace in charts(at)[0]["data"] if trace.get("name")}
+    for each in outcomes(recorded_runs.known(rotated())):
+        x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
+        assert (x[-1], y[-1]) == pytest.approx(each.at_end("length"))
 
 
 def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
