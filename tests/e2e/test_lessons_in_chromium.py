@@ -52,6 +52,35 @@ def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
     expect(page).not_to_have_url(re.compile("lesson="))
 
 
+def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server):
+    lesson = shipped()["convolution_and_gate"]
+    visit(page, server)
+    page.locator(".lessons a.way").filter(has_text=lesson.title).click()
+    result = page.locator(".st-key-learn-summary")
+    for place, step in enumerate(lesson.steps, 1):
+        expect(card(page)).to_contain_text(f"Step {place} of {len(lesson.steps)}")
+        expect(card(page)).to_contain_text(step.ask)
+        expect(result.locator("strong").first).to_be_visible(timeout=60_000)
+        settle(page)
+        expect(page.get_by_text("Open on Matrices:")).to_be_hidden()
+        before = result.inner_text()
+        card(page).get_by_role("slider").focus()
+        page.keyboard.press("ArrowRight")
+        settle(page)
+        card(page).get_by_role("button", name="Check").click()
+        share = re.search(r"Answer: (\d+%)", answered(page))[1]
+        expect(result).not_to_have_text(before)
+        name = {"linear": "Linear", "gated_deltanet": "Gated DeltaNet"}[step.answer.split()[1]]
+        # The page names the accuracy, or the step at which the variant learned the task.
+        expect(result).to_contain_text(re.compile(rf"{name} \(({share}|step \d+)\)"))
+        if place < len(lesson.steps):
+            settle(page)
+            card(page).get_by_role("link", name="Next").click()
+    expect(card(page)).to_contain_text(lesson.seen)
+    card(page).get_by_role("button", name="Leave").click()
+    expect(page.get_by_text("Open on Matrices:")).to_be_visible()
+
+
 def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     visit(page, f"{server}/masks?lesson=local_then_atrous&present=1")
     expect(card(page)).to_contain_text("Step 1 of 4")
