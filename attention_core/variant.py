@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -367,9 +368,9 @@ class Attention:
 
     def __call__(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        query: Tensor | np.ndarray,
+        key: Tensor | np.ndarray,
+        value: Tensor | np.ndarray,
         attn_mask: Tensor | None = None,
         dropout_p: float = 0.0,
         is_causal: bool = False,
@@ -384,7 +385,7 @@ class Attention:
         ``is_causal`` is torch's name of ``causal``. A boolean ``attn_mask`` may hide padding: its axis of the queries
         has length 1, as in ``[B, 1, 1, m]``. ``scale`` multiplies the queries by ``scale √d``. ``enable_gqa`` repeats
         the heads of keys and values. Under autocast, the inputs are converted to autocast's type, as torch does. The
-        variant then runs in this type.
+        variant then runs in this type. NumPy arrays are read as tensors.
 
         Raises:
             InputError: for dropout, or for another ``attn_mask``.
@@ -392,21 +393,22 @@ class Attention:
         """
         if dropout_p:
             raise InputError("Attention variants have no dropout. Set dropout_p to 0.")
+        q, k, v = (torch.as_tensor(x) for x in (query, key, value))
         if attn_mask is not None:
             if key_mask is not None:
                 raise InputError("attn_mask and key_mask are both set. Leave out one of them.")
-            key_mask = _padding_of(attn_mask, key)
+            key_mask = _padding_of(attn_mask, k)
         if scale is not None:
-            query = query * (scale * query.shape[-1] ** 0.5)
+            q = q * (scale * q.shape[-1] ** 0.5)
         if enable_gqa:
-            key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
-        causal, device = causal or is_causal, query.device.type
+            k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+        causal, device = causal or is_causal, q.device.type
         if not torch.is_autocast_enabled(device):
-            return self.attend(query, key, value, causal=causal, key_mask=key_mask)
+            return self.attend(q, k, v, causal=causal, key_mask=key_mask)
         dtype = torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
-            query, key, value = (x.to(dtype) for x in (query, key, value))
-            return self.attend(query, key, value, causal=causal, key_mask=key_mask)
+            q, k, v = (x.to(dtype) for x in (q, k, v))
+            return self.attend(q, k, v, causal=causal, key_mask=key_mask)
 
     def _repr_html_(self) -> str:
         return description.as_html(self)

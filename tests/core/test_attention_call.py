@@ -28,6 +28,11 @@ def test_softmax_takes_the_arguments_of_torchs_function_and_has_its_result(causa
     assert torch.allclose(softmax(q, k, v, causal=causal), expected, atol=1e-5)
 
 
+def test_arrays_of_numpy_are_read_as_tensors():
+    for attention in (ac.get("softmax"), ac.get("nystrom", landmarks=6)):
+        torch.testing.assert_close(attention(*QKV.numpy()), attention(*QKV))
+
+
 def test_softmax_takes_all_arguments_of_torchs_function_in_its_order():
     q, k, v = torch.randn(3, 2, 4, 24, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     softmax, few = ac.get("softmax"), [x[:, :2] for x in (k, v)]
