@@ -47,10 +47,9 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     linear = next(line for line in lines if line.law == "power")
     least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
     return paragraph(
-        _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
         _(
-            "In the last of {n} rows, token {token} “{name}” has {linear} of the weight with **{first}** and {least} "
-            "with **{other}**.",
+            "**In the last of {n} rows, token {token} “{name}” has {linear} of the weight with {first} and {least} "
+            "with {other}.**",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
@@ -59,6 +58,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             least=percent(least.found.weights[-1]),
             other=least.name,
         ),
+        _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
         _("With equal weights, every token would have {even}.", even=percent(1 / n)),
     )
 

@@ -19,7 +19,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.palette import place
 from app.ui.scope import Scope
-from app.words.i18n import _, paragraph
+from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.run_records import Run
@@ -135,19 +135,19 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
     first, last = constant[0], constant[-1]
     return paragraph(
         _(
-            "A key-value cache stores every token, so it grows by {token} per token ({heads} heads of size {d}).",
+            "**From {n:,} tokens on, the constant state of {name} ({size}) is smaller than a key-value cache.**",
+            name=escape_markdown(_name(first)),
+            size=memory(first.state_bytes),
+            n=first.outgrown,
+        ),
+        _(
+            "The cache stores every token, so it grows by {token} per token ({heads} heads of size {d}).",
             token=memory(first.token_bytes),
             heads=heads,
             d=d,
         ),
         _(
-            "From **{n:,}** tokens on, the constant state of {name} is smaller ({size}).",
-            name=bold([_name(first)]),
-            size=memory(first.state_bytes),
-            n=first.outgrown,
-        ),
-        _(
-            "From **{n:,}** tokens on, all constant states are smaller, even {name} ({size}).",
+            "From {n:,} tokens on, all constant states are smaller, even {name} ({size}).",
             name=bold([_name(last)]),
             size=memory(last.state_bytes),
             n=last.outgrown,

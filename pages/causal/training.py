@@ -13,7 +13,7 @@ from app.ui import chart, export, input_panel
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, paragraph
+from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, AgreementRow, CostRow
@@ -139,19 +139,18 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     at = crossing(over_length(costs, "peak_bytes"))
     if at is None:
         pays = _(
-            "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For {name}, cumsum takes "
-            "more memory up to n = {last:,} tokens.",
+            "**For {name}, cumsum takes more memory than the explicit matrix up to n = {last:,} tokens.**",
+            name=escape_markdown(name),
             last=max(row.n for row in costs),
-            name=bold([name]),
         )
     else:
         pays = _(
-            "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For {name}, cumsum "
-            "therefore takes less memory for more than **n ≈ {at}** tokens.",
+            "**For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens.**",
+            name=escape_markdown(name),
             at=format_interpolated(at[0]),
-            name=bold([name]),
         )
-    return paragraph(pays, same)
+    why = _("The explicit matrix has n² numbers, and cumsum stores n states of fixed size.")
+    return paragraph(pays, why, same)
 
 
 def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]) -> str:

@@ -30,9 +30,9 @@ LAW = "With linear attention, the weight of this token in row i is approximately
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
-        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. In the last of 40 "
-        "rows, token 2 “t\\_2” has 2.5% of the weight with **Linear** and under 0.001% with **Half**. With equal "
-        "weights, every token would have 2.5%."
+        "**In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with Linear and under 0.001% with Half.** "
+        "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. With equal weights, "
+        "every token would have 2.5%."
     )
 
 
@@ -95,7 +95,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
     ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
     least = min(ends, key=ends.__getitem__)
     bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp", c_gate="none")
-    assert f"of the weight with **Linear** and {percent(ends[least])} with **{least}**." in spoken(bare)
+    assert f"of the weight with Linear and {percent(ends[least])} with {least}.**" in spoken(bare)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):

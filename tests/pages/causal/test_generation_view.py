@@ -23,7 +23,7 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert set(linear.values()) == {state / 2**10}
     assert state // token + 1 in linear
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
-    assert f"From **{wide // token + 1}** tokens on, all constant states are smaller" in spoken(at)
+    assert f"From {wide // token + 1} tokens on, all constant states are smaller" in spoken(at)
     assert "Softmax, key-value cache" in clock
     assert "**Recorded run, 8 heads of size 64.**" in spoken(at)
 
@@ -65,9 +65,9 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
     assert sentence(rows, 2, 32) == (
-        "A key-value cache stores every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
-        "From **2** tokens on, the constant state of **Linear** is smaller (2.0 KiB). "
-        "From **1,537** tokens on, all constant states are smaller, even **Second-order Taylor** (3.0 MiB)."
+        "**From 2 tokens on, the constant state of Linear (2.0 KiB) is smaller than a key-value cache.** "
+        "The cache stores every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
+        "From 1,537 tokens on, all constant states are smaller, even **Second-order Taylor** (3.0 MiB)."
     )
 
 
@@ -82,7 +82,7 @@ def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
         MemoryRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
         MemoryRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
     ]
-    assert "**Grouped queries" not in sentence(rows, 2, 32)
+    assert "Grouped queries" not in sentence(rows, 2, 32)
 
 
 def test_states_and_caches_have_a_chart_each(open_view):

@@ -25,7 +25,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     [pays] = [name for name in memory if name.startswith("cumsum is lower above n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
-    assert f"takes less memory for more than **{pays.rpartition('above ')[2]}** tokens." in spoken(at)
+    assert f"takes less memory than the explicit matrix above {pays.rpartition('above ')[2]} tokens.**" in spoken(at)
     assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
     [row] = causal_modes.run(CostTask(word="linear", way=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
@@ -52,7 +52,7 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     at = open_view(
         "algorithms", c_size=16, c_form="cosine", variants=(ac.get("softmax"), ac.get("performer", features=8))
     )
-    assert "For **Cosine**," in spoken(at)
+    assert "**For Cosine, cumsum takes" in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "no cumsum form" in c.value)
     [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
@@ -113,12 +113,12 @@ def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, word
 
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
-        "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For **Linear\\_2**, cumsum "
-        "therefore takes less memory for more than **n ≈ 32** tokens. All algorithms"
+        "**For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens.** The explicit "
+        "matrix has n² numbers, and cumsum stores n states of fixed size. All algorithms"
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
-        "The explicit matrix has n² numbers, and cumsum stores n states of fixed size. For **Linear**, cumsum takes "
-        "more memory up to n = 32 tokens. All algorithms"
+        "**For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens.** The explicit matrix "
+        "has n² numbers, and cumsum stores n states of fixed size. All algorithms"
     )
 
 
