@@ -33,6 +33,12 @@ def name(model: ModelSpec) -> str:
 
 
 def rate(model: ModelSpec) -> float:
-    """Return the tuned rate of a model, otherwise that of its variant in the usual architecture, or ``DEFAULT``."""
+    """Return the tuned rate of a model, or ``DEFAULT``."""
+    found = tuned_rate(model)
+    return DEFAULT if found is None else found
+
+
+def tuned_rate(model: ModelSpec) -> float | None:
+    """Return the tuned rate of a model, otherwise that of its variant in the usual architecture; None without both."""
     known = tuned().get(model.task, {})
-    return known.get(name(model), known.get(model.word, DEFAULT))
+    return known.get(name(model), known.get(model.word))

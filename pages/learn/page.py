@@ -10,7 +10,7 @@ from app.page import Page
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, enumeration, paragraph
+from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
@@ -117,7 +117,6 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     parts = LearnOptions.view.value == "parts"
     shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec
-    rates = enumeration(f"{outcome.name} {outcome.rows[0].spec.rate:g}" for outcome in shown)
     found = recorded_runs.recorded(spec.model.task)
     made = (
         _("Trained on this server.")
@@ -138,7 +137,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
                 length=spec.length,
             ),
             words.trained_tensors([each.model for each in plan.specs]),
-            _("Learning rates: {rates}.", rates=rates),
+            words.learning_rates(shown),
         )
     )
     lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files", icon=":material/download:")

@@ -9,6 +9,7 @@ from app.words.labels import label
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import hidden_share
 from attention_core.learning.model import ModelSpec
+from attention_core.learning.rates import GRID, tuned_rate
 from pages.learn.outcomes import LEARNED, Outcome
 
 WITH_FEATURES = 150
@@ -30,6 +31,26 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
         tensors=enumeration(
             _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
         ),
+    )
+
+
+def learning_rates(found: Sequence[Outcome]) -> str:
+    """Return the learning rate of each variant, and how it was chosen."""
+    tuned, default = [], []
+    for outcome in found:
+        model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
+        text = f"{escape_markdown(outcome.name)} {rate:g}"
+        (default if tuned_rate(model) is None else tuned).append(text)
+    return paragraph(
+        _(
+            "Learning rates, chosen for each variant from {grid} by the loss in runs with another seed: {rates}.",
+            grid=enumeration(f"{rate:g}" for rate in GRID),
+            rates=enumeration(tuned),
+        )
+        if tuned
+        else "",
+        _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
+        _("Recorded runs and runs on this machine use the same rates."),
     )
 
 

@@ -414,6 +414,23 @@ def test_the_trained_tensors_are_named_with_their_variants():
     )
 
 
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (["softmax", "local"], "{chosen} Softmax 0.01 and Local · window 16 0.003. {same}"),
+        (["cosine"], "Learning rates that were not tuned: Cosine 0.003. {same}"),
+        (["linear", "cosine"], "{chosen} Linear 0.01. Learning rates that were not tuned: Cosine 0.003. {same}"),
+    ],
+)
+def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, keys, text):
+    known = {"recall": {"softmax": 0.01, "local": 0.003, "linear": 0.01}}
+    monkeypatch.setattr("attention_core.learning.rates.tuned", lambda: known)
+    found = outcomes([row for key in keys for row in rows_of(key, [0.1, 1.0])])
+    chosen = "Learning rates, chosen for each variant from 0.001, 0.003 and 0.01 by the loss in runs with another seed:"
+    same = "Recorded runs and runs on this machine use the same rates."
+    assert words.learning_rates(found) == text.format(chosen=chosen, same=same)
+
+
 @pytest.mark.parametrize(("word", "fixed"), [("softmax", False), ("deltanet", True), ("gla~gate~constant", False)])
 def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
     [spec] = learning.plan([word], fixed=fixed).specs
