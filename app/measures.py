@@ -49,7 +49,7 @@ class Measure(Quantity, ABC):
         low: smallest possible guess.
         high: largest possible guess; a function of the screen where the input or its options limit the number.
         in_table: whether the page shows the number only in a table; a lesson then scrolls to that table.
-        missing_message: sentence shown where the number does not exist, to be translated.
+        missing_message: sentence shown if the number does not exist, to be translated.
     """
 
     of_variant: ClassVar[bool]

@@ -51,7 +51,7 @@ def _run() -> None:
         draw = partial(_draw, key, page)
         # A run of the whole page can be stopped while it computes the input, and a run of a fragment cannot.
         if page.runs_as_fragment and (not page.uses_input or input_panel.is_ready()):
-            partial_rerun.show(partial(_take_up, page), draw, partial(_around, page))
+            partial_rerun.show(partial(_read_state, page), draw, partial(_outer_dependencies, page))
         else:
             draw()
 
@@ -105,15 +105,15 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     return scope, input_panel.headline(chosen.source, scope)
 
 
-def _take_up(page: Page[object]) -> None:
+def _read_state(page: Page[object]) -> None:
     """Read the options that a rerun of the whole page reads before it draws the page."""
     url.open_link()
     url.register_fields(opening_on(page.opening()))
     url.register_fields(page.options.fields())
 
 
-def _around(page: Page[object]) -> tuple[object, ...]:
-    """Return the values that the sidebar and the style depend on; links in most sidebars carry the variants."""
+def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
+    """Return the values that the sidebar and the styles depend on; most sidebars have links that name the variants."""
     left_out = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
     return (
         *(url.value(name) for name in Options.shared() if name not in left_out),
@@ -152,7 +152,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 
 
 def _share(key: str) -> None:
-    """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
+    """Draw the link to the current screen, a list of what it omits, and the options for presenting and lessons."""
     kind = discover()[key].input_kind(SharedOptions.now())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))

@@ -21,10 +21,10 @@ from app.streamlit_patches import patches
 
 @contextlib.asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Warm the process up before the health check answers."""
+    """Warm the process up before the server answers health checks."""
     from app.server.warmup import warm_up
 
-    malloc.share()  # Before warm-up starts threads.
+    malloc.share()  # It must run before warm-up starts threads.
     patches.apply()
     await asyncio.to_thread(warm_up)
     yield

@@ -27,7 +27,7 @@ _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
 
 def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:
-    """Return the message of a channel of numbers.
+    """Return a message to the browser: a header that describes numbers, and the numbers.
 
     Args:
         header: the description of the payload, JSON-serialisable.
@@ -35,8 +35,8 @@ def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = 
         digest: a digest from ``digested`` that identifies the payload; by default, the digest of the payload.
 
     Returns:
-        Four bytes with the header's length (little-endian), the header as JSON with a digest of everything added, and
-        the payload.
+        The header's length in four bytes (little-endian), the header as JSON with a ``digest`` of header and payload
+        added, and the payload.
     """
     text = json.dumps(header)
     both = digested((text + (digest or digested(payload))).encode())
@@ -45,7 +45,7 @@ def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = 
 
 
 def digested(data: bytes = b"") -> str:
-    """Return a digest of ``DIGEST`` characters."""
+    """Return the hash of some bytes, as ``DIGEST`` hexadecimal digits."""
     return blake2b(data, digest_size=DIGEST // 2).hexdigest()
 
 
@@ -62,7 +62,7 @@ def pack(
     *,
     key: str,
     diverging: bool = False,
-    heard: int = 0,
+    last_turn: int = 0,
     small: float = SMALL,
 ) -> tuple[bytes, dict[str, bytes]]:
     """Return the board's messages to the browser: the message of the board, and large panels by key.
@@ -73,7 +73,7 @@ def pack(
         col_labels: the same for the columns.
         key: the board's key.
         diverging: whether to show both sides of the colour scale even if no value is negative.
-        heard: the last turn of a knob that the panels show.
+        last_turn: the number that the browser gave the last change of a knob that the panels show.
         small: bytes of all panels up to which they are part of the board's message.
 
     Raises:
@@ -91,7 +91,7 @@ def pack(
         "inside": list(map(len, inside)),
         "row_labels": row_labels,
         "col_labels": col_labels,
-        "heard": heard,
+        "heard": last_turn,
     }
     # The message needs no digest of its bytes, because its header lists the digests of all parts.
     return encode(header, b"".join(inside), digest=digested()), apart
@@ -101,7 +101,7 @@ def pack_panel(
     panel: Panel, row_labels: Sequence[str] | None, col_labels: Sequence[str] | None, diverging: bool
 ) -> bytes:
     """Return the message of one panel; see ``pack`` for the arguments and errors."""
-    coded = _coded(panel)
+    coded = _encode(panel)
     for labels, common, count in zip(
         (panel.row_labels, panel.col_labels), (row_labels, col_labels), panel.values.shape, strict=True
     ):
@@ -139,23 +139,23 @@ class Coded:
     digest: str
 
 
-_kept: dict[int, Coded] = {}
+_encoded: dict[int, Coded] = {}
 """Encoded matrices by the matrix's ``id``, until the matrix is deleted."""
 
 
-def _coded(panel: Panel) -> Coded:
+def _encode(panel: Panel) -> Coded:
     """Return a panel's encoded matrix. A read-only matrix is encoded once, as every run draws it again."""
     values = panel.values
     if values.flags.writeable:
-        return _code(panel)
-    known = _kept.get(id(values))
+        return _encode_values(panel)
+    known = _encoded.get(id(values))
     if known is None:
-        known = _kept[id(values)] = _code(panel)
-        weakref.finalize(values, _kept.pop, id(values), None).atexit = False
+        known = _encoded[id(values)] = _encode_values(panel)
+        weakref.finalize(values, _encoded.pop, id(values), None).atexit = False
     return known
 
 
-def _code(panel: Panel) -> Coded:
+def _encode_values(panel: Panel) -> Coded:
     values = np.asarray(panel.values, dtype=np.float32)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"panel {panel.key!r} must be a matrix with at least one cell, not {values.shape}")

@@ -14,7 +14,7 @@ class Category:
         name: its name on hover and in the legend.
         light: its colour on a light page, ``#rrggbb``; empty for the colour of 0.
         dark: its colour on a dark page.
-        listed: whether the legend shows it; mixes of other categories can be left out.
+        listed: whether the legend shows it; it can omit mixes of other categories.
         group: the heading of its part of the legend; empty for the board's unit.
         frame: the frame of the board's animation that first shows it; 0 if every frame does.
     """
@@ -29,7 +29,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting that can be changed on its panel; the panel is redrawn meanwhile.
+    """A setting with a slider on its panel, which is redrawn while the slider is dragged.
 
     Attributes:
         name: its name on screen.

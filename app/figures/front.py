@@ -35,10 +35,10 @@ def front(
     data = [
         {
             "type": "heatmap",
-            "z": _upto(first, count - 1, count),
+            "z": _until(first, count - 1, count),
             "zmin": -0.5,
             "zmax": count - 0.5,
-            "colorscale": _stairs(colours),
+            "colorscale": _stepped_scale(colours),
             "showscale": False,
             "ygap": 2,
             "xgap": 1 if len(names) <= 200 else 0,
@@ -87,18 +87,18 @@ def front(
         ],
     )
     frames = [
-        {"name": str(layer), "data": [{"type": "heatmap", "z": _upto(first, layer, count)}]} for layer in range(count)
+        {"name": str(layer), "data": [{"type": "heatmap", "z": _until(first, layer, count)}]} for layer in range(count)
     ]
     return {**figure, "frames": frames}
 
 
-def _upto(first: np.ndarray, layer: int, count: int) -> np.ndarray:
+def _until(first: np.ndarray, layer: int, count: int) -> np.ndarray:
     """Return the heat map's values ``[count, n]`` with the rows after a layer still empty."""
     rows = np.arange(count)[:, None]
     return np.where((first >= 0) & (first <= rows) & (rows <= layer), first, np.nan).astype(np.float32)
 
 
-def _stairs(colours: Sequence[str]) -> list[list[object]]:
+def _stepped_scale(colours: Sequence[str]) -> list[list[object]]:
     """Return a colour scale without blends: each integer has its own colour."""
     count = len(colours)
     return [[edge / count, colour] for i, colour in enumerate(colours) for edge in (i, i + 1)]

@@ -44,15 +44,15 @@ ROUNDS = (
     ("14px,3px,3px,3px,3px,3px", "triangle-down", "▼▽"),
     ("20px,3px", "star", "★☆"),
 )
-"""Dash, marker and marker symbols (filled and open) of places in the series. The first row applies to the first
-round of all colours, the second row to the second round, and so on."""
+"""Dash, marker and marker symbols (filled and open). Lines take the colours of ``SERIES`` in turn with the first row.
+When all colours are used, further lines take them again with the second row, and so on."""
 PLACES = COLOURS * len(ROUNDS)
 """Number of different combinations of colour, dash and marker."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """The look of a line at a place in the series.
+    """The look of a line.
 
     Attributes:
         colour: CSS colour.
@@ -72,7 +72,7 @@ class Style:
 
 
 def style(place: int) -> Style:
-    """Return the style of a place in the series; the first sixty-six places have different styles."""
+    """Return the style with an index; the first ``PLACES`` indices have different styles."""
     if place == GREY:
         return Style(SERIES[GREY], *ROUNDS[0])
     return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])
@@ -109,13 +109,13 @@ def sample_ramp(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarra
 
 
 def escape_label(label: str, most: int | None = None) -> str:
-    """Return a label for plotly, isolated, cut to ``most`` letters and escaped, because plotly interprets tags."""
+    """Return a label cut to ``most`` letters, isolated (``app.words.isolation``), and escaped, as plotly reads tags."""
     shown = isolated(label if most is None or len(label) <= most else label[: most - 1] + "…")
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def format_numbers(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Return numbers formatted for tooltips as in sentences; plotly's own formats write 1,390 as ``1.39e+3``."""
+    """Return numbers for tooltips, formatted as in sentences; plotly's own formats write 1,390 as ``1.39e+3``."""
     return [number(float(value), digits) for value in values]
 
 

@@ -66,7 +66,7 @@ class View:
 
 @cached_singleton
 def uploads() -> ByteLRUCache[bytes]:
-    """Return all visitors' uploaded files, by digest. A session would hold files after its visitor has left."""
+    """Return all visitors' uploaded files, by digest. They are not in the session state, which outlives the visit."""
     return ByteLRUCache(current().uploads_bytes, len)
 
 
@@ -105,20 +105,20 @@ def _itself(part: Hashable) -> Hashable:
 SHORT_INPUT_TOKENS = 128
 """Inputs up to this many tokens skip the lock: they take milliseconds, and would wait seconds behind long inputs."""
 CACHE_PARTS = 66
-"""Parts into which ``cached_bytes`` is divided. A result larger than its cache's parts is the cache's only entry."""
+"""Equal parts into which ``cached_bytes`` is divided. A result larger than its cache's share is stored alone there."""
 
 
 def _compute_turn(tokens: int) -> AbstractContextManager[None]:
-    # All analyses of a page queue with the time at which the page asked to be drawn. A page with many analyses thus
-    # waits behind other pages once, not for each analysis.
+    # All analyses of a page queue with the time at which its visitor requested the page. A page with many analyses
+    # therefore waits for other pages once, and not for each analysis.
     return (
         compute_lock().acquired(requested_at=page_lock().requested_at) if tokens > SHORT_INPUT_TOKENS else nullcontext()
     )
 
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
-    # Callers use this around a cache lookup, never inside the cached function: a page that keeps its place in the page
-    # lock may wait for this result, and the function would then wait for the place of that page.
+    # Callers use this around a cache lookup, never inside the cached function. Afterwards the thread waits for a place
+    # in the page lock, which another page may hold while it waits for the same result: a deadlock.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 
@@ -231,7 +231,7 @@ def _cached_analysis(
 
 
 def _get_in_turn(kept: ByteLRUCache[Frozen[T]], key: Hashable, find: Callable[[], T], tokens: int) -> T:
-    """Return a cached result, or compute it once it is its turn. A long input does not keep other pages waiting."""
+    """Return a cached result, or wait for the compute lock and compute it. Other pages are drawn meanwhile."""
 
     def find_in_turn() -> Frozen[T]:
         with _compute_turn(tokens):
@@ -262,23 +262,23 @@ delta_written = _cached_analysis(_delta_state.written)
 
 def matrix(view: View, attention: ac.Attention) -> Compared:
     """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
-    view = _settled(view)
+    view = _canonical(view)
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
-def _settled(view: View) -> View:
+def _canonical(view: View) -> View:
     """Return the canonical form of a view, so that views that show the same have the same cache key."""
-    return replace(view, source=view.source.canonical, special=_shown(view.source, view.special))
+    return replace(view, source=view.source.canonical, special=_shows_all_tokens(view.source, view.special))
 
 
-def _shown(source: Source, special: bool) -> bool:
-    """Return whether special tokens are shown: True as well if the source has no special tokens."""
+def _shows_all_tokens(source: Source, special: bool) -> bool:
+    """Return whether all tokens are shown: special tokens are not hidden, or the source has none."""
     return special or not any(record(source).special)
 
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """Return the ranks of one variant's matrix for a view, which take longer to compute than its other metrics."""
-    found, key = matrix(view, attention), _key((_settled(view), attention))
+    found, key = matrix(view, attention), _key((_canonical(view), attention))
     return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
 
 
@@ -286,13 +286,13 @@ def most_informative_row(view: View, attention: ac.Attention) -> int | None:
     """Return the most informative query row of one variant's matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     find = partial(_telling_row.of_record, weights, qkv, special=view.special)
-    return _telling.get(_key((_settled(view), attention)), lambda: Frozen(find())).value
+    return _telling.get(_key((_canonical(view), attention)), lambda: Frozen(find())).value
 
 
 _telling: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 READINGS = 18
-"""Parts for the records that models compute, which takes up to seconds: all of a class's shared texts and some more."""
+"""Parts for the records that models compute (in up to seconds): enough for the preset texts and some more."""
 _readings: ByteLRUCache[Any] = cache(1, READINGS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
 _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
@@ -312,13 +312,13 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
     """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
-    draw = partial(miniatures, causal=causal, special=_shown(source, special), size=size)
+    draw = partial(miniatures, causal=causal, special=_shows_all_tokens(source, special), size=size)
     return _of_every_layer(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
     """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
-    score = partial(_head_scores.head_scores, causal=causal, special=_shown(source, special))
+    score = partial(_head_scores.head_scores, causal=causal, special=_shows_all_tokens(source, special))
     return _of_every_layer(_scores, source, score, score.keywords)
 
 
@@ -362,7 +362,7 @@ def _of_every_layer(
 
 
 def _get_slow(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
-    """Return a cached result, or compute it, which takes long. Other visitors' pages are drawn meanwhile."""
+    """Return a cached result, or compute it. Other visitors' pages are drawn during the long computation."""
     if (known := kept.known(key)) is not None:
         return known
     show_spinner()

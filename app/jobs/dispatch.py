@@ -23,7 +23,7 @@ from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 StatusCallback = Callable[[TaskStatus], object]
 """A callback that receives a task's status while its visitor waits for it."""
 POLL = 0.1
-"""Seconds between two checks of whether the visitor of a waiting script is still there."""
+"""Seconds between two checks of whether a waiting script is still needed."""
 
 
 def rows(
@@ -110,7 +110,7 @@ def run_ready(
             for task in ready():
                 to = executor(task)
                 if task not in handles and len(handles) < to.max_in_flight:
-                    # Each visitor times for themselves. Other tasks run once for all who request them.
+                    # Timed tasks run again for each visitor. Other tasks run once for all visitors who request them.
                     key = object() if getattr(task, "timed", False) else (experiment, repr(task))
                     handles[task] = scheduler_for(to).submit(visitor(), experiment, task, key)
             if not handles:
@@ -135,8 +135,8 @@ def _wait(handles: Sequence[TaskHandle], waiting: StatusCallback | None) -> None
     cached.show_spinner()
     with cached.page_lock().released():
         while not wait_for_any(handles, POLL):
-            # ``visitor`` reads the session state, at which Streamlit ends a script that is no longer needed because a
-            # newer script has replaced it or its visitor has left.
+            # When a script reads the session state, Streamlit ends the script if a newer one has replaced it or its
+            # visitor has left. ``visitor`` reads the session state.
             visitor()
             if waiting:
                 waiting(handles[0].status())

@@ -266,7 +266,7 @@ class ClusterPlace(Place):
                 raise WorkerError(SCHEDULER) from error
             raise
         finally:
-            self._future = None  # the cluster would keep the result in memory as long as a future refers to it
+            self._future = None  # the cluster keeps a result in memory as long as a future refers to it
         return rows
 
     def end(self) -> bool:

@@ -14,11 +14,11 @@ from itertools import count
 BURST_SECONDS = 0.4
 """Seconds of use before other visitors go first: most interactions take a tenth of this, a new long text all of it."""
 RECOVERY_RATE = 1 / 30
-"""The fraction of the passing time by which a visitor's used seconds are reduced."""
+"""Used seconds that a visitor recovers per second that passes."""
 MAX_DELAY = 3.0
 """The longest delay in seconds of a visitor with high use, so that even a long run of many tasks ends."""
 MAX_ACCOUNTS = 1000
-"""The number of accounts above which those of visitors without used seconds are deleted."""
+"""The number of accounts above which accounts without used seconds are deleted."""
 
 
 class Places:
@@ -180,9 +180,9 @@ class FairLock:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold all places within the block, so that no other thread is inside. This is for timed work.
+        """Hold all places within the block, so that no other thread works at the same time. Used for timed work.
 
-        A thread inside must not call this. A thread that holds all places counts as inside.
+        A thread that already holds a place must not call this.
         """
         # Only one caller may collect places: two callers that each hold some of them would wait for each other.
         with self._sole, ExitStack() as taken:

@@ -26,7 +26,7 @@ MIN_REDRAW, MAX_REDRAW = 0.7, 5.0
 """Shortest and longest seconds between two drawings of a growing chart. A redraw costs the browser up to half of the
 shortest time. After more than the longest time, a chart appears to be stuck."""
 SHARE = 1 / 8
-"""The fraction of the time that all runs together may spend on drawing, as no other page is drawn meanwhile."""
+"""The fraction of the time that all runs together may spend on drawing, which blocks all other pages."""
 MESSAGE_INTERVAL = 0.1
 """Seconds between two progress messages: cached results arrive by the hundred."""
 FIRST_DRAW = 0.2
@@ -335,7 +335,7 @@ def _go_on(key: str) -> None:
 
 
 def queue_text(status: TaskStatus) -> str:
-    """Return the text for a task that waits in the queue; empty if nothing keeps it waiting."""
+    """Return the text for a task that waits; empty if the task does not wait."""
     if status.ahead:
         return _n(
             "{n} visitor is ahead of you in the queue", "{n} visitors are ahead of you in the queue", n=status.ahead
@@ -407,5 +407,5 @@ _runs: set[Run[Any]] = set()
 
 
 def pause(cost: float, runs: int = 1) -> float:
-    """Return the seconds until the next drawing of a chart, from its last drawing time and the number of runs."""
+    """Return the seconds until the next drawing of a chart whose last drawing took ``cost`` seconds."""
     return min(max(MIN_REDRAW, cost * runs / SHARE), MAX_REDRAW)

@@ -69,7 +69,7 @@ class TaskStatus:
 
     Attributes:
         ahead: the number of visitors before it in the queue; None once the task has started.
-        held: whether the task has started and waits for the machine.
+        held: whether a worker has taken the task and waits until no timed task (or, for a timed task, no task) runs.
         timed: whether the task needs the machine for itself.
         steps: finished and total steps; None if the task has reported none.
     """
@@ -184,7 +184,7 @@ class FairScheduler:
         with self._changed:
             job.wanted.remove(visitor)
             if not job.begun and visitor not in job.wanted:
-                self._forget(visitor, job)
+                self._remove_from_queue(visitor, job)
             if job.wanted:
                 return
             if job.begun and not job.found.done():
@@ -192,16 +192,16 @@ class FairScheduler:
                 timer.daemon = True
                 timer.start()
             else:
-                self._drop(job)
+                self._remove(job)
 
-    def _forget(self, visitor: Hashable, job: Job) -> None:
+    def _remove_from_queue(self, visitor: Hashable, job: Job) -> None:
         jobs = self._waiting.get(visitor, deque())
         if job in jobs:
             jobs.remove(job)
         if not jobs:
             self._waiting.pop(visitor, None)
 
-    def _drop(self, job: Job) -> None:
+    def _remove(self, job: Job) -> None:
         if self._jobs.get(job.key) is job:
             del self._jobs[job.key]
 
@@ -210,7 +210,7 @@ class FairScheduler:
             # While this thread holds the lock, the place cannot switch to another task, so it ends the right one. A
             # later request for the task starts it again.
             if not job.wanted and job.place is not None and job.place.end():
-                self._drop(job)
+                self._remove(job)
 
     def _serve(self, place: Place) -> None:
         while (job := self._next(place)) is not None:
@@ -223,16 +223,16 @@ class FairScheduler:
             with self._changed:
                 job.place = None
                 if isinstance(error, StoppedError) and job.wanted:
-                    self._again(job)  # a visitor has requested the task since it was asked to stop
+                    self._requeue(job)  # a visitor has requested the task since it was asked to stop
                 elif error is not None:
                     job.found.set_exception(error)
                 else:
                     job.found.set_result(rows)
                 if job.found.done() and (error is not None or not job.wanted):
-                    self._drop(job)  # so that a new request computes the task again, which may succeed
+                    self._remove(job)  # so that a new request computes the task again, which may succeed
         place.close()
 
-    def _again(self, job: Job) -> None:
+    def _requeue(self, job: Job) -> None:
         job.begun, job.held, job.steps = False, False, None
         for visitor in job.wanted:
             self._waiting.setdefault(visitor, deque()).appendleft(job)
@@ -252,6 +252,6 @@ class FairScheduler:
             if jobs:
                 self._waiting[visitor] = jobs  # a new entry of a dict is its last, so all other visitors go first
             for other in set(job.wanted):
-                self._forget(other, job)
+                self._remove_from_queue(other, job)
             job.begun, job.place = True, place
             return job

@@ -159,7 +159,7 @@ def summary_text(found: Sequence[Series]) -> str:
 
 
 def slower(where: str, names: Sequence[str]) -> str:
-    """Return that some variants are not faster than softmax at the longest length; empty for variants that are.
+    """Return the sentence about variants that are not faster than softmax at the longest length; empty if they are.
 
     Args:
         where: where they become faster than softmax, as in ``Crossing.where``.
@@ -226,7 +226,7 @@ def crossing_text(line: Series) -> str:
 
 
 def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
-    """Return where, how and when a run was measured, in lines short enough for a narrow figure.
+    """Return lines that say where, how and when a run was measured, each short enough for a narrow figure.
 
     Args:
         run: the run.

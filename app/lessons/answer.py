@@ -33,7 +33,7 @@ class Answer:
         return self.measure.number(screen, screen.variant(named) if named else None)
 
     def candidates(self, screen: Screen) -> list[str]:
-        """Return the variants among which the question asks for one: all compared variants except the reference."""
+        """Return the variants that can be the answer: all compared variants except the reference."""
         return [each.key for each in screen.visit.variants if each.key != REFERENCE]
 
     def winner(self, screen: Screen) -> str | None:

@@ -11,12 +11,12 @@ from app.measures import verdict
 from app.words.i18n import _, ended, enumeration, paragraph
 
 
-def answer_lines(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
+def answer_lines(step: Step, translate: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
     """Return the answer for the step's own screen, and the answer for the visitor's screen if it differs.
 
     Args:
         step: the step.
-        said: translates the step's text.
+        translate: translates the step's text.
         guess: a number, or the index of a choice; None for a visitor who asked for the answer directly.
         now: the screen that is shown.
 
@@ -24,7 +24,7 @@ def answer_lines(step: Step, said: Callable[[str], str], guess: float | None, no
         LabError: if the number cannot be computed.
     """
     found, asked = answer.find(step), Screen.of(step.at, step.reveal)
-    names = choices(step, said)
+    names = choices(step, translate)
     chosen = None if guess is None or not names else names[int(guess)]
     if found is None:
         return [choice_verdict(names[step.right - 1], chosen)]
@@ -52,11 +52,11 @@ def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> li
     return lines if leader in (None, first) else [*lines, own_settings_text(_(ac.variant(str(leader)).title))]
 
 
-def choices(step: Step, said: Callable[[str], str]) -> list[str]:
+def choices(step: Step, translate: Callable[[str], str]) -> list[str]:
     """Return the choices of a step in words; empty if the question asks for a number."""
     found = answer.find(step)
     if step.choices:
-        return list(map(said, step.choices))
+        return list(map(translate, step.choices))
     if found is not None and found.rank:
         return [_(ac.variant(key).title) for key in found.candidates(Screen.of(step.at, step.reveal))]
     return []
@@ -68,7 +68,7 @@ def interval_index(bounds: Sequence[float], number: float) -> int:
 
 
 def choice_verdict(right: str, chosen: str | None) -> str:
-    """Return how a choice compares with the right one; None for a visitor who asked for the answer directly."""
+    """Return a sentence on whether a choice is right, or, for ``chosen=None``, a sentence that gives the answer."""
     if chosen is None:
         return _("Answer: {right}.", right=right)
     if chosen == right:
@@ -77,12 +77,12 @@ def choice_verdict(right: str, chosen: str | None) -> str:
 
 
 def numbers(found: Answer, screen: Screen) -> str:
-    """Return the number of every variant to choose from."""
+    """Return a sentence with the number of every variant among the choices."""
     values = {_(ac.variant(key).title): found.number(screen, key) for key in found.candidates(screen)}
     known = [f"{name} {found.measure.format(value)}" for name, value in values.items() if value is not None]
     return ended(enumeration(known))
 
 
 def own_settings_text(answered: str) -> str:
-    """Return the answer on the screen with the visitor's own settings."""
+    """Return the sentence that gives the answer for the visitor's own settings."""
     return _("With your settings: {answer}.", answer=answered)

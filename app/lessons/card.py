@@ -43,27 +43,27 @@ def show(page: str) -> Callable[[], None]:
     if lesson is None:
         return lambda: None
     place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
-    step, said = lesson.steps[place - 1], _ if lesson.key else str
+    step, translate = lesson.steps[place - 1], _ if lesson.key else str
     key = _keys(lesson)[place - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERED, {})
             pending = page == step.page and bool(step.ask) and not answered
-            st.html(_head(lesson, place, said, pending=pending), width="stretch")
+            st.html(_head(lesson, place, translate, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
         found = answer.find(step)
-        st.html(_text(step, said, answered=answered, table=found is not None and found.measure.in_table))
+        st.html(_text(step, translate, answered=answered, table=found is not None and found.measure.in_table))
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go to this step'))}</p>")
+                st.html(f"<p>{elsewhere} {_step_link(lesson, place, _('Go to this step'))}</p>")
             elif step.ask:
-                st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
+                st.html(f'<p class="ask">{html.escape(translate(step.ask))}</p>')
                 if answered:
-                    end = _end(lesson, said) if place == len(lesson.steps) else ""
-                    return partial(_reveal, step, said, key, st.empty(), end)
+                    end = _end(lesson, translate) if place == len(lesson.steps) else ""
+                    return partial(_reveal, step, translate, key, st.empty(), end)
                 try:
-                    _question(step, said, key)
+                    _question(step, translate, key)
                 except ac.LabError as error:
                     st.html(f"<p>{html.escape(sentence(error))}</p>")
     return lambda: None
@@ -94,51 +94,51 @@ def begin(lesson: Lesson) -> None:
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
-def _way(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
+def _step_link(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
     """Return a link to a step; ``name`` is the accessible name of a label without words."""
     there = html.escape(address(lesson, place, present=LessonOptions.present.value))
     named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
     return f'<a class="way {kind}" target="_self" href="{there}"{named}>{html.escape(label)}</a>'
 
 
-def _head(lesson: Lesson, place: int, said: Callable[[str], str], *, pending: bool) -> str:
-    """Return the head of the card: the lesson's title, its progress, and links to the previous and next step.
+def _head(lesson: Lesson, place: int, translate: Callable[[str], str], *, pending: bool) -> str:
+    """Return the head of the card as HTML: the lesson's title, its progress, and links to the previous and next step.
 
     Args:
         lesson: the lesson.
         place: the step's number.
-        said: translates the lesson's text.
+        translate: translates the lesson's text.
         pending: whether the step's question has no answer yet; the page's controls are hidden until then.
     """
     count, present = len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
-    ways = [
-        _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
-        _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        _way(lesson, place, "↺", name=_("Reset the screen of this step")),
+    links = [
+        _step_link(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
+        _step_link(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
+        _step_link(lesson, place, "↺", name=_("Reset the screen of this step")),
     ]
     return (
-        f'<div class="{" ".join(kinds)}"><b>{html.escape(said(lesson.title))}</b>'
+        f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
-        f"{_pips(i < place for i in range(count))}{' '.join(filter(None, ways))}</div>"
+        f"{_progress_dots(i < place for i in range(count))}{' '.join(filter(None, links))}</div>"
     )
 
 
-def _text(step: Step, said: Callable[[str], str], *, answered: bool, table: bool) -> str:
-    """Return a step's text and, until its question is answered, its task.
+def _text(step: Step, translate: Callable[[str], str], *, answered: bool, table: bool) -> str:
+    """Return a step's text as HTML and, until its question is answered, its task.
 
     ``app/lessons/figure.js`` scrolls the step's figure or table into view.
     """
-    parts = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
+    parts = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(translate(step.say))}</p>']
     if step.do and not answered:
-        parts.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(said(step.do))}</p>')
+        parts.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(translate(step.do))}</p>')
     return "".join(parts)
 
 
-def _question(step: Step, said: Callable[[str], str], key: str) -> None:
+def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
     """Draw the widget for a guess, a button that checks it, and a button that shows the answer without a guess."""
     found, guess, ready = answer.find(step), f"{key}.guess", True
-    names = list(map(escape_markdown, choices(step, said)))
+    names = list(map(escape_markdown, choices(step, translate)))
     if curve := answer.find_curve(step):
         screen = Screen.of(step.at, step.reveal)
         take = partial(_guesses().__setitem__, key)
@@ -201,7 +201,7 @@ def _leave() -> None:
     LessonOptions.lesson_step.set(1)
 
 
-def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenerator, end: str) -> None:
+def _reveal(step: Step, translate: Callable[[str], str], key: str, place: DeltaGenerator, end: str) -> None:
     """Draw the answer, how close the guess was, the step's conclusion, and the end of the lesson as HTML."""
     guess = st.session_state[ANSWERED][key]
     with place.container(gap="xsmall"):
@@ -209,22 +209,22 @@ def _reveal(step: Step, said: Callable[[str], str], key: str, place: DeltaGenera
             lines = (
                 _compare_curves(step, key, guess)
                 if step.draw
-                else answer_lines(step, said, guess, Screen.now(step.page))
+                else answer_lines(step, translate, guess, Screen.now(step.page))
             )
         except ac.LabError as error:
             lines = [sentence(error)]
-        first, *more = [*lines, *([said(step.then)] if step.then else [])]
+        first, *more = [*lines, *([translate(step.then)] if step.then else [])]
         rest = "".join(f"<p>{html.escape(each)}</p>" for each in more)
         st.html(f'<p class="answer">{html.escape(first)}</p>{rest}{end}')
 
 
-def _end(lesson: Lesson, said: Callable[[str], str]) -> str:
+def _end(lesson: Lesson, translate: Callable[[str], str]) -> str:
     """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
-    seen = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(said(lesson.seen))}"
+    seen = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
     lessons = [*shipped().values()]
     following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
     return (f'<p class="seen">{seen}</p>' if lesson.seen else "") + "".join(
-        f"<p>{_way(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
+        f"<p>{_step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
     )
 
 
@@ -260,19 +260,19 @@ def contents() -> str:
         links.append(
             f'<a class="way{kind}" target="_self" href="{there}">'
             f'<img alt="" src="{lesson_picture(key, dark=dark)}">'
-            f"<span>{words} <small>{_pips(done)} {html.escape(progress(each, sum(done)))} "
+            f"<span>{words} <small>{_progress_dots(done)} {html.escape(progress(each, sum(done)))} "
             f"<em>{html.escape(action)} →</em></small></span></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
 
 
 def _keys(lesson: Lesson) -> list[str]:
-    """Return the session's key of each step."""
+    """Return the key of each step in ``GUESSED`` and ``ANSWERED``."""
     name = zlib.crc32(write(lesson).encode())
     return [f"lesson.{name}.{place}" for place in range(1, len(lesson.steps) + 1)]
 
 
-def _pips(done: Iterable[bool]) -> str:
+def _progress_dots(done: Iterable[bool]) -> str:
     """Return a dot for each step in HTML, filled if the step is done."""
     dots = "".join(f'<i class="{"done" if each else ""}"></i>' for each in done)
     return f'<span class="pips" aria-hidden="true">{dots}</span>'
@@ -284,6 +284,6 @@ def progress(lesson: Lesson, done: int) -> str:
 
 
 def length(lesson: Lesson) -> str:
-    """Return the number of steps and the minutes of a lesson, in a few words."""
+    """Return the number of steps and the minutes of a lesson, as text."""
     steps = _n("{n} step", "{n} steps", n=len(lesson.steps))
     return steps if not lesson.minutes else f"{steps} · {_('{n} min', n=lesson.minutes)}"

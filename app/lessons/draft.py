@@ -122,7 +122,7 @@ def update_step(place: int, **changes: object) -> None:
 
 
 def move(place: int, by: int) -> None:
-    """Move a step, and keep it open."""
+    """Move a step to a later (``by`` > 0) or earlier place; it stays the open step."""
     found, there = draft(), place + by
     if found is not None and 0 <= there < len(found.steps):
         steps = [*found.steps]
@@ -132,7 +132,7 @@ def move(place: int, by: int) -> None:
 
 
 def drop(place: int) -> None:
-    """Remove a step."""
+    """Remove a step from the draft."""
     found = draft()
     if found is not None:
         keep(replace(found, steps=tuple(step for i, step in enumerate(found.steps) if i != place)))

@@ -1,9 +1,9 @@
-// Next to a lesson, the figure that a step asks about is scrolled into view, and again when its answer is shown.
+// Scrolls the figure that a lesson's step asks about into view, when the step opens and when its answer is shown.
 
 import { FIGURES, MAIN, PAGE_BODY, TABLES } from "../page_script/selectors.js";
 
 const CARD = ".st-key-lesson";
-/** The smallest height of a figure in pixels: scripts and controls are components too. */
+/** The smallest height of a figure in pixels; lower components are scripts and controls. */
 const LEAST = 120;
 /** Pixels that Streamlit's header covers. */
 const HEADER = 64;
@@ -19,12 +19,12 @@ export function showFigures() {
 
   function show() {
     const card = document.querySelector(CARD);
-    if (!card || getComputedStyle(card).position !== "fixed") return; // above the page it would scroll away itself
+    if (!card || getComputedStyle(card).position !== "fixed") return; // a card above the page would scroll out of view
     const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLES);
     const figure = table ?? [...document.querySelectorAll(FIGURES)].find(isFigure);
     if (!figure) return;
     const { top, bottom } = figure.getBoundingClientRect();
-    // As little as possible is scrolled, because the sentence above a figure often contains the answer.
+    // Scroll as little as possible: the sentence above a figure often contains the answer, and stays in view.
     document.querySelector(MAIN)?.scrollBy(0, Math.min(bottom - innerHeight, top - HEADER));
   }
 

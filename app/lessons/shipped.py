@@ -23,7 +23,7 @@ MATRICES = {
 }
 """The variant whose matrix is the picture of a lesson."""
 LENGTHS = (4, 8, 16, 32)
-"""Numbers of tokens at which the picture of longer texts has points."""
+"""Numbers of tokens at which the picture of the lesson on longer texts has points."""
 ORDER = (
     "flat",
     "grey",

@@ -19,7 +19,7 @@ export class Sketch {
   /** @type {number[]} */
   heights = [];
   /** @type {number | null} */
-  last = null; // the point that the pointer moved last
+  last = null; // index of the point that the pointer moved last
   touched = false;
   /** @type {Send} */
   send;

@@ -24,7 +24,7 @@ MOSTLY = 0.75
 
 
 def positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
-    """Return the positions of the points that the visitor moves: some of those measured, with both ends."""
+    """Return the positions of the points that the visitor moves: some measured positions, including both ends."""
     measured = curve.positions(screen, screen.variant(key))
     count = min(len(measured), MOST_POINTS)
     return [measured[round(i * (len(measured) - 1) / max(1, count - 1))] for i in range(count)]

@@ -7,7 +7,7 @@ const LOOP = 13; // half the width of a loop from a word to itself
 const THICK = 11; // the width of an arc with weight one
 const BAND = 42; // pixels above a line of words for its arcs
 
-/** A Bézier curve with both inner points at one height rises to three quarters of it. */
+/** The height of a Bézier curve's inner points relative to its peak, if both inner points have the same height. */
 const REACH = 4 / 3;
 
 /**

@@ -17,7 +17,7 @@ export class Row {
    * @param {Float64Array} matrices
    * @param {string[]} tokens
    * @param {string[]} labels the tokens, with numbered repeats
-   * @param {boolean} first whether it is the reference, whose words the keys choose among
+   * @param {boolean} first whether it is the reference, in whose row the keyboard chooses the query word
    */
   constructor(sent, matrices, tokens, labels, first) {
     this.sent = sent;

@@ -1,5 +1,5 @@
-// One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. All
-// of it is drawn from matrices that were sent in advance.
+// One sentence under several variants. Pointer, finger or keys choose the query word, and sliders set the budgets. The
+// arcs are drawn from matrices that were sent in advance.
 /** @import { SentenceHeader, SentenceSettings, WordBox } from "./sentence_messages" */
 /** @import { Received, Send } from "../matrix_board/messages" */
 
@@ -22,13 +22,13 @@ export class Sentence {
   settings;
   word = 0; // the query word
   /** @type {number | null} */
-  pointed = null; // the word under the pointer, which is the query meanwhile
+  pointed = null; // the word under the pointer; while it is there, it is the query word
   /** @type {Send} */
   send;
   /** @type {number | undefined} */
   due;
   /** @type {string | undefined} */
-  owed; // the change that was sent to the server and has no answer yet
+  pending; // the change that was sent to the server and has no answer yet
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -52,8 +52,8 @@ export class Sentence {
     this.watch = new ResizeObserver(() => this.place());
     this.watch.observe(this.table);
     document.fonts.ready.then(() => this.place());
-    this.ears = new AbortController();
-    const on = listenTo(this.table, this.ears.signal);
+    this.listeners = new AbortController();
+    const on = listenTo(this.table, this.listeners.signal);
     on("pointerover", (event) => event.pointerType === "mouse" && this.point(indexAt(event.target, "word")));
     on("pointerleave", () => this.point(null));
     on("click", (event) => this.choose(indexAt(event.target, "word")));
@@ -69,7 +69,7 @@ export class Sentence {
     if (this.rows.length) this.tour.stop();
     this.labels = labels.map(printable);
     this.pointed = null;
-    this.owed = this.due = undefined;
+    this.pending = this.due = undefined;
     let start = 0;
     this.rows = rows.map((row, place) => {
       const codes = new Uint16Array(payload, start, row.settings.length * tokens.length ** 2);
@@ -89,8 +89,8 @@ export class Sentence {
     this.columns.replaceChildren(...words.columns.map((column) => make("span", {}, column)));
     this.caption.textContent = words.caption;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
-    if (this.due === undefined && this.owed === undefined) this.take(); // else the visitor's input is newer
-    if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
+    if (this.due === undefined && this.pending === undefined) this.take(); // otherwise the visitor's input is newer than these settings
+    if (JSON.stringify({ word, steps }) === this.pending) this.pending = undefined;
   }
 
   /** Apply the settings. */
@@ -201,7 +201,7 @@ export class Sentence {
       const looks = this.rows.map((row) => row.looks(this.word, words));
       this.live.textContent = spoken(words, this.labels, this.word, looks);
       const turn = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.sent.key, row.step])) };
-      this.owed = JSON.stringify(turn);
+      this.pending = JSON.stringify(turn);
       this.send("turn", turn);
     }, REST);
   }
@@ -209,7 +209,7 @@ export class Sentence {
   destroy() {
     clearTimeout(this.due);
     this.tour.stop();
-    this.ears.abort();
+    this.listeners.abort();
     this.watch.disconnect();
     this.root.remove();
   }

@@ -82,9 +82,9 @@ def live_sentence(
     Args:
         tokens: the words of the sentence.
         rows: the variants; the first is the reference.
-        turn: the initial word and slider positions.
+        turn: the word and slider positions to start with.
         key: the element's key, unique in the app.
-        on_turn: called before the script's next run, once the visitor pauses at other choices.
+        on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
         way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
         pinned: the name of the query parameter for the word's index there.
         columns: the headings of the error and of both costs.

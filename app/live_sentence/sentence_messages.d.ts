@@ -42,9 +42,9 @@ export interface StoryWords {
   looks: string;
   nowhere: string;
   seen: string;
-  items: string; // two items of a list
-  list: string; // all items but the last, and the last
-  sentences: string; // two sentences
+  items: string; // how two items of a list are joined
+  list: string; // how the last item of a list is joined to the others
+  sentences: string; // how two sentences are joined
 }
 
 export interface SentenceWords extends StoryWords {

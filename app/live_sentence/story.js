@@ -3,11 +3,11 @@
 
 import { fill } from "../page_script/templates.js";
 
-const MOSTLY = 0.5; // a word's weight on one other that exceeds all the rest together
+const MOSTLY = 0.5; // a larger weight on one word exceeds the weights on all other words together
 const MOST = 0.25;
-const SAME = 0.05; // smaller differences of weights count as none
+const SAME = 0.05; // weights that differ by less count as equal
 const BELOW = -0.1; // weights below this are mentioned for any word
-const HALF_OF_IT = 0.5; // the share of the reference's weight that a variant keeps if it is named in the finding
+const HALF_OF_IT = 0.5; // the share of the reference's weight from which a variant counts in the finding
 const SPOKEN = 3; // the number of words mentioned to screen readers
 
 /**
@@ -23,8 +23,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding, which is what the word attends to in the first row and which rows do so too, and the text about
- * each of the other rows.
+ * Return the finding (the word that the query attends to in the first row, and the other rows that attend to it too), and
+ * the text about each of the other rows.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word
@@ -44,7 +44,7 @@ export function story(words, labels, word, [first, ...others]) {
 }
 
 /**
- * Return the text about a row's weight for the reference's largest, and its most negative other weight.
+ * Return the text about a row's weight on the word with the reference's largest weight, and its most negative weight.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word
@@ -78,7 +78,7 @@ function sentenceOf(weight, reference) {
 }
 
 /**
- * Return the arcs of all rows as text, the largest first.
+ * Return the largest weights of all rows as text for screen readers.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word

@@ -15,7 +15,7 @@ export class Tour {
   constructor(show) {
     this.show = show;
     this.input = (/** @type {Event} */ event) => {
-      // Browsers also report a pointer that rests while the page below it changes.
+      // Browsers also report a move if the page under a resting pointer changes.
       if (event instanceof PointerEvent && event.type === "pointermove" && !event.movementX && !event.movementY) return;
       this.stop();
     };

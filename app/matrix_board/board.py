@@ -65,7 +65,7 @@ def matrix_board(
         panels: the matrices, at least one; shapes may differ.
         key: the element's key, unique in the app.
         labels: one label per row and per column, for panels without their own; None: they are numbered.
-        col_labels: one label per column if the columns are not the things of the rows.
+        col_labels: one label per column if the columns are not the same tokens as the rows.
         pinned: the pinned row; ignored in panels with fewer rows.
         on_pin: called before the script's next run, like other widgets' callbacks; None: rows cannot be pinned.
         on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
@@ -81,12 +81,12 @@ def matrix_board(
         above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
-        none: the meaning of 0 on a board of categories; None if no panel has zeros.
-        later: the meaning of a category in the frames before it is shown.
+        none: the name of 0 on a board of categories; None if no panel has zeros.
+        later: the name of a category in the frames before it is shown.
         frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
         last_frame: the last frame of the animation.
         on_frame: called before the next run with the frame in which the animation ended or was stopped.
-        masked: the meaning of NaN, "masked" by default.
+        masked: the name of NaN, "masked" by default.
         unit: the name of the numbers, "weight" by default.
         row_title: the axis title of the rows, "queries" by default.
         col_title: the axis title of the columns, "keys" by default.
@@ -133,14 +133,16 @@ def matrix_board(
         if on_pin and isinstance(reported, dict):
             on_pin(BoardEvent(reported["row"]))
 
-    heard = f"{key}.heard"
+    turn_key = f"{key}.heard"
 
     def turn(reported: object) -> None:
         if on_turn and isinstance(reported, dict):
-            st.session_state[heard] = reported.get("turn", 0)
+            st.session_state[turn_key] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
-    keys = {panel.key for panel in panels}  # The session keeps the functions below, so they must not refer to panels.
+    keys = {
+        panel.key for panel in panels
+    }  # The session stores the functions below. A reference to panels would keep all matrices in memory.
 
     def open_settings(reported: object) -> None:
         if on_open and reported in keys:
@@ -151,7 +153,8 @@ def matrix_board(
             on_frame(reported)
 
     columns = labels if col_labels is None else col_labels
-    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
+    last = st.session_state.get(turn_key, 0)
+    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last)
     events = {"pin": pin, "turn": turn, "open": open_settings, "stop": stop}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
@@ -167,7 +170,7 @@ def matrix_board(
 def hold(
     key: str, panels: Set[str], pack_panel: Callable[[str], bytes], on_turn: Callable[[str, object, bool], None]
 ) -> None:
-    """Draw only the panel whose knob is being dragged. In a run of the whole board, draw nothing.
+    """Send only the panel whose knob is being dragged. In a run of the whole board, send no panel.
 
     Args:
         key: the board's key.
@@ -182,6 +185,6 @@ def hold(
             on_turn(reported["panel"], reported.get("value"), True)
             st.session_state[asked] = reported["panel"], reported.get("turn", 0)
 
-    panel, heard = st.session_state.pop(asked, (None, 0))
-    header = {"kind": "held", "key": key, "heard": heard}
+    panel, turned = st.session_state.pop(asked, (None, 0))
+    header = {"kind": "held", "key": key, "heard": turned}
     mount_held(encode(header, b"" if panel is None else pack_panel(panel)), key=key, turn=turn)

@@ -1,11 +1,11 @@
 """The messages that a board sends to the browser: large arrays as bytes, settings as JSON.
 
-Streamlit sends all of a component's data again whenever any of it changes. Each large matrix therefore has its own
-component instance, so that a changed setting ("knob") of one panel sends only that panel. Pins, colour scales and texts
-are sent separately, so that a click costs a kilobyte instead of megabytes. Each instance costs every run a millisecond,
-so small matrices are sent with their board, and settings with small messages. Only the board's own instance is visible.
-The page's script draws the boards (``app/page_script/mounting.py``), since Streamlit sends a component's script with
-each of its messages.
+Streamlit sends all of a component's data again whenever any of it changes. A board therefore consists of several
+component instances ("channels"). Each large matrix has its own, so that a changed setting ("knob") of one panel sends
+only that panel. Another one has pins, colour scales and texts, so that a click costs a kilobyte instead of megabytes.
+Each instance costs every run a millisecond, so small matrices are sent with their board, and settings with small
+messages. Only the board's own instance is visible. The page's script draws the boards
+(``app/page_script/mounting.py``), since Streamlit sends a component's script with each of its messages.
 """
 
 import json
@@ -25,7 +25,7 @@ LIGHT = 16_000
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
-    """Return a component that receives the first channel.
+    """Return the component that receives a board's own message; it is the only visible one of the board.
 
     Args:
         name: the component's name, unique in the app.
@@ -54,11 +54,11 @@ def mount(
 
     Args:
         message: a message from `encode`.
-        key: the element's key, known to all channels.
+        key: the element's key, which all instances of the board receive.
         events: callbacks by the name of the browser's event; called with the event's data before the script runs.
         settings: texts and the visitor's choices, JSON-serialisable.
         parts: further messages from `encode`, by a name that is unique on the board.
-        receiver: the component of the first channel.
+        receiver: the component that receives ``message``.
     """
     callbacks: dict[str, Any] = {f"on_{event}_change": partial(_tell, key, event, act) for event, act in events.items()}
     if not parts and len(message) <= LIGHT:
@@ -78,7 +78,7 @@ def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
 
 
 def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:
-    """Draw the component that receives a dragged knob's values and returns its panel.
+    """Draw the component that reports the values of a dragged knob to the script and receives the knob's new panel.
 
     Args:
         message: a message from `encode`.

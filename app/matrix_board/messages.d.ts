@@ -154,7 +154,7 @@ export interface SentPanel {
   masked: boolean;
 }
 
-/** A description of an axis: `says` is equal for axes with the same things in the same order. */
+/** A description of an axis; `says` is equal for axes with the same tokens or other items in the same order. */
 export interface Things {
   count: number;
   named: boolean;
@@ -294,7 +294,6 @@ export interface StripsSettings {
   words: { heading: string; none: string; unfold: string; fold: string; help: string };
 }
 
-/** All kinds of message headers. */
 /** Reports an action of the visitor to Python. */
 export type Send = (event: string, value: unknown) => void;
 
@@ -305,7 +304,7 @@ export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | Pict
   payload: ArrayBuffer;
 }
 
-/** The view of one message: a board with its panels, its strips, a model's heads, or a sentence. */
+/** What is drawn from one message: a board with its panels, its strips, a model's heads, or a sentence. */
 export interface Face {
   root: HTMLElement;
   send: Send;

@@ -10,7 +10,7 @@ from app.words.i18n import _
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """The text about one matrix's row.
+    """The title line of one matrix's strip, which shows the text in the colours of the pinned row.
 
     Attributes:
         key: the panel's key.
@@ -39,7 +39,7 @@ def row_strips(
     with the largest weights are written out. The other words are thin bars until the strip is unfolded.
 
     Args:
-        lines: the text about each panel's row.
+        lines: the title line of each panel's strip.
         tokens: one token per column of the board.
         joined: one flag per token: whether it only continues the character of the token before it, which is then
             written out for both.

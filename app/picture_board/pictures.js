@@ -28,7 +28,7 @@ export class PictureBoard {
   /** @type {PicturesSettings} */
   settings;
   /** @type {number | null} */
-  pinned = null; // the pixel that is kept
+  pinned = null; // the pinned pixel
   /** @type {number | null} */
   aimed = null; // the pixel under the pointer
   /** @type {Send} */
@@ -42,16 +42,16 @@ export class PictureBoard {
     this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, this.readout, this.save), this.grid);
     host.append(this.root);
     this.knobs = new Knobs(this);
-    this.ears = new AbortController();
-    const on = listenTo(this.grid, this.ears.signal);
+    this.listeners = new AbortController();
+    const on = listenTo(this.grid, this.listeners.signal);
     on("pointermove", (event) => event.pointerType === "mouse" && this.aim(this.pixelAt(event)));
     on("pointerleave", () => this.aim(null));
     on("click", (event) => this.click(event));
     on("keydown", (event) => this.key(event));
-    listenTo(this.save, this.ears.signal)("click", () => {
+    listenTo(this.save, this.listeners.signal)("click", () => {
       picturesPng(this).then((blob) => download(blob, `${this.settings.file_name}.png`));
     });
-    addEventListener("resize", () => this.layout(), { signal: this.ears.signal });
+    addEventListener("resize", () => this.layout(), { signal: this.listeners.signal });
     this.watcher = new ResizeObserver(() => this.layout());
     this.watcher.observe(this.root);
   }
@@ -69,15 +69,15 @@ export class PictureBoard {
     this.arrange();
     for (const tile of this.panels) this.fill(tile);
     this.rank();
-    this.knobs.land(header.heard);
-    this.knobs.goAhead();
+    this.knobs.acknowledge(header.heard);
+    this.knobs.markOutdated();
     this.layout();
     if (this.settings) this.point();
   }
 
-  /** Put the images into the order of the message. A slider that is being dragged, or has the focus, keeps it. */
+  /** Put the images into the order of the message, unless a slider is being dragged; a focused slider keeps the focus. */
   arrange() {
-    if (this.knobs.held) {
+    if (this.knobs.dragging) {
       const places = new Map([...this.grid.children].map((figure, i) => [figure, i]));
       this.panels.sort((a, b) => (places.get(a.figure) ?? Infinity) - (places.get(b.figure) ?? Infinity));
     }
@@ -102,7 +102,7 @@ export class PictureBoard {
       this.rank();
       this.point();
     }
-    this.knobs.land(heard);
+    this.knobs.acknowledge(heard);
   }
 
   /** @param {PicturesSettings} settings */
@@ -196,7 +196,7 @@ export class PictureBoard {
     }
   }
 
-  /** Show the attention of the pixel under the pointer or of the one that is kept, otherwise the mean where it is sent. */
+  /** Show the attention of the pixel under the pointer, else of the pinned pixel, else the mean if it was sent. */
   point() {
     const { words } = this.settings;
     const { side, cell } = this.header ?? { side: 1, cell: 1 };
@@ -285,7 +285,7 @@ export class PictureBoard {
   }
 
   destroy() {
-    this.ears.abort();
+    this.listeners.abort();
     this.watcher.disconnect();
     this.knobs.destroy();
     this.root.remove();

@@ -22,7 +22,7 @@ _PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures
 
 
 _TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
-"""The attributes of a tile that are sent unchanged."""
+"""The attributes of a tile (an image with its controls) that are sent unchanged."""
 _HIGHEST = 1e6
 """The score that is sent in place of infinity, which JSON does not have."""
 
@@ -39,7 +39,7 @@ class Tile:
         details: its numbers in words, for the tooltip.
         tone: whether the number is better or worse than that of the noisy image: "better", "worse" or "".
         error: mean absolute error of each pixel, ``[s, s]``; None for no error map.
-        maps: its attention maps; None for none. Those with a mean show it until the pointer is on a pixel.
+        maps: its attention maps; None for none. If they include a mean, it is shown until the pointer is on a pixel.
         knob: the setting on its slider; None for no slider.
         note: a text below the image and its slider.
         score: the number by which the images are ranked, highest first; None for an image without a rank.
@@ -93,7 +93,7 @@ def picture_board(
         redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
             the tile no longer exists.
     """
-    heard = f"{key}.heard"
+    turn_key = f"{key}.heard"
 
     def pin(reported: object) -> None:
         if isinstance(reported, dict) and isinstance(pixel := reported.get("pixel"), int | None):
@@ -101,7 +101,7 @@ def picture_board(
 
     def turn(reported: object) -> None:
         if isinstance(reported, dict):
-            st.session_state[heard] = reported.get("turn", 0)
+            st.session_state[turn_key] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
     with_settings = {tile.key for tile in tiles if tile.opens}
@@ -118,7 +118,7 @@ def picture_board(
         "side": len(tiles[0].image),
         "channels": tiles[0].image.shape[-1],
         "cell": cell,
-        "heard": st.session_state.get(heard, 0),
+        "heard": st.session_state.get(turn_key, 0),
     }
     settings = {"pinned": pinned, "words": {**_words(), "rank": rank}, "file_name": file_name}
     events = {"pin": pin, "turn": turn, "open": open_settings}

@@ -124,7 +124,7 @@ export class ReadingBoard {
     this.point(null);
   }
 
-  /** Draw the meaning of the tint. */
+  /** Draw the legend of the tint. */
   paintLegend() {
     const { words } = this.settings;
     const changed = this.rows[this.shown + 1];

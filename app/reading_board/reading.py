@@ -17,13 +17,13 @@ _READING = receiver("attention_lab_reading", Path(__file__).parent / "reading.cs
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The losses of one model on the text.
+    """The losses of one model on the text, token by token.
 
     Attributes:
         name: the model's name on screen.
         numbers: the numbers in its line, one for each of the board's columns.
-        losses: the loss of each token but the first, in nats; empty until the model has read the text.
-        note: what to know about the colours of this reading.
+        losses: the loss of each token except the first, in nats; empty until they are computed.
+        note: a remark on the colours.
     """
 
     name: str

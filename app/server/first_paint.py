@@ -20,17 +20,17 @@ Streamlit's own script is a module, which runs after this position."""
 
 
 class FirstPaint:
-    """ASGI middleware that adds to the HTML page with which the app answers every address."""
+    """ASGI middleware that adds styles and a script to the HTML page, which the app sends for every address."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, with the styles and the server's address added at the end of an HTML page."""
+        """Pass the app's answer on, with the styles and the server's address added at the end of an HTML page."""
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        # Without this request header, Streamlit does not compress the page: nothing can be added to a compressed one.
+        # Without this request header, Streamlit does not compress the page; styles cannot be added to a compressed one.
         scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         start: Message | None = None
         body = b""
@@ -71,13 +71,13 @@ def _additions() -> bytes:
 
 
 class ScriptFile:
-    """ASGI middleware that answers the address of the page's script."""
+    """ASGI middleware that serves the page's script."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the script, which browsers need never request again, or as the app does."""
+        """Send the script, which browsers may cache permanently; pass all other requests on to the app."""
         answer = self.app
         if scope["type"] == "http":
             from app.page_script.mounting import script_file  # At the top, it would load torch before ``malloc``.

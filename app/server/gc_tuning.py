@@ -28,20 +28,20 @@ def freeze_objects(what: str) -> None:
     stay allocated, so the names must come from a bounded set. Call it for a page after its first run in this process.
 
     Args:
-        what: name of what was just loaded.
+        what: name of the page or the objects that were just loaded.
     """
     if what in _settled:
         return
     _settled.add(what)
-    if _after not in gc.callbacks:
-        gc.callbacks.append(_after)
+    if _trim_after_collection not in gc.callbacks:
+        gc.callbacks.append(_trim_after_collection)
     gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION_THRESHOLD)
     gc.collect()
     gc.freeze()
 
 
-def _after(phase: str, info: dict[str, int]) -> None:
-    """Return free memory to the system (some ms) after full collections, at most every ``TRIM_INTERVAL`` seconds."""
+def _trim_after_collection(phase: str, info: dict[str, int]) -> None:
+    """Return free memory to the system (takes some ms): after full collections, and else every ``TRIM_INTERVAL`` s."""
     global _given_back
     if phase == "stop" and info["generation"]:
         now = time.monotonic()

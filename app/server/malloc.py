@@ -10,8 +10,8 @@ TOP = 64 * 2**20
 """Bytes that may stay free at the end of the heap before glibc returns them to the system.
 
 Arrays up to half this size are allocated on the heap. glibc's own thresholds grow with the arrays it has seen. Until
-then it returns a matrix of 512 tokens once freed and maps its pages again for the next: a new comparison of eight
-variants then has ten times the page faults.
+then it returns each freed matrix of 512 tokens to the system, and maps memory again for the next one. A new
+comparison of eight variants then has ten times the page faults.
 """
 
 
@@ -21,8 +21,8 @@ def share() -> None:
     Works on Linux with glibc and does nothing elsewhere. Call it before a process starts its first thread: heaps
     created earlier stay in use and are never trimmed.
 
-    glibc creates up to eight heaps per processor, and every run of a page is a thread of its own. Memory freed by one
-    thread is not available to the next: after some thousand reruns a third of a process's own memory is such holes.
+    glibc creates up to eight heaps per processor, and every run of a page is a new thread. A thread cannot use the
+    memory freed in another heap: after some thousand reruns, a third of a process's own memory is such unused gaps.
     """
     if sys.platform == "linux":
         with suppress(AttributeError):  # Only glibc has this function; other C libraries are left unchanged.

@@ -26,8 +26,8 @@ def policy() -> str:
     """Return the content security policy: only this server, and the inline styles that figures and formulas need.
 
     By default any page over https may show the app in a frame; with profile ``own``, on the visitor's own machine, a
-    page on a loopback address may too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can be this
-    wide because the app has no login, so a page that embeds it gains nothing from a visitor's clicks.
+    page on a loopback address may too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can
+    allow any page because the app has no login: a page that embeds it gains nothing from a visitor's clicks.
     """
     from attention_core import limits  # An import at the top would load torch before ``malloc`` configures the heap.
 
@@ -70,7 +70,7 @@ class Safety:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, with these headers added."""
+        """Pass the app's answer on with these headers added, and refuse a websocket that another site's page opens."""
         if scope["type"] == "websocket" and _is_foreign(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -93,7 +93,7 @@ class Safety:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Return whether another site's page asks; Streamlit's own check would query an external host for its IP."""
+    """Return whether another site's page sent a request; Streamlit's own check asks an external host for its IP."""
     origin = headers.get("Origin")
     if origin is None or origin in st.get_option("server.corsAllowedOrigins"):
         return False

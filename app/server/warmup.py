@@ -33,8 +33,8 @@ def warm_up() -> None:
 def read_presets() -> None:
     """Compute what a first visit shows for each preset text and each model of the set-up, for all replicas.
 
-    Visitors in a class start with the same controls: these texts, the model and the causal switch. The records of the
-    optional encoder, too, would not leave room in the cache for the visitors' own texts.
+    Visitors in a class start with the same controls: these texts, the model and the causal switch. The optional
+    encoder is left out: with its records, the cache would have no room for the visitors' own texts.
     """
     for model in ac.inputs.models.SET_UP:
         for text, causal in product(presets.texts().values(), (False, True)):

@@ -101,7 +101,7 @@ class Control(Generic[T]):
         return name
 
     def restrict_to(self, options: Container[Any]) -> T:
-        """Reset a value that is not among the options (one from a link is reported) and return the value."""
+        """Reset a value that is not among the options, report it if it came from a link, and return the value."""
         url.restrict_to(**{self.name: options})
         return self.value
 
@@ -129,7 +129,7 @@ class Control(Generic[T]):
         widget: Callable[..., U] = st.selectbox,
         **layout: Any,  # noqa: ANN401 - streamlit's own
     ) -> U:
-        """Draw a widget with the options that are available now, which need not include the default.
+        """Draw a widget with the currently available options, which may not include the default.
 
         Args:
             options: values that can be chosen.

@@ -27,8 +27,8 @@ class Field:
         describe_allowed: returns a description of the allowed values, for a value out of bounds.
         opening: value for an address without any parameters; None for the default. The opening value may change over
             time; the default may not, because existing links depend on it.
-        presentation_only: whether the field concerns only what surrounds a picture, such as a lesson. An address with
-            only such fields opens the same state as an empty address.
+        presentation_only: whether the field changes no result on the page, such as the field of a lesson. An address
+            with only such fields opens the same state as an empty address.
     """
 
     default: Any
@@ -74,7 +74,7 @@ UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, Ove
 
 
 def only(given: list[str]) -> str:
-    """Return the only word of a value; raise ValueError for any other number of words."""
+    """Return the only word in a list; raise ValueError unless there is exactly one."""
     [word] = given
     return word
 

@@ -287,7 +287,7 @@ class HashOptions(Options):
 
 
 def opens_causal(variant: ac.Variant) -> bool:
-    """Return whether the view of a variant's steps opens causal: recurrent variants work token by token."""
+    """Return whether Inside opens a variant with the causal mask on, as for recurrent variants."""
     return variant.family == "gated"
 
 

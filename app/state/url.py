@@ -21,7 +21,7 @@ from app.words.i18n import LANGUAGE
 
 LINK = "link"
 IN_FLIGHT = 32
-"""Most addresses remembered that the browser has not shown yet; no visitor is that many changes ahead."""
+"""Most stored addresses that the browser has not shown yet; no visitor makes more changes before it shows one."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Link:
         fields: fields that this run has used.
         refused: words of rejected values, by name.
         reported: words that the notice named, by name: rejected values and parameters that the page does not know.
-        keep_notice: whether no visitor causes the next run, so that the notice must stay.
+        keep_notice: whether the browser, not the visitor, causes the next run, so that the notice must stay.
         place: element in which the notice is drawn.
         is_first_run: whether this is the session's first run, which leaves the address unchanged. The address already
             represents what is shown, and rewriting it would add a step to the browser's history.
@@ -100,7 +100,7 @@ def open_link() -> None:
 
 
 def keep_notice_next_run() -> None:
-    """Keep a notice during the next run, which a report of the browser causes and no visitor's action."""
+    """Keep a notice during the next run, because a report of the browser causes it and not an action of the visitor."""
     if LINK in st.session_state:
         st.session_state[LINK].keep_notice = True
 
@@ -174,7 +174,7 @@ def _value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
 
 
 def untouched(names: Iterable[str]) -> bool:
-    """Return whether these values are still those of an empty address."""
+    """Return whether these values are still those that an empty address opens."""
     link: Link = st.session_state[LINK]
     return all(name in link.opened and _value(name, link) == link.opened[name] for name in names)
 
@@ -229,8 +229,8 @@ def widget_arguments(name: str, options: Sequence[Any], otherwise: object, *, ke
 def sync_widget(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
     """Set a widget to a value decided elsewhere, and return the key to draw the widget under.
 
-    If the browser shows another value, the key is a new one. Messages in flight from the old widget are then ignored;
-    under the same key Streamlit would treat them as a click.
+    If the browser shows another value, the key is a new one. Messages that the browser sent for the
+    old widget are then ignored; under the same key Streamlit would treat them as a click.
 
     Args:
         key: base key of the widget, from which new keys are made.

@@ -16,7 +16,7 @@ from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
-"""Beginning of a cell that a spreadsheet would evaluate; a single sign is only shown."""
+"""Beginning of a cell that a spreadsheet would evaluate as a formula; it does not evaluate a single character."""
 
 
 def _as_words(cell: object) -> object:
@@ -67,8 +67,8 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
 
     Args:
         label: label of the button.
-        data: returns the content of the file; runs in a thread without a Streamlit session. Each session holds it while
-            the page is open, so it must look large results up in the caches instead of holding them.
+        data: returns the content of the file; runs in a thread without a Streamlit session. Each session stores
+            this function while the page is open, so it must read large results from the caches, not hold them.
         file_name: name of the saved file.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """

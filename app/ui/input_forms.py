@@ -38,7 +38,7 @@ class Form:
         source: returns the source that the widgets describe; None while it is incomplete.
         name: returns the input's name for the top of a page, as Markdown.
         missing: message of the page while there is no source.
-        make: computes a source that is not there yet, which takes seconds; None if only the visitor can provide it.
+        make: computes a missing source, such as a model to train, in seconds; None if only the visitor can provide it.
     """
 
     title: str

@@ -268,7 +268,7 @@ def read_input(visit: SharedOptions, only: str = "") -> ChosenInput | None:
 
 
 def is_ready() -> bool:
-    """Return whether the chosen input is there, or nothing is to be computed for it."""
+    """Return whether the chosen input needs no further computation."""
     form = forms()[SharedOptions.input.value]
     try:
         return form.make is None or form.source(SharedOptions.now()) is not None

@@ -23,7 +23,7 @@ def store_menu_entries(entries: Mapping[str, Any]) -> None:
 
 
 def link_prefix(key: str, *, first_variant: str) -> str:
-    """Return the beginning of links with the current input from a chart to a page; a variant's word completes each.
+    """Return the beginning of a chart's links to a page with the current input; a variant's word completes each link.
 
     ``key`` is the name of the page, and ``first_variant`` is the word of the variant that comes first on that page.
     """
@@ -82,5 +82,5 @@ def language_query() -> dict[str, list[str]]:
 
 
 def go(key: str, query: Mapping[str, Sequence[str]]) -> None:
-    """Open a page as a link to it would; this ends the current run."""
+    """Open a page with a query, as a link to it does; this ends the current run."""
     st.switch_page(st.session_state[ENTRIES][key], query_params=query)

@@ -32,8 +32,8 @@ def _order() -> dict[str, int]:
 def places(words: Sequence[str]) -> list[int]:
     """Return a different place for each word (a variant with its settings).
 
-    The first word of a variant takes the variant's place. A second word, with other settings, takes the last free
-    place, which does not move when a variant is added.
+    The first word of a variant takes the variant's place in the list. A second word, with other settings, takes the
+    last free place, which does not change when a variant is added to the list.
     """
     found: list[int] = []
     spare = count(PLACES - 1, -1)

@@ -62,7 +62,7 @@ class Scope:
         return _("{head}, median of {n} seeds", head=text, n=self.seeds)
 
     def heads_in_file(self) -> str:
-        """Return the heads as a file names them; a file has a row for each head where a subtitle names their median."""
+        """Return the heads as a file names them: it has a row for each head even if the page shows their median."""
         if self._only is not None:
             return _("head {head}", head=self._only)
         aggregation: Aggregation = "average" if self.aggregation == "average" else "each"

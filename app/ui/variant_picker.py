@@ -34,7 +34,7 @@ def show(*, all_stay: bool = False, uses_input: bool = True) -> None:
     The choice is ``SharedOptions.variants``, in display order; softmax, the reference, always stays.
 
     Args:
-        all_stay: whether all variants take part, also those that cannot be causal while causal is on.
+        all_stay: whether the page also shows variants that cannot be causal while causal is on.
         uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
     """
     chosen = SharedOptions.variants.value
@@ -65,7 +65,7 @@ def show_settings(*, all_stay: bool = False) -> None:
     """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips.
 
     Args:
-        all_stay: whether all variants take part, also those that cannot be causal while causal is on.
+        all_stay: whether the page also shows variants that cannot be causal while causal is on.
     """
     chosen = SharedOptions.variants.value
     opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
@@ -84,7 +84,7 @@ def _draw_settings(opened: Sequence[ac.Attention], refusals: Mapping[str, str | 
 def toggle_settings(key: str) -> None:
     """Open the settings of a chosen variant in the next run, or close them.
 
-    They are above the content of the page and never over it.
+    They are above the content of the page and do not cover it.
     """
     st.session_state[SETTINGS] = () if key in st.session_state.get(SETTINGS, ()) else (key,)
 
@@ -146,7 +146,7 @@ def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Atten
 
 
 def _refusal(attention: ac.Attention, *, crossed: bool) -> str | None:
-    """Return why a variant is left out on this screen; None if it takes part."""
+    """Return why a variant is left out on this screen; None if it is shown."""
     if SharedOptions.causal.value and attention.variant.causal_reason:
         return attention.variant.causal_reason
     return attention.variant.cross_reason if crossed else None

@@ -36,18 +36,18 @@ def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
-            texts = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
+            texts = [word for given in node.args for _, _, word, _ in _messages(_possible_values(given))]
             if function in ("ngettext", "pgettext"):
                 yield node.lineno, function, tuple(texts), []
             else:
                 yield from ((node.lineno, function, word, []) for word in texts)
 
 
-def _arms(value: ast.AST) -> Iterator[ast.AST]:
+def _possible_values(value: ast.AST) -> Iterator[ast.AST]:
     """Yield the possible values of an expression: itself, or both arms of a conditional expression."""
     if isinstance(value, ast.IfExp):
-        yield from _arms(value.body)
-        yield from _arms(value.orelse)
+        yield from _possible_values(value.body)
+        yield from _possible_values(value.orelse)
     else:
         yield value
 
@@ -59,7 +59,7 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Module):
-            yield from _of_rows(node)
+            yield from _of_claim(node)
         if isinstance(node, ast.ClassDef):
             yield from _of_enumeration(node)
             if node.name == "Setting":
@@ -87,10 +87,10 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
     yield from ((1, None, words, []) for words in sentences)
 
 
-def _of_rows(module: ast.Module) -> Iterator[Message]:
-    """Yield the strings of the constants above a claim, which name the lines and bars of its figure.
+def _of_claim(module: ast.Module) -> Iterator[Message]:
+    """Yield the strings in constants of a module of claims, which name lines and bars of figures.
 
-    Words of variants, such as ``local~window~32``, are left out. A claim marks a name that equals one with ``N_``.
+    Words of variants, such as ``local~window~32``, are left out. A name that equals such a word is marked with ``N_``.
     """
     assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
     if "CLAIM" in assigned:
@@ -107,7 +107,7 @@ def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
 
 
 def _of_settings(line: int) -> Iterator[WithContext]:
-    """Yield names and choices of all settings, which are names of fields and often constants of another module."""
+    """Yield names and choices of all settings, which the source code does not contain as marked strings."""
     for variant in ac.all_variants():
         for setting in variant.params.settings():
             for word in (setting.name, *setting.choices):

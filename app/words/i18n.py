@@ -25,7 +25,7 @@ ENGLISH = "en"
 CONTEXT = "\x04"
 """Character between a context and its message in gettext's catalogues."""
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
-"""Characters of an address by which Markdown recognises it and turns it into a link."""
+"""Characters by which Markdown recognises an email or web address and turns it into a link."""
 
 
 @cache
@@ -148,12 +148,12 @@ def quoted(words: str) -> str:
 
 
 def ended(words: str) -> str:
-    """Return a phrase with the sign that ends a sentence."""
+    """Return a phrase with the full stop of the visitor's language."""
     return _(C_("end of a sentence", "{words}."), words=words)
 
 
 def _joined(pair: str, items: Iterable[str]) -> str:
-    """Return the items joined by what the message for a pair has between its places."""
+    """Return the items joined by the text between the two placeholders of ``pair``, a message for two items."""
     between = _(pair).removeprefix("{first}").removesuffix("{next}")
     return between.join(filter(None, items))
 

@@ -45,7 +45,7 @@ def reference_name(attention: ac.Attention) -> str:
 
 
 def paper_title(paper: Paper) -> str:
-    """Return the title of a publication, which is the original one for a Chinese visitor and a Chinese article."""
+    """Return the title of a publication: of a Chinese article in Chinese for a Chinese visitor, else in English."""
     return paper.original if paper.original and language() == "zh" else paper.title
 
 

@@ -188,9 +188,9 @@ def fixed(values):
 
 
 def test_a_matrix_that_nobody_can_write_to_is_coded_once_and_forgotten_with_it(monkeypatch):
-    coded, code = [], packing._code
-    monkeypatch.setattr(packing, "_code", lambda panel: coded.append(panel.key) or code(panel))
-    before, values = len(packing._kept), fixed([[0.5, 0.25]])
+    coded, code = [], packing._encode_values
+    monkeypatch.setattr(packing, "_encode_values", lambda panel: coded.append(panel.key) or code(panel))
+    before, values = len(packing._encoded), fixed([[0.5, 0.25]])
     first, again = (pack([Panel("p", "P", "", values, top=top)], None, None, key="k")[0] for top in (0.0, 2.0))
     assert coded == ["p"]
     np.testing.assert_array_equal(decoded(*inside(*unpacked(first))[0]), values)
@@ -203,9 +203,9 @@ def test_a_matrix_that_nobody_can_write_to_is_coded_once_and_forgotten_with_it(m
             == number
         )
     assert coded == ["p", "o", "o"]
-    assert len(packing._kept) == before + 1
+    assert len(packing._encoded) == before + 1
     del values
-    assert len(packing._kept) == before
+    assert len(packing._encoded) == before
 
 
 @given(arrays(np.float16, (2, 3), elements=st.floats(0, 1, width=16)), st.booleans())

@@ -22,14 +22,14 @@ AROUND = 70
 NEAR = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
 ARROW = 6
-"""Half the width in pixels of an arrow above the axes, whose middle is where its line leaves the axes."""
+"""Half the width in pixels of an arrow above the axes. Its middle is where a line leaves the axes."""
 WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
 EDGE = 0.5
-"""Share of the horizontal axis, from the left, in which a label begins at its line. Farther right, or to the left of an
-arrow, it ends there, because a phone would cut it off."""
+"""Share of the horizontal axis, from the left, in which a label is to the right of its vertical line. Farther right, or
+next to an arrow, the label is to the left of the line, because a phone would cut it off."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Curve:
         label: shorter name for the line's end; the name if empty.
         size: size of the markers in pixels.
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
-        links: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
-        symbol: plotly's name of the marker of a line that is a single point; its name is next to the point.
+        links: target of a click on each point: the end of an address that begins with ``link_prefix`` of ``curves``.
+        symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
         texts: text below and to the left of each point; above and to the left of a single point or of a point without
             a marker, and above and to the right of a line's first point without a marker. Empty for points without one.
     """
@@ -210,7 +210,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "showlegend": line.name_at_end,
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
-        **({"text": list(line.texts), "textposition": _beside(line)} if any(line.texts) else {}),
+        **({"text": list(line.texts), "textposition": _text_position(line)} if any(line.texts) else {}),
         "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
             "size": line.size,
@@ -224,8 +224,8 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
     }
 
 
-def _beside(line: Curve) -> str | list[str]:
-    """Return where the texts of a line are: below its markers, but above a single marker and a line without markers."""
+def _text_position(line: Curve) -> str | list[str]:
+    """Return where a line's texts are: below its markers, but above a single marker and a line without markers."""
     if len(line.x) == 1:
         return "top left"
     return "bottom left" if line.marks else ["top right", *["top left"] * (len(line.texts) - 1)]

@@ -18,7 +18,7 @@ SAVE = 20
 LEGEND = 24
 """Pixels of a line of the legend, which replaces the names on narrow screens."""
 HALF = 18
-"""Letters of the longest name of a legend with two columns."""
+"""Most letters of a name in a legend with two columns; with longer names the legend has one column."""
 NEAR = 0.06
 """Largest distance of a curve's end from its name, as a share of the axis, at which a line connects them."""
 SAME = 4
@@ -26,9 +26,9 @@ SAME = 4
 BUNDLE = 3
 """Number of lines from which on those that end at the same place share one connecting line."""
 NO_BREAK, BREAK = "\xa0", "\v"
-"""Space at which a line cannot end, and a sign that is not shown, at which a line of Chinese can end."""
+"""Space at which a line cannot break, and an invisible character at which a Chinese line can break."""
 CHINESE = re.compile(f"([一-鿿，：；、）])(?![，：；、）{NO_BREAK}]|.$)")
-"""Character after which a line can end, because no closing punctuation, no number and no single character follows."""
+"""Character after which a line can break: no closing punctuation, no number and no single character follows."""
 INDENT = "<br>\N{EM SPACE}\N{HAIR SPACE}"
 """Break between two lines of a name; the marker is only before the first line."""
 PREFIX = "→ "

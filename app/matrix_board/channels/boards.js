@@ -4,7 +4,7 @@
 export const boards = new Map();
 
 /**
- * Functions by board key that send a dragged knob's value to Python, which then returns only its panel.
+ * Functions by board key that send the value of a dragged knob to Python, which then sends only that knob's panel.
  * @type {Map<string, import("../messages").Send>}
  */
 export const holders = new Map();

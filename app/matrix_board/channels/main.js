@@ -4,25 +4,25 @@
 
 import { Board } from "../views/board.js";
 import { boards, holders } from "./boards.js";
-import { TOLD, channel, told } from "./channel.js";
+import { SETTINGS_CHANGED, channel, lastSettings } from "./channel.js";
 import { Strips } from "../views/strips.js";
 import { unpack, within } from "./unpack.js";
 import { Thumbnails } from "../views/thumbnails.js";
 
-/** @typedef {Received & { face: Face, ears: AbortController, drawn: string, adjust(): void }} Shown */
+/** @typedef {Received & { face: Face, listeners: AbortController, drawn: string, adjust(): void }} Shown */
 
 /** @type {Record<string, new (host: HTMLElement | ShadowRoot) => Face>} */
 const faces = { board: Board, heads: Thumbnails, strips: Strips };
 /** @type {Map<object, Shown>} */
 const shown = new Map(); // shadow root -> its view
 /** @type {Map<object, Received<SentPanel | SentTile>>} */
-const parts = new Map(); // shadow root -> its panel, for any board that needs the panel
+const parts = new Map(); // shadow root -> its panel, which any board on the page may use
 
 /** @type {Map<object, Received<import("../messages").HeldHeader>>} */
 const held = new Map(); // shadow root -> the last answer to a dragged knob
 
 /**
- * Register for the boards, including those that were mounted before.
+ * Register as the drawing code of the page's boards, and draw those that arrived before.
  * @param {typeof faces} others further views by the kind in their header
  */
 export function offer(others) {
@@ -51,7 +51,7 @@ function draw({ data, parentElement, setTriggerValue }) {
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
   Object.assign(one, { message, header, payload });
-  if (header.told) told.set(header.key, JSON.stringify(header.told));
+  if (header.told) lastSettings.set(header.key, JSON.stringify(header.told));
   one.face.send = setTriggerValue;
   one.face.root.dataset.board = header.key;
   if (one.face instanceof Board) boards.set(header.key, one.face);
@@ -78,7 +78,7 @@ function complete(one) {
 /** @param {object} host */
 function drop(host) {
   const one = shown.get(host);
-  one?.ears.abort();
+  one?.listeners.abort();
   if (one && boards.get(one.header.key) === one.face) boards.delete(one.header.key);
   one?.face.destroy();
   shown.delete(host);
@@ -94,21 +94,21 @@ function drop(host) {
  */
 function show(host, received) {
   const face = new faces[received.header.kind](host);
-  const ears = new AbortController();
+  const listeners = new AbortController();
   /** @type {string | undefined} */
   let last;
   const adjust = () => {
-    const settings = told.get(one.header.key);
+    const settings = lastSettings.get(one.header.key);
     if (!settings || settings === last) return; // a rerun without changes keeps the visitor's input
     last = settings;
     face.show(JSON.parse(settings));
   };
   /** @type {Shown} */
-  const one = { ...received, face, ears, drawn: "", adjust };
+  const one = { ...received, face, listeners, drawn: "", adjust };
   shown.set(host, one);
-  const hear = (/** @type {Event} */ event) => {
+  const onSettings = (/** @type {Event} */ event) => {
     if (/** @type {CustomEvent<string>} */ (event).detail === one.header.key) adjust();
   };
-  addEventListener(TOLD, hear, { signal: ears.signal });
+  addEventListener(SETTINGS_CHANGED, onSettings, { signal: listeners.signal });
   return one;
 }

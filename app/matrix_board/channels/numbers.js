@@ -1,5 +1,5 @@
-// The first channel of a board. The script of every page draws the data that Streamlit passes here at each rerun and
-// theme change. That script is long, and Streamlit sends a component's own script with each of its messages.
+// The component that receives a board's numbers at each rerun and theme change, and passes them to the page's script, which
+// draws them. That script is long, and Streamlit sends a component's own script with each of its messages.
 /** @import { Mounted } from "../messages" */
 
 import { channel } from "./channel.js";

@@ -1,11 +1,11 @@
-// The second, small channel of a board: texts, scale and pin, so that a click does not send the matrices again.
+// The component that receives a board's texts, scale and pin, so that a click does not send the matrices again.
 
-import { TOLD, told } from "./channel.js";
+import { SETTINGS_CHANGED, lastSettings } from "./channel.js";
 
 /** @param {import("../messages").Mounted<Uint8Array>} mounted */
 export default function ({ data }) {
   const settings = new TextDecoder().decode(data);
   const { board } = JSON.parse(settings);
-  told.set(board, settings);
-  dispatchEvent(new CustomEvent(TOLD, { detail: board }));
+  lastSettings.set(board, settings);
+  dispatchEvent(new CustomEvent(SETTINGS_CHANGED, { detail: board }));
 }

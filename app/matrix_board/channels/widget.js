@@ -5,7 +5,7 @@ import { make } from "../drawing/elements.js";
 import { Board } from "../views/board.js";
 import { unpack, within } from "./unpack.js";
 
-/* global CSS_OF_BOARD -- attention_lab/notebook.py puts it before all this */
+/* global CSS_OF_BOARD -- attention_lab/notebook.py defines it above this script */
 
 /**
  * @typedef {object} Model the widget's state, which Python shares
@@ -21,7 +21,7 @@ function render({ model, el }) {
   // The styles of the board and of the notebook do not reach each other through a shadow root.
   const shadow = el.shadowRoot ?? el.attachShadow({ mode: "open" });
   shadow.replaceChildren(make("style", {}, CSS_OF_BOARD));
-  el.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the keys
+  el.dataset.lmSuppressShortcuts = "true"; // otherwise JupyterLab handles the keys itself
   const board = new Board(shadow);
   board.send = (event, value) => {
     if (event !== "pin") return;

@@ -13,7 +13,7 @@ export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
 });
 
 /**
- * Return a weight with three significant digits, or fewer if the code has fewer.
+ * Return a weight as text with three significant digits, or fewer if its half float has fewer.
  * @param {number} value
  */
 export function numeral(value, digits = 3) {
@@ -160,7 +160,7 @@ export function makeScale({ highest, lowest, least, transform, signed, ceiling =
 }
 
 /**
- * Return the colours of a ramp from start to end: one arm, or two that meet at zero.
+ * Return the colours of a scale from its lower to its upper end: one ramp, or two that meet at zero.
  * @param {Scale} scale
  * @param {Palette} palette
  */

@@ -56,7 +56,7 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
 }
 
 /**
- * Draw a row or a column that represents what is pointed at elsewhere.
+ * Highlight the row or column of a token that is pointed at elsewhere.
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry

@@ -5,9 +5,9 @@ import { fill } from "../../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
 import { fitted, inLines, widestOf } from "./pen.js";
 
-const NARROW = { left: 46, top: 32 }; // space for index ticks and the axis title
-const TITLE_ROOM = 17; // the part of it for the axis title
-const LABEL_CELL = 9; // a token label needs cells of at least this many pixels
+const NARROW = { left: 46, top: 32 }; // pixels for index ticks and the axis title
+const TITLE_ROOM = 17; // the part of these pixels for the axis title
+const LABEL_CELL = 9; // smallest pixels of a cell with a token label
 export const LEGEND_HEIGHT = 44;
 const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
 
@@ -236,11 +236,11 @@ function drawBorders(pen, panel, geometry, view, colour) {
  * @param {Look} look
  */
 export function beyondEnds({ top, over, under }, { words, palette }) {
-  const told = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
+  const filled = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
     fill(template, { end: tickNumeral(end), most: tickNumeral(most) });
   return [
-    over ? { text: told(words.over, top, over), colour: css(palette.over) } : null,
-    under ? { text: told(words.under, -top, under), colour: css(palette.under) } : null,
+    over ? { text: filled(words.over, top, over), colour: css(palette.over) } : null,
+    under ? { text: filled(words.under, -top, under), colour: css(palette.under) } : null,
   ].filter((each) => each !== null);
 }
 

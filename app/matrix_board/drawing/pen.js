@@ -126,7 +126,7 @@ export const brushOf = (canvas, options) =>
 const page = document.createElement("canvas");
 
 /**
- * Return the picture on a hidden canvas, valid until the next call. putImageData would overwrite the background.
+ * Return a hidden canvas with the picture, valid until the next call. Unlike putImageData, drawing it keeps the background.
  * @param {ImageData} picture
  */
 export function onPage(picture) {
@@ -136,7 +136,7 @@ export function onPage(picture) {
 }
 
 /**
- * Return the first cell of each pixel and the one after its last; pixels share no cells, so every peak is drawn once.
+ * Return each pixel's first cell, and the cell after its last. Pixels share no cells, so every peak is drawn once.
  * @param {number} cells
  * @param {number} start
  * @param {number} share

@@ -15,8 +15,8 @@ import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
 
 const GAP = 20;
-const LINE_SIDE = 196; // four or five panels stay in one line down to this size, as three and one cannot be compared
-const HIGH = 0.45; // the part of the window's height that a panel may have, so that the text above it stays in view
+const LINE_SIDE = 196; // smallest side at which four or five panels stay in one line, where they are easier to compare
+const HIGH = 0.45; // largest share of the window's height for a panel, so that the text above it stays in view
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer share a line
 const FRAME_TIME = 700; // milliseconds for each frame of an animation
 const PEEK = 36; // the visible part of the next panel on a narrow screen, where panels are swiped
@@ -84,15 +84,15 @@ export class Board {
       this.readout.tip,
       this.readout.live,
     );
-    this.root.style.cssText = "visibility: hidden; height: 0"; // until the panels have their places
+    this.root.style.cssText = "visibility: hidden; height: 0"; // until the panels are arranged
     host.append(this.root);
     this.hands = new Hands(this);
-    this.ears = new AbortController();
+    this.listeners = new AbortController();
     this.watch = new ResizeObserver(() => this.schedule("layout"));
     this.watch.observe(this.root);
     this.watchDensity();
-    const hear = (/** @type {Event} */ event) => this.light(/** @type {CustomEvent} */ (event).detail.token);
-    addEventListener(POINTED, hear, { signal: this.ears.signal });
+    const onPointed = (/** @type {Event} */ event) => this.light(/** @type {CustomEvent} */ (event).detail.token);
+    addEventListener(POINTED, onPointed, { signal: this.listeners.signal });
     document.fonts.ready.then(() => this.schedule("paint"));
   }
 
@@ -104,7 +104,7 @@ export class Board {
    * @param {Received<SentPanel>[]} parts
    */
   receive(received, parts) {
-    this.knobs.goAhead();
+    this.knobs.markOutdated();
     this.take(received, parts);
   }
 
@@ -115,7 +115,7 @@ export class Board {
   take(received, parts) {
     const { row_labels: rowLabels, col_labels: colLabels, heard } = received.header;
     this.received = { received, parts };
-    this.hands.letGo();
+    this.hands.cancelGesture();
     this.build(parts.length);
     const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
     const [ownRows, ownCols] = [shown(rowLabels), shown(colLabels)];
@@ -155,7 +155,7 @@ export class Board {
       if (panel.frames.length) knob.append(this.player);
       return one;
     });
-    this.knobs.land(heard);
+    this.knobs.acknowledge(heard);
     this.views.keep(this.panels);
     const active = this.cell && this.panels[this.cell.panel];
     if (!active || active.shape !== this.shape) this.cell = null;
@@ -212,7 +212,7 @@ export class Board {
 
   /** Repaint when the window moves to a screen with another pixel density. */
   watchDensity() {
-    const { signal } = this.ears;
+    const { signal } = this.listeners;
     const again = () => {
       this.schedule("paint");
       this.watchDensity();
@@ -344,7 +344,7 @@ export class Board {
     this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
   }
 
-  /** The label of masked cells, if the common legend needs it. */
+  /** The label of masked cells for the common legend; null if the legend does not need it. */
   get maskedWord() {
     return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
   }
@@ -530,7 +530,7 @@ export class Board {
 
   destroy() {
     this.hands.destroy();
-    this.ears.abort();
+    this.listeners.abort();
     this.watch.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.readout.destroy();

@@ -28,8 +28,8 @@ export class Hands {
     this.board = board;
     /** @type {Map<number, PointerEvent>} */
     this.pointers = new Map(); // the pointers that are down, by id
-    this.ears = new AbortController();
-    const { signal } = this.ears;
+    this.listeners = new AbortController();
+    const { signal } = this.listeners;
     const on = listenTo(board.grid, signal);
     on("pointerdown", (event) => this.pointerDown(event));
     on("pointermove", (event) => this.pointerMove(event));
@@ -39,7 +39,7 @@ export class Hands {
       if (event.pointerType === "mouse") board.aim(null);
     });
     on("mousedown", (event) => {
-      if (event.detail === 1) this.pinBefore = board.pinned; // the clicks of a double click are not meant as pins
+      if (event.detail === 1) this.pinBefore = board.pinned; // restored if this is the first click of a double click
     });
     on("dblclick", (event) => this.doubleClick(event));
     on("wheel", (event) => this.wheel(event), { passive: false });
@@ -233,15 +233,15 @@ export class Hands {
     to.picture.scrollIntoView({ block: "nearest" });
   }
 
-  /** Forget the current gesture, because the matrices have changed. */
-  letGo() {
+  /** Cancel the current gesture, because the matrices have changed. */
+  cancelGesture() {
     clearTimeout(this.pressing);
     this.pointers.clear();
     this.drag = undefined;
   }
 
   destroy() {
-    this.letGo();
-    this.ears.abort();
+    this.cancelGesture();
+    this.listeners.abort();
   }
 }

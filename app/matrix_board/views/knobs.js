@@ -6,7 +6,7 @@
 import { holders } from "../channels/boards.js";
 import { make } from "../drawing/elements.js";
 
-const PATIENCE = 5000; // milliseconds before a turn without an answer is given up
+const PATIENCE = 5000; // milliseconds without an answer of the server after which the next value is sent
 
 /**
  * Return a knob's name and value as text.
@@ -15,21 +15,21 @@ const PATIENCE = 5000; // milliseconds before a turn without an answer is given 
 export const knobText = (knob, at = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[at]}`;
 
 export class Knobs {
-  turns = 0; // the number of turns sent to Python
+  turns = 0; // the number of values sent to Python; a turn is one of them, identified by this number
   /** @type {number | null} */
-  flying = null; // the turn that has no answer yet
+  pendingTurn = null; // the turn that has no answer yet
   /** @type {number | undefined} */
-  waiting;
-  held = false; // whether a slider is being dragged; until its release, Python only needs to redraw the panel
-  behind = false; // whether the rest of the page does not have the last turn yet
+  timeout;
+  dragging = false; // whether a slider is being dragged; until its release, Python only needs to redraw the panel
+  pageOutdated = false; // whether only the panel has been redrawn with the last turn
   /** @type {Set<string>} */
-  ahead = new Set(); // panels that were turned since the rest of the page was updated
+  outdatedPanels = new Set(); // keys of panels whose knob has changed since the rest of the page was updated
 
   /** @param {Turnable} board */
   constructor(board) {
     this.board = board;
     /** @type {Map<string, number>} */
-    this.wanted = new Map(); // panel's key -> the newest value that has not been sent
+    this.unsent = new Map(); // panel's key -> the newest value that has not been sent
   }
 
   /** Create the elements of a panel's knob; `fit` fills them in. */
@@ -39,14 +39,14 @@ export class Knobs {
     const row = make("div", { class: "knob" }, make("span", { class: "name" }), make("output", { class: "at" }), low, slider, high);
     slider.addEventListener("input", () => this.turn(row));
     slider.addEventListener("pointerdown", () => {
-      this.held = true;
-      const ears = new AbortController();
-      const letGo = () => {
-        ears.abort();
-        this.held = false;
-        if (this.behind) this.turn(row);
+      this.dragging = true;
+      const listeners = new AbortController();
+      const release = () => {
+        listeners.abort();
+        this.dragging = false;
+        if (this.pageOutdated) this.turn(row);
       };
-      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, letGo, { capture: true, signal: ears.signal });
+      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, release, { capture: true, signal: listeners.signal });
     });
     return row;
   }
@@ -67,17 +67,17 @@ export class Knobs {
     low.textContent = String(knob.stops[0]);
     high.textContent = String(knob.stops[knob.stops.length - 1]);
     slider.setAttribute("aria-label", `${title}: ${knob.name}`);
-    if (this.wanted.has(key)) return;
+    if (this.unsent.has(key)) return;
     slider.max = String(knob.stops.length - 1);
     slider.value = String(knob.stops.indexOf(knob.value));
-    this.tell(row, knob);
+    this.showValue(row, knob);
   }
 
   /**
    * @param {HTMLElement} row
    * @param {SentKnob} knob
    */
-  tell(row, knob) {
+  showValue(row, knob) {
     const { slider, at } = partsOf(row);
     at.textContent = String(knob.stops[slider.valueAsNumber]);
     slider.setAttribute("aria-valuetext", at.textContent);
@@ -90,13 +90,13 @@ export class Knobs {
   turn(row) {
     const { key, knob, frames } = this.board.panels.find((panel) => panel.key === row.dataset.of) ?? {};
     if (!key || !knob) return;
-    this.tell(row, knob);
+    this.showValue(row, knob);
     const value = knob.stops[partsOf(row).slider.valueAsNumber];
     const animated = frames?.length && this.board.showFrame;
     if (animated) this.board.showFrame?.(value);
-    this.wanted.set(key, value);
-    this.behind = true;
-    if (this.flying === null && !(animated && this.held)) this.fly();
+    this.unsent.set(key, value);
+    this.pageOutdated = true;
+    if (this.pendingTurn === null && !(animated && this.dragging)) this.sendNext();
   }
 
   /**
@@ -107,45 +107,45 @@ export class Knobs {
    */
   follow(row, knob, frame) {
     partsOf(row).slider.value = String(knob.stops.indexOf(frame));
-    this.tell(row, knob);
+    this.showValue(row, knob);
   }
 
   /** Send the next value to Python. */
-  fly() {
-    clearTimeout(this.waiting);
-    const [[panel, value] = []] = this.wanted;
-    this.flying = null;
+  sendNext() {
+    clearTimeout(this.timeout);
+    const [[panel, value] = []] = this.unsent;
+    this.pendingTurn = null;
     if (panel === undefined) return;
-    this.wanted.delete(panel);
-    this.flying = ++this.turns;
-    this.behind = this.held;
-    const holder = this.held ? holders.get(this.board.root.dataset.board ?? "") : undefined;
-    if (holder) this.goAhead(panel);
-    (holder ?? this.board.send)("turn", { panel, value, turn: this.flying, held: this.held });
-    this.waiting = setTimeout(() => this.fly(), PATIENCE);
+    this.unsent.delete(panel);
+    this.pendingTurn = ++this.turns;
+    this.pageOutdated = this.dragging;
+    const holder = this.dragging ? holders.get(this.board.root.dataset.board ?? "") : undefined;
+    if (holder) this.markOutdated(panel);
+    (holder ?? this.board.send)("turn", { panel, value, turn: this.pendingTurn, held: this.dragging });
+    this.timeout = setTimeout(() => this.sendNext(), PATIENCE);
   }
 
   /**
    * Mark the page's text about a panel as outdated; without a panel, mark all text as current.
    * @param {string} [panel]
    */
-  goAhead(panel) {
-    if (panel) this.ahead.add(panel);
-    else this.ahead.clear();
-    document.body.toggleAttribute("data-turning", this.ahead.size > 0);
+  markOutdated(panel) {
+    if (panel) this.outdatedPanels.add(panel);
+    else this.outdatedPanels.clear();
+    document.body.toggleAttribute("data-turning", this.outdatedPanels.size > 0);
   }
 
   /**
-   * Handle the panels that show a turn: if it is the last turn sent, send the next one.
+   * Handle the arrival of panels that show a turn: if it is the last turn sent, send the next value.
    * @param {number} turn
    */
-  land(turn) {
-    if (turn === this.flying) this.fly();
+  acknowledge(turn) {
+    if (turn === this.pendingTurn) this.sendNext();
   }
 
   destroy() {
-    this.goAhead();
-    clearTimeout(this.waiting);
+    this.markOutdated();
+    clearTimeout(this.timeout);
   }
 }
 

@@ -1,4 +1,4 @@
-// Links between pictures: a token or landmark that is pointed at is highlighted on every axis and in texts.
+// Linked highlights: a token or landmark that is pointed at is highlighted on every axis and in texts.
 /** @import { Band, BoardWords, Cell, Panel, Things } from "../messages" */
 
 export const POINTED = "attention-lab.pointed";
@@ -55,8 +55,8 @@ export function linkTexts() {
   addEventListener("pointerover", ({ target }) => {
     const token = target instanceof Element ? target.closest("[data-token]") : null;
     const text = token?.closest("[data-tokens]");
-    const told = text && { count: Number(text.getAttribute("data-tokens")), at: Number(token?.getAttribute("data-token")) };
-    dispatchEvent(new CustomEvent(POINTED, { detail: { token: told ?? null } }));
+    const pointed = text && { count: Number(text.getAttribute("data-tokens")), at: Number(token?.getAttribute("data-token")) };
+    dispatchEvent(new CustomEvent(POINTED, { detail: { token: pointed ?? null } }));
   });
   addEventListener(POINTED, (event) => {
     const { axes } = /** @type {CustomEvent} */ (event).detail;

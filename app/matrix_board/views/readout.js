@@ -1,4 +1,4 @@
-// The cell in words, next to the pointer, and for screen readers once the pointer rests.
+// The tooltip that describes the cell under the pointer; screen readers get its text once the pointer rests.
 /** @import { BoardSettings, Cell, Panel } from "../messages" */
 /** @import { Board } from "./board.js" */
 

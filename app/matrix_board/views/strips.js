@@ -12,7 +12,7 @@ import { cellText } from "./readout.js";
 const WORD_SIZE = 13;
 const WORD_ROOM = 8; // pixels around a word's letters
 const JOINED_WIDTH = 8; // pixels of a token that only continues the character of the token before it
-const LEGIBLE = 0.7; // the share of a folded line for whole words; the rest is for the others, as thin bars
+const LEGIBLE = 0.7; // the share of a folded line for whole words; the other words are thin bars in the rest
 const LINES = 2; // strips in one column; more use two columns if those are wide enough
 const COLUMN_GAP = 24;
 const TIGHT = 460; // strips narrower than this many pixels show their note on separate lines
@@ -50,18 +50,18 @@ export class Strips {
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
     this.root = make("div", { class: "strips", role: "application", tabindex: "0" }, this.heading, this.list, this.live);
     host.append(this.root);
-    this.ears = new AbortController();
-    const { signal } = this.ears;
+    this.listeners = new AbortController();
+    const { signal } = this.listeners;
     const on = listenTo(this.list, signal);
     on("pointermove", (event) => this.look(indexAt(event.target, "j")));
     on("pointerleave", () => this.look(null));
     on("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.press(event), { signal });
     this.root.addEventListener("blur", () => this.look(null), { signal });
-    const hear = (/** @type {Event} */ event) => {
+    const onPainted = (/** @type {Event} */ event) => {
       if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.drawn) this.schedule();
     };
-    addEventListener(PAINTED, hear, { signal });
+    addEventListener(PAINTED, onPainted, { signal });
     this.watch = new ResizeObserver(() => this.schedule());
     this.watch.observe(this.root);
     document.fonts.ready.then(() => this.measure());
@@ -73,7 +73,7 @@ export class Strips {
 
   /** An identifier that changes with the board's numbers, colours or pin, but not with pointer moves. */
   get stamp() {
-    return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.ahead ?? [])]}`;
+    return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.outdatedPanels ?? [])]}`;
   }
 
   /** @param {Received<StripsHeader>} received */
@@ -109,12 +109,12 @@ export class Strips {
       this.frame = undefined;
       const { board, tokens } = this;
       const ready = this.settings && this.theme && this.root.clientWidth && board?.look;
-      // New panels have no colours until the board is painted, which the board then reports.
+      // New panels have no colours until the board is painted. The board reports that, and this runs again.
       if (ready && board.panels.every((panel) => panel.cols === tokens.length && board.look.scale(panel))) this.paint();
     });
   }
 
-  /** The board's panels and the pinned row; one plain strip without a pinned row. */
+  /** The board, and its pinned row if the text has such a row. */
   get rows() {
     const board = /** @type {import("./board.js").Board} */ (this.board);
     const { pinned } = board;
@@ -140,7 +140,7 @@ export class Strips {
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
       const line = lines.find((each) => each.key === panel.key);
       title.textContent = pinned === null ? "" : panel.title;
-      const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.ahead.has(panel.key);
+      const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.outdatedPanels.has(panel.key);
       note.textContent = note.title = holds ? (line?.note ?? "") : "";
       const table = board.look.table(panel);
       const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (strip.lastElementChild?.children);
@@ -222,15 +222,15 @@ export class Strips {
     if (at === null || !this.board) return;
     const { board, pinned } = this.rows;
     const quoted = `“${isolated(this.tokens[at])}”`;
-    const told = [quoted];
+    const spoken = [quoted];
     [...this.list.children].forEach((strip, i) => {
       const panel = board.panels[i];
       const value = pinned === null || !panel ? "" : cellText(panel, pinned, at, board.settings);
       strip.lastElementChild?.children[at]?.classList.add("here");
       /** @type {HTMLElement} */ (strip.querySelector(".at")).textContent = `${quoted} ${value}`;
-      if (value) told.push(`${panel.title} ${value}`);
+      if (value) spoken.push(`${panel.title} ${value}`);
     });
-    if (this.live.textContent !== told.join(", ")) this.live.textContent = told.join(", ");
+    if (this.live.textContent !== spoken.join(", ")) this.live.textContent = spoken.join(", ");
   }
 
   /** @param {MouseEvent} event */
@@ -270,7 +270,7 @@ export class Strips {
   }
 
   destroy() {
-    this.ears.abort();
+    this.listeners.abort();
     this.watch.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();

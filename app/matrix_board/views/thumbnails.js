@@ -10,7 +10,7 @@ import { brushOf } from "../drawing/pen.js";
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are positions on the colour ramp, 0 to 254
 const PREVIEW = 120;
-const ARRIVING = 500; // milliseconds until the elements above have their final height
+const ARRIVING = 500; // milliseconds after which the elements above usually have their final height
 const NOTE = 18; // pixels under a thumbnail for its note
 const BETWEEN = 8; // pixels between thumbnails that are shown in order
 
@@ -48,8 +48,8 @@ export class Thumbnails {
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
     this.root = make("div", { class: "board thumbnails" }, this.canvas, this.tip, this.live);
     host.append(this.root);
-    this.ears = new AbortController();
-    const on = listenTo(this.canvas, this.ears.signal);
+    this.listeners = new AbortController();
+    const on = listenTo(this.canvas, this.listeners.signal);
     on("pointermove", (event) => this.look(this.at(event)));
     on("pointerleave", () => this.look(null));
     on("blur", () => this.look(null));
@@ -98,13 +98,13 @@ export class Thumbnails {
    */
   picture(layer, head) {
     const index = layer * this.heads + head;
-    const kept = this.pictures.get(index) ?? this.fresh(index);
-    this.pictures.set(index, kept);
-    return kept;
+    const drawn = this.pictures.get(index) ?? this.drawPicture(index);
+    this.pictures.set(index, drawn);
+    return drawn;
   }
 
   /** @param {number} index */
-  fresh(index) {
+  drawPicture(index) {
     const { size, theme } = this;
     const page = make("canvas", { width: String(size), height: String(size) });
     const picture = new ImageData(size, size);
@@ -221,8 +221,8 @@ export class Thumbnails {
     this.schedule();
     if (!place) return;
     const { words, names } = this.settings;
-    const told = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
-    this.name.textContent = this.live.textContent = told || fill(words.place, { layer: String(place[0]), head: String(place[1]) });
+    const description = names.find(([layer, head]) => layer === place[0] && head === place[1])?.[3];
+    this.name.textContent = this.live.textContent = description || fill(words.place, { layer: String(place[0]), head: String(place[1]) });
     const brush = brushOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
@@ -272,7 +272,7 @@ export class Thumbnails {
   }
 
   destroy() {
-    this.ears.abort();
+    this.listeners.abort();
     this.watch.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();

@@ -155,7 +155,7 @@ def _take_task(key: str) -> None:
 
 
 def set_task(task: str) -> None:
-    """Choose the model that is usual for a task, with the chosen variant if it can be trained on the task."""
+    """Choose the default model of a task, with the current variant if it can be trained on the task."""
     spec: TrainSpec = SharedOptions.trained.value
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
     usual = usual_run(task, word, steps=spec.steps, seed=spec.seed)
