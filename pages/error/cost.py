@@ -111,11 +111,12 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]
-            # Softmax is larger, because the line of a variant that becomes softmax ends at the same point.
-            size, notes = 13 if p.word == REFERENCE else 6, [in_words(question, p)]
-            drawn.append(
-                Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=notes, size=size, symbol="circle")
-            )
+            # Softmax is larger, because the line of a variant that becomes softmax ends at the same point. Among many
+            # lines, its name is at the end of the axis.
+            size = 13 if p.word == REFERENCE else 6
+            symbol = "circle" if p.word == UNIFORM or names_all_points(question) else ""
+            x, notes = [prices[p.word]], [in_words(question, p)]
+            drawn.append(Curve(name, x, [p.middle], colour=colour, notes=notes, size=size, symbol=symbol))
     for attention, own in question.by_variant(priced):
         own, knob = sorted(own, key=lambda p: p.budget), attention.variant.budget
         name = _(attention.title)

@@ -249,3 +249,9 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
     narrow = with_legend_below(curves(drawn, x_title="", y_title=""))
     assert [trace["mode"] for trace in narrow["data"]] == ["lines+markers", "lines+markers"]
+
+
+@pytest.mark.parametrize(("x", "side"), [(130, "right"), (106, "left")])
+def test_a_crossed_name_near_the_left_end_of_any_axis_stays_right_of_its_point(x, side):
+    line, star = Curve("line", [100, 160], [0.0, 1.0]), Curve("star", [x], [(x - 100) / 60], symbol="star")
+    assert names(curves([line, star], x_title="", y_title=""))["star"]["xanchor"] == side

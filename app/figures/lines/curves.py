@@ -254,11 +254,12 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
     layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout["showlegend"] = False
+    third = left + (right - left) / 3
     pixels = WIDTH / (right - left), (layout["height"] - AROUND) / (high - low)
     paths = [_drawn(line, log_x=log_x, log_y=log_y) for line in lines]
     layout["annotations"] += parts["annotations"]
     layout["annotations"] += [
-        ends.label_at_point(end, left=_is_crossed(end, paths, *pixels) and end.x > (left + right) / 3) for end in alone
+        ends.label_at_point(end, left=_is_crossed(end, paths, *pixels) and end.x > third) for end in alone
     ]
     layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
 

@@ -426,6 +426,8 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     assert not cost.names_all_points(many)
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)] == [("Softmax", [20], [0.0])]
+    symbols = [[c.symbol for c in cost.lines(each, [found[0], plain], None)] for each in (question, many)]
+    assert symbols == [["circle", "circle"], ["circle", ""]], "among many lines, softmax has its name at the axis end"
     zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
     assert line.texts == ["window 8"]
     assert (zero.x, line.x) == ([3], [1])
