@@ -188,9 +188,7 @@ def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
 
 def words_at_mark(typical: MemoryRow) -> str:
     """Return what the chart's mark at the length from which softmax needs more than the typical memory means."""
-    return _(
-        "from {n:,} tokens, softmax needs more than {memory}", n=typical.outgrown, memory=memory(typical.state_bytes)
-    )
+    return _("softmax needs over {memory}", memory=memory(typical.state_bytes))
 
 
 def _short(names: Sequence[str]) -> str:
