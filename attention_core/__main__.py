@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error, file=sys.stderr)
             return 2
         finally:
-            sys.stdout.flush()  # a flush at exit would raise a broken pipe too late for the ``except`` below
+            sys.stdout.flush()  # a flush at exit would raise BrokenPipeError too late for the ``except`` below
     except BrokenPipeError:
         # The reader of the output has closed the pipe. Python flushes both streams once more at exit, which would raise
         # this error again, so both are redirected to the null device.
@@ -215,7 +215,7 @@ def _bench_kernels(args: argparse.Namespace) -> None:
     check_device(args.device)
     _check_folder(args.out)
     words = args.variants or [variant.key for variant in registry.all_variants()]
-    # This object is made only because it checks the bounds on variants, sizes and rounds, which hold here as well.
+    # Creating a ``TimingSpec`` checks the bounds on variants, sizes and rounds, which apply to this benchmark too.
     TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(args.sizes or SIZES))), rounds=args.repeats)
     shapes = bench_of_kernels.PRESETS[args.preset or "ours"]
     plan = bench_of_kernels.Plan(

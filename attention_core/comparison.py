@@ -94,7 +94,7 @@ def compare(
     Args:
         q: queries, ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``, as a tensor or a numpy array. Or a ``QKV`` record,
             with which ``k`` and ``v`` are left out.
-        k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m differs from n, they are those of another sequence.
+        k: keys, ``[m, d]``, ``[H, m, d]`` or ``[1, H, m, d]``. If m is not n, the keys belong to another sequence.
         v: values, of the same shape as the keys up to the last axis.
         variants: the variants, each as a word such as ``nystrom~landmarks~16`` or as an ``Attention``.
         causal: whether future keys are hidden.
@@ -102,7 +102,7 @@ def compare(
         key_tokens: one label per key, if the keys are those of another sequence; see ``QKV.from_tensors``.
 
     Raises:
-        UnknownVariantError: for an unknown key.
+        UnknownVariantError: for an unknown variant.
         SettingError: for an unknown setting or a value out of bounds.
         NotCausalError: if ``causal`` is set for a variant that cannot be causal.
         NotCrossError: if the keys are those of another sequence, and a variant or ``causal`` does not allow it.

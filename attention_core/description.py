@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 WIDEST = 100
 """Maximum width of a line, in characters."""
 TOKENS, SIZE = 1024, 64
-"""Number of tokens and size of the head for which the cost is stated."""
+"""Number of tokens n and head size d for which the cost is stated."""
 PICTURED = 64
 """Number of tokens in a picture."""
 
 
 class OwnHelp:
-    """The ``__doc__`` of a class whose objects describe themselves, so that ``help(object)`` prints ``object.help()``.
+    """A descriptor that replaces ``__doc__``, so that Python's ``help(object)`` prints the text of ``object.help()``.
 
-    The class itself keeps its docstring.
+    On the class itself, ``__doc__`` is still the docstring.
     """
 
     def __init__(self, docstring: str | None) -> None:

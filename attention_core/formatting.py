@@ -9,7 +9,7 @@ SMALL = 3
 HUGE = 6
 """Maximum number of digits before the decimal point; ``number`` shows larger numbers as powers of ten."""
 CHOSEN = 10
-"""Significant digits of a number that was chosen, not measured; further digits are errors of binary fractions."""
+"""Significant digits of a number that was set, not measured; further digits are rounding errors of binary fractions."""
 MIB = 2**20
 """Bytes in a MiB."""
 MINUS = "\N{MINUS SIGN}"
@@ -22,7 +22,7 @@ def format_readable(value: float, digits: int | None = 3) -> str:
     Args:
         value: the number; NaN means that it could not be measured and becomes a dash.
         digits: significant digits; digits before the decimal point are never rounded away. None is for a number that
-            was chosen, not measured: it is written with as many digits as it has.
+            was set, not measured: it is written with as many digits as it has.
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"

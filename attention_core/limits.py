@@ -60,9 +60,9 @@ class Limits:
     run_bytes: int = 2 * 2**20
     """Maximum bytes of a saved timing run that is read: a sample takes about 100."""
     run_points: int = 2048
-    """Maximum product of variants and sequence lengths in a saved timing run: all variants at sixty lengths."""
+    """Maximum product of variants and sequence lengths in a saved timing run: all variants at about 36 lengths."""
     swap_tokens: int = 1024
-    """Maximum tokens read by a model with replaced layers: 512 take 1 to 2 s, and some variants take time n²."""
+    """Maximum tokens read by a model with replaced layers: 512 tokens take 1 to 2 s; some variants take time O(n²)."""
     swap_variants: int = 8
     """Maximum variants that replace softmax on one page: a map of layers runs each variant about sixty times."""
     learn_steps: int = 20_000
@@ -78,11 +78,11 @@ class Limits:
     model_parameters: int = 3_000_000_000
     """Maximum parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
     heavy_jobs: int = 2
-    """Number of heavy computations that run at the same time in one process, and of its workers; others wait."""
+    """Number of worker processes of one app process, so of heavy computations at the same time; others wait."""
     worker_bytes: int = 2**33
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
     concurrent_pages: int = 2
-    """Number of page scripts that run at the same time in one process. All share one interpreter, so more delay all."""
+    """Number of page scripts that run at the same time in one process. They share one interpreter: more are slower."""
     cache_entries: int = 32
     """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
     cached_bytes: int = 2**30

@@ -139,7 +139,7 @@ def param(
 
 @dataclass(frozen=True, kw_only=True)
 class Trainable:
-    """A tensor that models train, where an untrained variant follows a setting or a rule.
+    """A tensor that a model learns; without training, the variant computes it from a setting or by a rule instead.
 
     The variant's functions read it from ``Params.learned``. A model starts its training with zeros.
 
@@ -168,7 +168,7 @@ class Params:
     """The base class of a variant's settings. Every subclass becomes a frozen dataclass, with ``param`` fields.
 
     Attributes:
-        learned: what a trained model's layer computes for the variant's ``trainable`` tensors, by name; empty without
+        learned: the values of the variant's ``trainable`` tensors in a layer of a trained model, by name; empty without
             training.
 
     Example:

@@ -14,7 +14,7 @@ POSITIVE, NEGATIVE = (40, 75, 168), (140, 57, 30)
 def thumbnail(weights: Tensor, alt: str, *, width: int = 192) -> str:
     """Return a matrix as an HTML image that contains its own data: one pixel per cell, rows are queries.
 
-    Colours have the scale of this matrix alone, up to the 99.5th percentile of the absolute weights.
+    The colour scale ends at the 99.5th percentile of this matrix's absolute weights.
 
     Args:
         weights: ``[n, m]``.

@@ -144,7 +144,7 @@ class SpecialCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Intermediate:
-    """One result of a variant's anatomy, described for a reader who sees it for the first time.
+    """The description of one intermediate result in a variant's ``anatomy``, for a first-time reader.
 
     Attributes:
         name: its name in the anatomy; a vector ``[..., n]`` or ``[..., n, 1]``, or a matrix.
@@ -152,8 +152,8 @@ class Intermediate:
         symbol: its symbol in the formula, in LaTeX.
         formula: its definition in LaTeX.
         mechanism: one sentence that says how it is made, true for every setting.
-        rows: the kind of its rows.
-        columns: the kind of its columns; a matrix of tokens and earlier tokens is zero on and above its diagonal.
+        rows: what its rows represent, such as queries.
+        columns: what its columns represent; a matrix of tokens by earlier tokens is zero on and above its diagonal.
     """
 
     name: str
@@ -169,8 +169,8 @@ class Intermediate:
 class Variant:
     """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.
 
-    Its functions are hooks. A hook that is not passed is the function of the same name in the variant's module. Every
-    module needs ``weights``, ``attend`` and ``cost``; any other hook may be missing, and then has the value None.
+    Its functions are hooks; p is the settings. A hook that is not passed is the function of the same name in the
+    variant's module. Every module needs ``weights``, ``attend`` and ``cost``; any other hook may be missing (None).
 
     Attributes:
         module: the module's ``__name__``; its last two parts are ``family`` and ``key``.
@@ -214,7 +214,7 @@ class Variant:
         cache: ``(heads, d, d_v, p) -> Cache``, the size of the cache in generation, if it is less than all keys and
             values and not the state of a decoder.
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, if there are intermediates worth showing.
-        intermediates: those of them that the page Inside explains, in order; empty if the variant has its own story.
+        intermediates: those that the page Inside explains, in order; empty if the page has special code for it.
         note: one sentence that a reader needs in order to interpret its numbers.
         couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
             always independent.
@@ -429,8 +429,8 @@ class Attention:
         """Return the explicit attention matrix ``A``, ``[..., n, m]``; rows are queries, columns are keys.
 
         ``key_mask`` marks the keys that are not padding, bool ``[m]`` or with leading axes of the keys: ``[B, m]`` or
-        ``[B, H, m]`` for keys ``[B, H, m, d]``. The weights of the others are zero, and the rest is as if they were
-        absent.
+        ``[B, H, m]`` for keys ``[B, H, m, d]``. The weights of padding are zero; all other weights are as if the
+        padding were absent.
         """
         self._check(q, k, k, causal)
         if key_mask is not None:
@@ -449,7 +449,7 @@ class Attention:
         return self.variant.attend(q, k, v, self.params, causal=causal)
 
     def reference(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """Compute the matrix that errors are taken against, ``[..., n, n]``: its own, or softmax."""
+        """Return the matrix from which errors are computed, ``[..., n, n]``: the variant's reference, or softmax."""
         self._check(q, k, k, causal=False)
         if self.variant.reference is not None:
             return self.variant.reference(q, k, self.params, causal=causal)
@@ -470,7 +470,7 @@ class Attention:
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1, keys: int | None = None) -> Cost:
         """Return the cost of ``attend`` summed over all heads, each with n tokens and head size d.
 
-        ``keys`` is the number of keys if they are those of another sequence, and n is then the number of queries.
+        If the keys are those of another sequence, ``keys`` is their number and n is the number of queries.
         """
         self.check_causal(causal)
         crossed = {}
@@ -523,7 +523,7 @@ class Attention:
             )
 
     def check_cross(self, causal: bool = False) -> None:
-        """Raise ``NotCrossError`` if keys must not be hidden or belong to another sequence."""
+        """Raise ``NotCrossError`` unless keys may be hidden or of another sequence; causal forms allow neither."""
         if causal:
             raise NotCrossError("A causal mask needs as many queries as keys, and no hidden keys.")
         if self.variant.cross_reason is not None:
@@ -569,7 +569,7 @@ class Attention:
 
 
 def _padding_of(attn_mask: Tensor, k: Tensor) -> Tensor:
-    """Return the key mask of a mask of torch that is equal for all queries: without its axis of queries.
+    """Convert torch's ``attn_mask``, which must be equal for all queries, to a key mask: remove its axis of queries.
 
     Raises:
         InputError: if the mask is not boolean, differs between queries, or leaves out leading axes of the keys.

@@ -41,19 +41,19 @@ from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 
 QUEUE_BYTE, RUN_BYTE = 0, 1
-"""Bytes of the lock file. A task locks the door while it waits for the room, and the room while it runs."""
+"""Bytes of the lock file. A task locks the first byte while it waits for the second, and the second while it runs."""
 MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 """Parts of torch's error messages where Python would raise ``MemoryError``."""
 
 
 def serve(path: Path, *, owned: bool) -> None:
-    """Fork a worker for every connection, without end.
+    """Fork a worker for every connection until the process is stopped.
 
     Args:
         path: the path of the socket; its folder must be closed to other users.
         owned: whether to stop when the standard input closes, which the parent process holds open.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended workers then do not stay as zombies: nothing waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended workers do not stay as zombies, though nothing calls ``wait``
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
@@ -143,7 +143,7 @@ def picklable_error(error: Exception) -> Exception:
 
 
 def bound_memory(most_bytes: int) -> None:
-    """Limit the memory that this process may add to what it holds now, and make it the first that Linux kills.
+    """Limit the memory that this process may allocate from now on, and let Linux kill it first if memory runs out.
 
     The limit is on the process's own writable memory, RLIMIT_DATA. Torch and Python turn it into an error, which costs
     one task. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory that allocators only reserve.
@@ -184,7 +184,7 @@ def machine_lock(*, exclusive: bool, on_wait: Callable[[], None]) -> Iterator[No
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program."""
+    """Read the command line and serve; see ``serve``."""
     parser = argparse.ArgumentParser(
         prog="python -m attention_core.workers", description=(__doc__ or "").split("\n")[0]
     )

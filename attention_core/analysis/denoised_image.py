@@ -52,13 +52,13 @@ def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> Denoised:
 
 
 def judge(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -> Denoised:
-    """Return an image with its comparison with the image without noise, and with the mean image.
+    """Compare an image with the image without noise and with the mean image.
 
     Args:
         image: ``[h, w, c]``.
         clean: the image without noise, of the same shape.
         mean: the mean image, of the same shape.
-        seconds: seconds that the image took.
+        seconds: seconds spent computing the image.
     """
     image, clean, mean = image.double(), clean.double(), mean.double()
     return Denoised(
@@ -94,8 +94,8 @@ class Maps(CompactRepr):
         levels: ``[rows, cells]`` int8, one row per cell: each weight divided by its row's largest magnitude, times
             ``LEVELS``. ``maps_with_mean`` adds a row.
         peaks: the largest magnitude of a weight of each row, ``[rows]`` float32.
-        largest: the largest weight on a single pixel, divided by one in n, the weight of each pixel if all have equal
-            weights; the median over the rows.
+        largest: the largest weight on a single pixel, divided by 1/n, its weight under uniform attention; the median
+            over the rows.
     """
 
     levels: np.ndarray
@@ -104,7 +104,7 @@ class Maps(CompactRepr):
 
 
 def attention_maps(qkv: QKV, attention: Attention) -> Maps:
-    """Return the attention of the first pixel of each cell (its upper left one), summed over the pixels of each cell.
+    """Return the attention from each cell's upper left pixel to every cell, summed over the pixels attended to.
 
     Args:
         qkv: the record of a whole image with a square grid.

@@ -22,7 +22,7 @@ class Clock(Protocol):
         ...
 
     def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """Return the duration of each of ``repeats`` calls in seconds; ``flush`` empties the last cache before each."""
+        """Return the seconds of each of ``repeats`` calls; ``flush`` empties the last-level cache before each."""
         ...
 
     def peak(self, call: Call) -> int:

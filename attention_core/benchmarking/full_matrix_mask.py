@@ -82,10 +82,10 @@ class Masked(Attention):
 
 
 def attention_from_word(word: str) -> Attention:
-    """Return the attention that a word of a timing names: a variant, or its mask on the full matrix.
+    """Return the attention for a word of a timing run: a variant, or its mask on the full matrix.
 
     Raises:
-        LabError: for an unknown variant or setting, or for a form of a variant without a data-independent mask.
+        LabError: for an unknown variant or setting, or for a mask on the full matrix that depends on the data.
     """
     form, dot, rest = word.partition(".")
     if not dot or form not in FORMS:

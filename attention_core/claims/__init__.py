@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 SUBJECTS = ("softmax", "sparse", "low_rank", "linear", "delta", "model", "vision", "trained")
-"""The folders of the claims' files, in the order of the board."""
+"""The folders of the claims' files, in the order of the Claims page."""
 LONGEST = 512
 """Maximum tokens of an input for claims: all claims on twelve heads then take about 20 s on one core."""
 
@@ -87,7 +87,7 @@ class Outcome:
         key: the claim's key.
         verdict: the verdict of the claim's rule on the numbers.
         numbers: the values of the claim's quantities by name, computed from the rows.
-        rows: the rows of the claim's experiment, all of the claim's own frozen dataclass.
+        rows: the rows of the claim's experiment, objects of a frozen dataclass that the claim's module defines.
         untestable_reason: the reason why the claim is untestable, with no rows or numbers; None if it was judged.
     """
 
@@ -119,7 +119,7 @@ class Outcome:
 def discover() -> dict[str, Claim]:
     """Import every claim's file once and return the claims by key: those about inputs, then those about trained models.
 
-    Both are in the order of the board: by subject. Within a subject, claims of one article follow each other, the
+    Both are in the order of the Claims page: by subject. Within a subject, claims of one article follow each other, the
     articles with most claims first. The order is otherwise that of the files.
 
     Raises:
@@ -130,7 +130,7 @@ def discover() -> dict[str, Claim]:
 
 
 def _ordered(package: ModuleType) -> list[Claim]:
-    """Return the claims of a package's files in the order of the board."""
+    """Return the claims of a package's files in the order of the Claims page."""
     found = []
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:

@@ -69,7 +69,7 @@ class ExperimentInput:
             UntestableError: if the source is not a text.
             LabError: if the text is empty.
         """
-        # The decoder's tokenizer may cut the text into another number of tokens than ``whole``.
+        # The decoder's tokenizer may split the text into more or fewer tokens than ``whole``.
         text, whole = self.text, self.load(self.source, None).n
         return len(
             swap.text_tokens(
@@ -137,7 +137,7 @@ class Claim(Generic[R]):
         is_recorded: whether it is about trained models and is judged on their recorded runs. No input is read then.
         key: its name in links and on the command line. Discovery sets it to the module's name.
         subject: one of ``claims.SUBJECTS``, such as "sparse": the folder of the claim's module.
-        number: its position on the board. Discovery sets it.
+        number: its position on the Claims page. Discovery sets it.
     """
 
     statement: str

@@ -23,7 +23,7 @@ from attention_core.variant import SOFTMAX, Paper
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
 SAVED = 1.0
-"""Nats per token that copying must save the unchanged model. Below it, a share of the saving is not meaningful."""
+"""Least gain of the unchanged model from copying, in nats per token. Shares of a smaller gain are not meaningful."""
 REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),
@@ -49,7 +49,7 @@ class ReplacementRow:
         word: the variant with its budget.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.
-        lost: per cent of the loss, in nats, that copying saves and that is lost with the variant.
+        lost: per cent of the unchanged model's gain from copying, in nats, that is lost with the variant.
         output: relative error of the variant's outputs in per cent, mean over heads and layers. It is taken on the
             queries, keys and values of the unchanged model reading the text.
         output_copying: the same error on the tokens of the copy test.
@@ -145,7 +145,7 @@ def copied_tokens(inputs: ExperimentInput) -> tuple[int, ...]:
 
 
 def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> float:
-    """Return how much of the loss that copying saves is lost with a variant in these layers, in per cent of nats.
+    """Return the per cent of the model's gain from copying, in nats, that a variant in these layers loses.
 
     Raises:
         UntestableError: if the unchanged model saves less than ``SAVED`` by copying.

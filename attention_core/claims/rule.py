@@ -62,7 +62,7 @@ class Margin:
     def relative(self) -> float:
         """The distance between number and threshold, divided by the larger of their absolute values.
 
-        A number above its threshold that has a largest value is compared with the distance of that value instead.
+        If the number exceeds the threshold and has a largest value, the divisor is that value minus the threshold.
         """
         largest = max(abs(self.value), abs(self.threshold))
         if self.top is not None and self.value > self.threshold:
@@ -78,7 +78,7 @@ class Condition:
         quantity: the name of the number.
         comparison: how the number must compare with the threshold.
         threshold: the threshold.
-        around: a value from which the number's distance is compared instead of the number itself, or a bound's name.
+        around: a value or a bound's name; the number's distance from it is then compared instead of the number.
         tolerance: a distance by which the threshold is widened, for rounding errors.
     """
 
@@ -93,7 +93,7 @@ class Condition:
         yield self
 
     def is_met(self, met: Callable[["Condition"], bool]) -> bool:
-        """Return whether this condition is met according to a function that decides it for every condition."""
+        """Return ``met(self)``; a ``Group`` combines the results for its conditions."""
         return met(self)
 
     def holds(self, numbers: Numbers, bounds: Numbers) -> bool:
@@ -194,7 +194,7 @@ class Rule:
     def explanation(self, numbers: Numbers, bounds: Numbers, preferred: Container[str]) -> Margin:
         """Return the margin of a condition that explains why the claim holds, or why it does not hold fully.
 
-        It is a met condition if the claim holds, and otherwise an unmet condition of those that are needed to hold.
+        It is a met condition if the claim holds, and otherwise an unmet one of the conditions for holding.
         Of several conditions, one on the ``preferred`` quantities is taken, and then the one with the smallest margin.
         """
         holds = self(numbers, bounds) is Verdict.HOLDS

@@ -59,7 +59,7 @@ class SurveyInput:
 
 
 def _texts() -> Iterator[SurveyInput]:
-    """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads that hardly look ahead."""
+    """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads with little future mass."""
     layers = {
         "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
         "two paragraphs": {"minilm": (0, 1, 2, 3, 4, 5), "smollm2": (3, 6, 12, 24)},

@@ -182,10 +182,10 @@ def cache_bytes(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int
     config, info = loaded.model.config.get_text_config(), loaded.info
     groups = getattr(config, "num_key_value_heads", None) or info.heads
     token = 2 * groups * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32
-    return (info.layers - len(layers)) * n * token + len(layers) * _kept(word, info.heads, info.head_size, n, token)
+    return (info.layers - len(layers)) * n * token + len(layers) * _of_layer(word, info.heads, info.head_size, n, token)
 
 
-def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
+def _of_layer(word: str, heads: int, d: int, n: int, token: int) -> int:
     """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
         return heads * d * 4  # the running sum of the values

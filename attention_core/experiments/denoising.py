@@ -93,7 +93,7 @@ def square_form(attention: Attention, columns: int) -> Attention | None:
     """Return a variant with a pattern of rows and columns, in place of its pattern along the row.
 
     The window has at most as many pixels, but at least 3 x 3. The stride s, which applies to rows and to columns,
-    selects one pixel in s², which is at most as many. Pixels beyond the edges of the image count in both cases.
+    selects one pixel in s², so not more than before. Pixels beyond the edges of the image count in both cases.
 
     Args:
         attention: the variant.

@@ -203,7 +203,7 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
 
 
 def _ends(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
-    """Yield slices of the queries and keys at this distance, keys before queries first, equally many each way."""
+    """Yield slices of the pairs at this distance: keys before queries, then, unless causal, keys after queries."""
     near, far = slice(0, n - distance), slice(distance, n)
     yield far, near
     if distance and not causal:

@@ -143,14 +143,14 @@ class ErrorPoint:
 def tasks(
     source: Source, n: int, words: Sequence[str], *, head: int | None = None, causal: bool = False
 ) -> tuple[ErrorTask, ...]:
-    """Return tasks for error against budget: each variant over a ladder of budgets, or once if it has no budget.
+    """Return tasks for error against budget: each variant at increasing budgets, or once if it has no budget.
 
     Variants that cannot be causal are left out if ``causal`` is set. Uniform attention comes first, then a few budgets
     of every variant, then the budgets between them.
 
     Args:
         source: the input.
-        n: its tokens, the end of the ladders of whole numbers.
+        n: its tokens, the largest value of integer budgets.
         words: the variants with their settings.
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
@@ -186,7 +186,7 @@ def length_tasks(
 
 
 def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """Return the variant at every budget of its ladder and at its own budget; only itself if it has no budget."""
+    """Return the variant at every value of ``ladder`` and at its own budget; only itself if it has no budget."""
     budget = attention.variant.budget
     if budget is None:
         return (attention,)
@@ -384,7 +384,7 @@ def _median(group: Sequence[ErrorRow], name: str) -> float:
 
 
 def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the quantiles of ``BAND`` as values of the sample; a mean with an infinite neighbour would be infinite.
+    """Return the quantiles of ``BAND`` without interpolation, because an infinite neighbour would make them infinite.
 
     NaN if a value is NaN. Same as ``numpy.quantile`` with ``inverted_cdf``, in a quarter of a millisecond; a chart
     needs dozens.

@@ -61,7 +61,7 @@ class TrainTask:
     """A task that trains a model for some steps and measures it.
 
     Attributes:
-        start: where it continues; None for the beginning.
+        start: the checkpoint from which training continues; None to start from untrained weights.
         until: the step to train up to; 0 to measure the untrained model.
         every: steps between measurements on the way, the first before training; 0 to measure only at the end.
     """
@@ -77,7 +77,7 @@ class TestTask:
     """A task that measures a trained model on other sequences.
 
     Attributes:
-        end: its last checkpoint.
+        end: the trained model's last checkpoint.
         tests: pairs of length and items.
     """
 
@@ -91,7 +91,7 @@ class LearnRow:
     """A measurement during training, or of the trained model on other sequences.
 
     Attributes:
-        row: what was measured.
+        row: the measured numbers.
         is_test: whether the trained model was tested on other sequences.
         matrices: the attention matrices of every layer on ``example(spec)``, averaged over heads, ``[layers, n, n]``
             float16; None for a test, and for recorded seeds other than the first.

@@ -3,7 +3,7 @@
 SHORTEST = 16
 """Shortest length in tokens, if the input has enough."""
 MANY = 512
-"""Longest length from which lengths double; for shorter inputs, there are two lengths per doubling."""
+"""From this longest length on, lengths double; for shorter inputs, there are two lengths per doubling."""
 
 
 def ladder(longest: int) -> tuple[int, ...]:

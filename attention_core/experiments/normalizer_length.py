@@ -13,12 +13,12 @@ from attention_core.inputs.source import Source
 from attention_core.ops.softmax.blockwise import Rows, row_blocks
 
 LARGEST = 700.0
-"""Largest logarithm of a total that is returned as a number, which must fit into a float64."""
+"""Largest logarithm of a growth factor that is returned as a number, which must fit into a float64."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizerTask:
-    """A task that measures both totals on one source at one length."""
+    """A task that measures Z of softmax and of squared ReLU on one source at one length."""
 
     source: Source
     n: int
@@ -29,7 +29,7 @@ class NormalizerTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalizerRow:
-    """One total of one head at one length.
+    """The Z of one head at one length, for softmax or squared ReLU.
 
     Attributes:
         normalizer: ``"softmax"`` or ``"relu2"``.
@@ -56,7 +56,7 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
 
 
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]:
-    """Measure both totals at one length, per head."""
+    """Measure Z of softmax and of squared ReLU at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
     rows = []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
@@ -77,7 +77,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
 
 
 def growth(rows: Iterable[NormalizerRow], name: str) -> list[tuple[int, float]]:
-    """Return ``(n, Z / Z at the head's shortest length with a Z)`` of one total for every head."""
+    """Return ``(n, Z / Z at the head's shortest length)`` for every head, where ``name`` is softmax or relu2."""
     grown = []
     for head in by_head(row for row in rows if row.normalizer == name):
         logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
@@ -113,4 +113,4 @@ def _relu2(logits: Tensor, rows: Rows) -> Tensor:
 
 
 TOTALS: dict[str, Callable[[Tensor, Rows], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
-"""Functions that compute the total of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""
+"""Functions that compute Z of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""

@@ -18,7 +18,7 @@ class TrainedSwapTask:
 
     Attributes:
         word: the variant that replaces the model's own, or ``uniform``.
-        layers: the layers in which it does; none for the unchanged model.
+        layers: the replaced layers; empty for the unchanged model.
         weights: the trained parameters as safetensors, which are not compared. If they are empty, the model is trained.
     """
 
@@ -46,7 +46,7 @@ class TrainedSwapRow:
 def tasks(
     spec: TrainSpec, words: Sequence[str], layers: Sequence[int], *, weights: bytes = b""
 ) -> tuple[TrainedSwapTask, ...]:
-    """Return the tasks: the unchanged model, then one replacement after the other; arguments as in the task."""
+    """Return the tasks: the unchanged model, then each replacement; arguments as in ``TrainedSwapTask``."""
     changed = [(word, tuple(layers)) for word in words]
     return tuple(
         TrainedSwapTask(spec=spec, word=word, layers=own, weights=weights)
@@ -62,7 +62,7 @@ def run(task: TrainedSwapTask, *, load: Load = load) -> tuple[TrainedSwapRow]:
     for layer in task.layers:
         replaced: Any = model.layers[layer]
         if not (isinstance(attends, Attention) and attends.variant is replaced.attention.variant):
-            replaced.learned = None  # Gates and the like belong to the variant that they were trained with.
+            replaced.learned = None  # Learned tensors such as gates belong to the original variant.
         replaced.attention = attends
     loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
     return (TrainedSwapRow(word=task.word, layers=task.layers, loss=loss, accuracy=accuracy),)

@@ -18,11 +18,11 @@ from attention_core.formatting import N_
 Shape = tuple[int, int, int]
 
 GROUPS = 8
-"""Maximum number of clusters of a clustered sequence and of topics of a topical one; each has one letter."""
+"""Maximum number of clusters of a clustered sequence and of topics of a topical one; each is labelled by a letter."""
 PERIOD = 16
 """Number of tokens after which a periodic sequence repeats."""
 SMOOTHING = 4.0
-"""Standard deviation, in tokens, of the Gaussian kernel that smooths neighbours; at 8 tokens, correlation is 1/e."""
+"""Standard deviation, in tokens, of the Gaussian kernel that smooths neighbours; 8 tokens apart, correlation is 1/e."""
 RANK = 4
 """Number of dimensions that a low-rank input uses."""
 TAIL = 3
@@ -55,7 +55,7 @@ def _normal(generator: Generator, *shape: int) -> Tensor:
 
 
 def _mixed(x: Tensor, d: int, generator: Generator) -> Tensor:
-    """Return the image of ``x`` under one random linear map per head, ``[H, n, d]``, used as values."""
+    """Return ``x`` multiplied by a random matrix for each head, ``[H, n, d]``, used as values."""
     return x @ _normal(generator, x.shape[0], x.shape[-1], d)
 
 

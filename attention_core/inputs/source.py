@@ -47,8 +47,8 @@ class Source(ABC):
     layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
 
     def __repr__(self) -> str:
-        # The repr of a source with its own positions does not mention them. Addresses, cache keys and code from before
-        # positions could be chosen thus stay the same.
+        # The default ``positions`` is left out, so that addresses, cache keys and code that were made before this
+        # field existed stay the same.
         parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
         return f"{type(self).__name__}({', '.join(parts)}{self._positions_code})"
 
@@ -103,7 +103,7 @@ class Source(ABC):
         return self
 
     def layers(self, load: "Load") -> Sequence[QKV]:
-        """Return the records of all layers; the source's own record is number ``layer``."""
+        """Return the records of all layers; the source's own record is at index ``layer``."""
         return (load(self, None),)
 
     def apply_positions(self, layers: Sequence[QKV]) -> Sequence[QKV]:
@@ -348,14 +348,14 @@ class ImageSource(Source):
     """A photograph with added noise, whose pixels are the tokens; see ``attention_core.inputs.image``.
 
     Attributes:
-        photo: name of an included photograph, or of an own file.
+        photo: name of an included photograph, or of an uploaded file.
         size: side of the pixel grid; the number of tokens is its square.
         patch: side of the patch around a pixel, one of ``image.PATCHES``.
         noise: standard deviation of the added noise, where black is 0 and white is 1.
         seed: seed of the noise.
         strength: the filter strength h of non-local means; a smaller value makes attention sharper.
-        digest: SHA-256 of an own file; empty for an included photograph.
-        data: the bytes of an own file.
+        digest: SHA-256 of an uploaded file; empty for an included photograph.
+        data: the bytes of an uploaded file.
     """
 
     photo: str = image.PHOTOS[0]
@@ -372,7 +372,7 @@ class ImageSource(Source):
 
     @classmethod
     def of(cls, name: str, data: bytes, **settings: int | float) -> "ImageSource":
-        """Return the source of an own file, with unprintable characters of its name replaced."""
+        """Return the source of an uploaded file, with unprintable characters of its name replaced."""
         return cls(printable(name), digest=hashlib.sha256(data).hexdigest(), data=data, **settings)  # type: ignore[arg-type]
 
     def clean(self, size: int | None = None) -> Tensor:
@@ -461,7 +461,7 @@ class ImageSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression, which reads the bytes of an own file instead of containing them."""
+        """The Python expression, which reads the bytes of an uploaded file instead of containing them."""
         if not self.digest:
             return super().code
         settings = ", ".join(

@@ -1,7 +1,7 @@
 """A tiny model that was trained on a learning task, as a source: it reads one sequence of the task.
 
-A training run is written as words in links and code: the task, the variant, then each number that differs from the
-usual one, such as ``("recall", "local~window~16", "steps~200")``.
+A training run is written as words in links and code: the task, the variant, then each number that differs from its
+default, such as ``("recall", "local~window~16", "steps~200")``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # n
     Args:
         task: key of the task.
         word: the variant and its settings.
-        **changed: fields of ``TrainSpec`` and ``ModelSpec``; the others are those that are usual for the task.
+        **changed: fields of ``TrainSpec`` and ``ModelSpec``; the others have the task's defaults.
 
     Raises:
         LabError: if the task or the variant does not exist, or a number is out of bounds.
@@ -58,7 +58,7 @@ def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # n
 
 
 def _usual(task: str, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the usual values of all fields that a run can change, given some values that are changed."""
+    """Return the task's defaults of all fields that a run can change, given the changed values."""
     wanted = task_of(task)
     found: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
     found |= {"length": wanted.length, "items": wanted.items, "positions": wanted.positions}
@@ -71,7 +71,7 @@ def check_run(spec: TrainSpec) -> None:
     """Check that a model can be trained, and that the profile allows it.
 
     Raises:
-        LabError: if it does not.
+        LabError: if the variant cannot be trained, or a number exceeds the profile's limit.
     """
     wanted, limits = task_of(spec.model.task), current()
     wanted.check(spec.length, spec.items)
@@ -111,7 +111,7 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
     """Return the training run that words describe.
 
     Raises:
-        LabError: if they describe none that the profile allows.
+        LabError: if the words describe no valid run, or the profile does not allow it.
     """
     if len(words) < 2:
         raise InputError("A training run needs a task and a variant. Write for example: recall softmax.")

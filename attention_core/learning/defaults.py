@@ -11,7 +11,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "maximum": ("softmax", "softmax_log_n", "sigmoid", "relu2", "linear"),
     "digits": ("softmax", "local", "linear", "nystrom", "linformer"),
 }
-"""Variants of tasks that ask another question."""
+"""Variants compared by default on tasks for which ``VARIANTS`` is not used."""
 SEEDS = (0, 1, 2)
 STEPS = 400
 LONGER = {

@@ -1,4 +1,4 @@
-"""How often a fixed mask hides the answer from the token that asks for it, and how much weight is on the answer."""
+"""How often a fixed mask hides the answer from the token that must predict it, and how much weight is on the answer."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from attention_core.learning.train import TrainSpec, evaluation_batch
 
 
 def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
-    """Return the share of questions whose answer is at no token to which the asking token can attend in one layer.
+    """Return the share of predictions whose answer is at no token that the predicting token can attend to in one layer.
 
     It is 0 for a task whose answers are not symbols of the sequence, and for a variant without a fixed mask.
 
@@ -22,22 +22,22 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
     mask = registry.from_word(spec.model.word).mask(length, causal=wanted.causal)
     if mask is None or not wanted.shows_answers:
         return 0.0
-    asked, is_answer = _answers(evaluation_batch(spec, length, spec.items))
-    return float((~(is_answer & mask).any(-1))[asked].float().mean())
+    predicts, is_answer = _answers(evaluation_batch(spec, length, spec.items))
+    return float((~(is_answer & mask).any(-1))[predicts].float().mean())
 
 
 def answer_weight(spec: TrainSpec, matrix: np.ndarray) -> float:
-    """Return the mean weight that the asking tokens of the example give to the tokens that are their answers.
+    """Return the mean weight that the predicting tokens of the example give to the tokens that are their answers.
 
     Args:
         spec: the training run, of a task whose answers are symbols of the sequence.
         matrix: attention matrix on the example, ``[n, n]``.
     """
-    asked, is_answer = _answers(evaluation_batch(spec, spec.length, spec.items, sequences=1))
+    predicts, is_answer = _answers(evaluation_batch(spec, spec.length, spec.items, sequences=1))
     weights = torch.from_numpy(matrix.astype("float32"))
-    return float((weights * is_answer[0]).sum(-1)[asked[0]].mean())
+    return float((weights * is_answer[0]).sum(-1)[predicts[0]].mean())
 
 
 def _answers(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return which tokens ask, ``[sequences, n]``, and which tokens are their answers, ``[sequences, n, n]``."""
+    """Return which tokens predict, ``[sequences, n]``, and which tokens are their answers, ``[sequences, n, n]``."""
     return batch.targets != IGNORED, batch.inputs[:, None, :] == batch.targets[:, :, None]

@@ -18,7 +18,7 @@ from attention_core.learning.model import ModelSpec
 from attention_core.learning.train import Row, TrainSpec
 
 LEVELS = 127
-"""Number by which the largest entry of a matrix is stored."""
+"""Integer that represents the largest entry of a stored matrix."""
 
 
 class Recorded(msgspec.Struct, frozen=True, array_like=True):
@@ -44,7 +44,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def known(plan: Plan) -> list[LearnRow]:
-    """Return the recorded rows of those of a plan's runs that are recorded."""
+    """Return the rows of all runs of a plan that are recorded."""
     found = recorded(plan.specs[0].model.task) if plan.specs else None
     runs = {} if found is None else found.runs
     return [_row(spec, each) for spec in plan.specs for each in runs.get(name(spec), ())]

@@ -29,7 +29,7 @@ def _without_gate(model: ModelSpec) -> ModelSpec:
 
 
 def _ungated(attention: Attention) -> Attention:
-    """Return a variant without its gate: the variant that this special case names, or the same with ``UNGATED``."""
+    """Return a variant without its gate: the special case at ``UNGATED``, or the same variant with these settings."""
     params = attention.params
     for case in attention.variant.special_cases:
         if case.settings == UNGATED:

@@ -18,7 +18,7 @@ WRITES = ("deltanet~strength~2.0", "deltanet", "softmax")
 SPREADING = ("softmax", "softmax_log_n", "sigmoid", "relu2")
 """Variants of the claim about maximum retrieval."""
 PARTED = ("linear", "softmax", "gated_deltanet")
-"""Variants whose runs without each part are recorded."""
+"""Variants for which runs with one part of the model removed are recorded."""
 
 
 def _plan(
@@ -61,5 +61,5 @@ def rotated() -> Plan:
 
 
 def parted() -> Plan:
-    """Return the runs of recall without each part."""
+    """Return the runs of recall with one part of the model removed at a time."""
     return with_parts_removed(_plan(*PARTED))

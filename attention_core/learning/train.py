@@ -25,7 +25,7 @@ CLIP = 1.0
 WARM_UP = 20
 """Steps over which the learning rate rises linearly."""
 REPORTED = 25
-"""Steps after which progress is reported."""
+"""Number of steps between two reports of progress."""
 
 _INIT, _BATCH, _LENGTH, _TEST = range(4)  # streams of random numbers
 
@@ -198,7 +198,7 @@ def measured(spec: TrainSpec, model: TinyModel, at: Checkpoint, *, length: int =
 
 
 def train(spec: TrainSpec, *, every: int = 25) -> Iterator[tuple[Row, Checkpoint]]:
-    """Train a model and yield its row and checkpoint each ``every`` steps, at last after the last step."""
+    """Train a model; yield its row and checkpoint every ``every`` steps and after the last step."""
     at: Checkpoint | None = None
     while at is None or at.step < spec.steps:
         model, at = steps(spec, (0 if at is None else at.step) + every, at)

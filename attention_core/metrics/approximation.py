@@ -111,7 +111,7 @@ def oracle_keys_error(reference: Tensor, keys: Tensor) -> Tensor:
 
 
 def uniform_error(reference: Tensor, *, causal: bool = False) -> Tensor:
-    """Compute the relative error of uniform attention, the mean of v, ``[...]`` float64: the baseline of error scales.
+    """Compute the relative error of uniform attention, the mean of v, ``[...]`` float64: a baseline for other errors.
 
     Args:
         reference: ``[..., n, n]``.

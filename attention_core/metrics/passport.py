@@ -34,9 +34,9 @@ class Column:
     to: str = ""
 
 
-def table_field(**said: Any) -> Any:  # noqa: ANN401 - as field's
+def table_field(**column: Any) -> Any:  # noqa: ANN401 - as field's
     """Declare a dataclass field that is shown in tables, with the attributes of ``Column``."""
-    return field(metadata={"number": Column(**said)})
+    return field(metadata={"number": Column(**column)})
 
 
 class TableRecord:

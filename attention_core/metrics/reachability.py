@@ -52,7 +52,7 @@ def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
 
 
 def _layer(allowed: Tensor) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that applies a layer to what tokens hold, both as returned by ``_packed``."""
+    """Return a function that applies a layer to a matrix of reached pairs, packed by ``_packed``."""
     n = allowed.shape[-1]
     if int(allowed.sum()) > SPARSE * n * n:
         return lambda held: _packed(product(allowed.cpu(), torch.from_numpy(_unpacked(held, n))).numpy())

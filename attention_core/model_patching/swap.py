@@ -56,7 +56,7 @@ class Attends(Protocol):
 
 @dataclass(frozen=True)
 class _Mean:
-    """The mean of the values of the allowed keys, independent of queries and keys: the baseline of every claim."""
+    """The mean of the values of the allowed keys, independent of queries and keys: a baseline for variants."""
 
     word: str = UNIFORM
     title: str = "Mean of v"
@@ -147,8 +147,8 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
     """Replace the attention in a model's layers until the block ends, in this thread only.
 
     Every key and value head is repeated for its query heads. Queries and keys are passed after rotary positions, scaled
-    as the layer scales them. Padding is ignored. Layers that are not named attend as usual. A text may be read token by
-    token with transformers' cache if all of it is read inside the block. Swaps may be nested; the inner swap takes
+    as the layer scales them. Padding is ignored. Other layers attend as usual. A text may be read token by token
+    with transformers' cache if all of it is read inside the block. Swaps may be nested; the inner swap takes
     precedence.
 
     Args:

@@ -1,6 +1,6 @@
 """Attention to keys of which some are padding: each group of inputs with the same padding is computed without it.
 
-The result is exactly that of shorter inputs, for every algorithm that takes fewer keys than queries.
+The result is exactly that of shorter inputs, for every algorithm that accepts fewer keys than queries.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def attend(
 
 
 def _batched(x: Tensor, key_mask: Tensor) -> Tensor:
-    """Return a tensor whose first axis holds those of the mask before its last; for a mask ``[m]``, it has length 1."""
+    """Join the axes that x shares with the mask into one first axis, of length 1 for a mask ``[m]``."""
     return x.unsqueeze(0) if key_mask.ndim == 1 else x.flatten(0, key_mask.ndim - 2)
 
 

@@ -76,7 +76,7 @@ class ByteLRUCache(Generic[T]):
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:
-        """Remove a computation that has ended, and return whether its result may be cached: not after ``drop``."""
+        """Remove an ended computation; return whether its result may be cached, which ``drop`` forbids."""
         wanted = self._making.get(key) is future
         if wanted:
             del self._making[key]

@@ -1,1 +1,1 @@
-"""Analyses of how few numbers describe attention: low-rank factors, chosen rows and columns, and feature maps."""
+"""Analyses of approximations of attention by fewer numbers: low-rank factors, selected rows and feature maps."""

@@ -46,9 +46,9 @@ class Hashed(CompactRepr):
         order: tokens sorted by bucket and position, ``int64 [n]``.
         borders: positions in the order at which a new chunk begins.
         parts: disjoint kinds of pairs, ``bool [n, n]`` each, in the order of the text. ``bucket``: allowed, in the same
-            bucket of this round. ``chunk``: allowed, from the same chunk or the next. ``round``: allowed because of
-            another round or, when causal, an earlier stretch. ``itself``: the diagonal. ``missed``: in the same bucket
-            of this round but not allowed in any round.
+            bucket of this round. ``chunk``: allowed, the key is in the same chunk or the previous one. ``round``:
+            allowed by another round or, if causal, by the hash of an earlier range of queries. ``itself``: the
+            diagonal. ``missed``: in the same bucket of this round but not allowed in any round.
     """
 
     rounds: int
@@ -103,7 +103,7 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: the variant with its settings.
-        number: number of the round, from 0; values that are too large mean the last round.
+        number: number of the round, from 0; larger numbers select the last round.
         head: index of the head.
         causal: whether future keys are hidden.
     """
@@ -116,7 +116,7 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     seen = visible(qkv, attention, causal=causal)[head]
     rounds = found["order"].shape[-2]
     order, bucket, chunk = (found[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    # If causal, chunks of different buckets do not attend to each other: adding the bucket keeps their codes apart.
+    # If causal, chunks of different buckets do not attend to each other: adding the bucket makes their codes differ.
     code = chunk + bucket if causal else chunk
     behind = code[:, None] - code
     itself = torch.eye(qkv.n, dtype=torch.bool)

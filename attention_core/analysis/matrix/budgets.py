@@ -1,4 +1,4 @@
-"""Variants on one head of a short input, each measured at every setting of its budget.
+"""Variants on one head of a short input, each measured at every value of its budget.
 
 A budget is the setting that trades cost for accuracy, such as the width of a window.
 """
@@ -24,13 +24,13 @@ LONG = 8192
 
 
 class Steps(CompactRepr):
-    """One variant at every setting of its budget.
+    """One variant at every value of its budget.
 
     Attributes:
-        attentions: the variant at each setting, the smallest budget first; only itself if the budget is not an integer.
-        weights: its matrix at each setting, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
-        output_errors: error at each setting; see ``output_error`` of ``Compared``.
-        costs: multiply-adds at each setting as a share of softmax's, for all heads and all n tokens.
+        attentions: the variant at each value, the smallest first; only one if the budget is not an integer.
+        weights: its matrix at each value, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
+        output_errors: error at each value; see ``output_error`` of ``Compared``.
+        costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
         long_costs: the same for ``LONG`` tokens.
     """
 
@@ -42,7 +42,7 @@ class Steps(CompactRepr):
 
 
 class Budgets(CompactRepr):
-    """The matrices and errors of several variants on one head, at every setting of each variant's budget.
+    """The matrices and errors of several variants on one head, at every value of each variant's budget.
 
     Attributes:
         n: number of tokens used for errors and costs, special ones included.
@@ -60,7 +60,7 @@ class Budgets(CompactRepr):
 
 
 def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> Budgets:
-    """Compute each variant's matrix at every setting of its budget, without the tokens that the tokenizer added.
+    """Compute each variant's matrix at every value of its budget, without the tokens that the tokenizer added.
 
     A budget goes from its lowest value up to the number of tokens, or until every pair is allowed.
 

@@ -16,8 +16,8 @@ TOKENS, SIZE, MORE = 24, 6, 2
 def by_scores(attention: Attention) -> bool:
     """Return whether a causal variant's weights depend on q and k only through ``q kᵀ / √d``, by a numerical test.
 
-    Two more coordinates and any change of basis ``q M``, ``k M⁻ᵀ`` leave these scores unchanged. They change features,
-    norms of queries or keys, and gates computed from them.
+    The test appends zeros to q and k and changes the basis to ``q M``, ``k M⁻ᵀ``. The scores stay the same. Features,
+    norms of queries or keys, and gates computed from them change.
 
     Raises:
         NotCausalError: if it cannot be causal.

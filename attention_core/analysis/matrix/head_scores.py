@@ -34,7 +34,7 @@ class HeadScores(TableRecord):
         previous: weight on the previous token, averaged over all queries except the first.
         sink: weight on the first token, averaged over the same queries.
         entropy: entropy in nats, averaged over queries.
-        distance: ``|i - j|`` in tokens, averaged over the mass; small for a local head.
+        distance: mean of ``|i - j|`` in tokens, weighted by the attention weights; small for a local head.
     """
 
     layer: int
@@ -84,7 +84,7 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
 def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
     """Compute the weight of repeated tokens on the tokens after their earlier occurrences, ``[...]``; NaN without any.
 
-    Unlabelled pieces of a character do not count as repeated. A token that follows itself is not its own key.
+    Pieces that only continue a character do not count. If a token directly repeats, the query itself is no key.
 
     Args:
         weights: ``[..., n, n]``.

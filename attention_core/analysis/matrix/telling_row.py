@@ -22,7 +22,7 @@ class Share:
 
     Attributes:
         key: index of the key.
-        weight: its weight, or the difference of its weight from another one.
+        weight: its weight, or the difference from its weight in another row.
     """
 
     key: int

@@ -78,7 +78,7 @@ def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Writt
 
 
 def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> Tokens:
-    """Return the tokens as the variant's rule takes them, but with the given strengths, ``[s, n, 1]``."""
+    """Return the inputs of the variant's recurrence, but with the given write strengths, ``[s, n, 1]``."""
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
     k = normalised(k, p)
     betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])

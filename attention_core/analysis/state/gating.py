@@ -25,12 +25,12 @@ KINDS = ("surprise", "drawn")
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """The settings of a gate, by which a token's key decides how much of the past is kept.
+    """The settings of a gate, the share of the past that a token keeps, computed from its key.
 
     Attributes:
         kind: one of ``KINDS``.
-        decay: γ between 0 and 1, the share kept by a neutral key.
-        seed: seed of the weights of kind ``"drawn"``.
+        decay: γ between 0 and 1, the share kept if the key is orthogonal to the earlier keys' mean, or to the weights.
+        seed: seed of the random weights of kind ``"drawn"``.
     """
 
     kind: str

@@ -67,7 +67,7 @@ class UnitAnalysis(CompactRepr):
         mixed: ``A V``, which is multiplied by the gate, ``float32 [n, c]``.
         heads: softmax of the first heads, ``float32 [h, n, n]``.
         apart: share of a head's row that is on other keys than in the mean of all heads, averaged over rows and heads.
-        distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, relative to its norm; None if zero.
+        distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, over its norm; None if its norm is 0.
     """
 
     weights: np.ndarray
@@ -145,7 +145,7 @@ def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> P
 
 
 def distance(gated: Tensor, mixed: Tensor) -> float | None:
-    """Return the distance of ``gated`` from the nearest multiple of ``mixed``, relative to its norm; None if zero."""
+    """Return the distance of ``gated`` from the nearest multiple of ``mixed``, over its norm; None if its norm is 0."""
     gated, mixed = gated.double(), mixed.double()
     own = float(gated.norm())
     if own == 0:

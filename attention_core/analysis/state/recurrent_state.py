@@ -23,10 +23,10 @@ RANGE = 60.0
 
 
 class Changes(CompactRepr):
-    """The changes that tokens make to a state of fast weights before they write.
+    """The changes that tokens make to a state of fast weights before they write to it: decay and erasing.
 
     Attributes:
-        fades: share of each channel that fades, ``1 - α_i``, ``float64 [n, C]``.
+        fades: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
         erases: share of the content read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if the
             rule removes nothing.
         along: whether a separate direction, not the key, reads the content to remove; its length then replaces the
@@ -72,7 +72,7 @@ class StateHistory(CompactRepr):
         return self.sums[i - 1] if i else np.zeros_like(self.sums[0])
 
     def faded(self, i: int) -> np.ndarray:
-        """Return the change of the state by fading before token i, ``-(1 - α_i) S_{i-1}``, ``[C, d_v]``."""
+        """Return the change of the state by decay before token i, ``-(1 - α_i) S_{i-1}``, ``[C, d_v]``."""
         assert self.changes is not None
         return -self.changes.fades[i][:, None] * self.before(i)
 
@@ -87,7 +87,7 @@ class StateHistory(CompactRepr):
 
     @property
     def removed(self) -> np.ndarray:
-        """The amount of the state that each token removes by fading and erasing, as a norm, ``float64 [n]``."""
+        """The amount of the state that each token removes by decay and erasing, as a norm, ``float64 [n]``."""
         return lengths(np.diff(self.sums, axis=0, prepend=0) - self.added)
 
     def difference(self, i: int) -> float:
@@ -129,7 +129,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     for token in zip(q, k, v, strict=True):
         if decoder.tokens is not None:
             taken.append(decoder.tokens(memory, *token[:2], p))
-        # To find what this token adds to the state, the decoder takes the token from a state whose sums are zero.
+        # The decoder also processes the token with all sums set to zero, which gives what this token adds to the state.
         alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
         outputs.append(out)
@@ -153,7 +153,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
 
 
 def _changes(taken: Sequence[Tokens]) -> Changes:
-    """Return the changes before writing, from the rule's description of each token, ``[1, *]``."""
+    """Return the changes before writing, computed from the recurrence's inputs for each token, ``[1, *]``."""
     fades = [torch.zeros_like(token.k) if token.gates is None else -token.gates.expm1() for token in taken]
     directions = [token.k if token.along is None else token.along for token in taken]
     erases = [

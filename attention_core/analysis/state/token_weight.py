@@ -13,7 +13,7 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
 
 DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
-"""Decays to compare, which forget within one or two tokens up to about two hundred."""
+"""Decays to compare: the weight of a token falls to 1/e within 1.4 (γ = 0.5) to 200 tokens (γ = 0.995)."""
 
 
 class TokenWeight(CompactRepr):
@@ -58,18 +58,18 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
         attention: a variant that can be causal.
         head: index of the head; None for the average of the heads' matrices.
     """
-    looked_at = qkv.of_head(head)
+    selected = qkv.of_head(head)
     weights = torch.zeros(qkv.n, qkv.n, dtype=torch.float64)
-    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one head at a time: twelve together would take a GiB
+    for q, k in zip(selected.q, selected.k, strict=True):  # one head at a time: twelve heads together would take a GiB
         weights += attention.weights(q.double(), k.double(), causal=True)
-    return (weights / looked_at.heads).numpy()
+    return (weights / selected.heads).numpy()
 
 
 def fit_start(token: int, decay: float | None) -> int:
-    """Return the first row from which a token's weight follows its law; earlier, the first rows dominate the sum.
+    """Return the first row used to fit a token's weight; in earlier rows, the tokens before it dominate the row's sum.
 
-    Weights are divided by that sum. Without decay it has then doubled since the token; with decay it is nearly
-    constant, after about ``1 / (1 - γ)`` rows.
+    Weights are divided by that sum. By this row, the sum without decay has doubled since the token, and the sum with
+    decay is nearly constant (after about ``1 / (1 - γ)`` rows).
     """
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
 

@@ -100,7 +100,7 @@ FLA: Mapping[str, str] = {
     "deltanet": "delta_rule",
     "gated_deltanet": "gated_delta_rule",
 }
-"""Names of our variants in flash-linear-attention, by our key: modules of ``fla.ops`` with a chunked function."""
+"""Modules of ``fla.ops`` (flash-linear-attention) with a chunked kernel of the same kind, by our variant's key."""
 BY_HEAD, BY_CHANNEL = {"simple_gla", "gated_delta_rule"}, {"gla", "kda"}
 """Kernels that take the logarithms of decays, ``[B, n, H]`` and ``[B, n, H, d]``."""
 DELTA = {"delta_rule", "gated_delta_rule", "kda"}

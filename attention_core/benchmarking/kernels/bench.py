@@ -29,7 +29,7 @@ TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
 """Maximum relative distance from float64; bfloat16 has 8 significant bits, and sums of bfloat16 lose some of them."""
 ALONE = "backward-alone"
 KERNEL_MODES = (*MODES, ALONE)
-"""Modes: those of the Timing page, and the backward of a forward that was run before."""
+"""Modes: those of the Timing page, and the backward pass alone, after a forward pass that is not timed."""
 BACKWARD_COST_RATIO = {"backward": 3.5, ALONE: 2.5}
 """Ratio of the multiply-adds to the forward's, for baselines with a formula: 7 or 5 matrix products instead of 2."""
 TENSORS_MOVED = {"forward": 4, "backward": 8, ALONE: 7}
@@ -104,7 +104,7 @@ class Plan:
         causal: whether future keys are hidden.
         device: ``"cpu"`` or ``"cuda"``.
         repeats: number of timed calls per subject and shape.
-        flush: whether the last cache is flushed before each call.
+        flush: whether the processor's last-level cache is flushed before each call.
         ``with_baselines``: whether baselines are timed too.
     """
 
@@ -156,7 +156,7 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
 def _tried(
     subject: Subject, plan: Plan, shape: Shape, clock: Clock, device_name: str, error: float | None, warming: bool
 ) -> Row | None:
-    """Warm up a subject at a shape (no row) or time it; failures become a row, but only when timing."""
+    """Warm up a subject at a shape and return None, or time it and return its row, also if timing it fails."""
     try:
         call, moved = _call(subject, plan, _inputs(plan, shape))
         if warming:

@@ -20,7 +20,7 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return each model's accuracy with the most items of training, and by how much it falls to the most items."""
+    """Return each model's accuracy at the largest number of items in training, and its fall at the largest tested."""
     lengths = list(map(int, values(rows, "length")))
     few, many = min(lengths), max(lengths)
     found: dict[str, float] = {"few": few - 1, "many": many - 1}  # the last token is the query

@@ -74,7 +74,7 @@ __all__ = [
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
-    """Read, copy or compare; a recorded result is returned without computing unless the task is live."""
+    """Read a text, copy tokens or compare outputs; a recorded result is returned unless the task is live."""
     if not task.live and (found := known(task)) is not None:
         return (found,)
     return (compute(task),)

@@ -95,9 +95,9 @@ def budget_tasks(
 
     Args:
         text: the text.
-        words: the variants with their settings; one without a budget is read once.
+        words: the variants with their settings; a variant without a budget is measured once.
         layers: the layers that use them.
-        n: tokens of the text, the end of the ladders of whole numbers.
+        n: tokens of the text, the largest value of integer budgets.
         stray: whether to measure the output error too.
         live: whether to compute even if a result is recorded.
     """

@@ -182,7 +182,7 @@ def read_tensors(file: PackedFile) -> dict[str, Tensor]:
     state = {
         "embeddings.word_embeddings.weight": torch.zeros(1, hidden),
         "embeddings.position_embeddings.weight": file.tensor("emb.pos").unflatten(0, (-1, hidden)),
-        # The first of two types; a single text has no other.
+        # The first of two token types (segments); a single text uses only this one.
         "embeddings.token_type_embeddings.weight": file.tensor("emb.type")[:hidden].unsqueeze(0),
         "embeddings.LayerNorm.weight": file.tensor("emb.ln.w"),
         "embeddings.LayerNorm.bias": file.tensor("emb.ln.b"),

@@ -88,7 +88,7 @@ class Layer(CompactRepr):
         return x if heads == 1 else x.repeat_interleave(heads, dim=0)
 
 
-class _Enough(Exception):  # noqa: N818 - not an error: the last layer asked for is there
+class _LastLayerReached(Exception):  # noqa: N818 - not an error: the last layer asked for is there
     """The exception that ends a forward pass after the last requested layer."""
 
 
@@ -103,7 +103,7 @@ class _Recording:
             self.layers[self.seen] = layer
         self.seen += 1
         if self.wanted is not None and self.seen > max(self.wanted):
-            raise _Enough
+            raise _LastLayerReached
 
 
 _recording: ContextVar[_Recording | None] = ContextVar("attention_lab_recording", default=None)
@@ -123,7 +123,7 @@ def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] |
     recording = _Recording(layers)
     token = _recording.set(recording)
     try:
-        with torch.no_grad(), suppress(_Enough):
+        with torch.no_grad(), suppress(_LastLayerReached):
             model(input_ids=torch.tensor([list(ids)], device=model.device))
     finally:
         _recording.reset(token)

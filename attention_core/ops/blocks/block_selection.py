@@ -35,7 +35,7 @@ class Selection:
     """A rule that chooses blocks of keys for each query.
 
     Attributes:
-        block: tokens in a block, counted from the first.
+        block: tokens in a block; the first block starts at the first token.
         number: how many blocks each query attends to in addition to its own.
         score: the score that ranks the blocks, one of ``key_blocks.SCORES``.
         rank: the rank of the random indexer.
@@ -72,7 +72,7 @@ class Selection:
         score_of = key_blocks.scorer(k, block=block, score=self.score, rank=self.rank, seed=self.seed)
         for rows, b in self._steps(n, m, causal=causal):
             scores = score_of(q[..., rows, :], b)
-            # Blocks before ``near`` may be chosen by all queries of this step, so only the blocks in it need a mask.
+            # Blocks before ``near`` may be chosen by all queries of this step; only the blocks in ``near`` need a mask.
             near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)
             hidden = key_blocks.others(rows, place[near], block=block, causal=causal).logical_not_()
             scores[..., near].masked_fill_(hidden, -math.inf)

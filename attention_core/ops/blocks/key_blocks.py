@@ -137,10 +137,10 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
     heads = torch.arange(len(bucket), device=q.device)[:, None]
     tiles = bucket_chunks(bucket, blocks, block)
     slot = (tiles.slot + heads * (tiles.rows * tiles.size)).flatten()
-    asked = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query in each slot of the tiles
-    asked[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
-    met = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
-    met[slot // tiles.size] = (heads * blocks + bucket).flatten()
+    query_of_slot = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query in each slot of the tiles
+    query_of_slot[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
+    block_of_tile = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
+    block_of_tile[slot // tiles.size] = (heads * blocks + bucket).flatten()
     size = tiles.size
     del tiles, bucket
     queries = q.reshape(-1, q.shape[-1])
@@ -157,7 +157,7 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
             values.index_select(0, at),
             mask=mask(at),
         )
-        for some, at in zip(asked.split(step * size), met.split(step), strict=True)
+        for some, at in zip(query_of_slot.split(step * size), block_of_tile.split(step), strict=True)
     )
     out, lse = (torch.cat(x).flatten(0, 2).index_select(0, slot) for x in zip(*parts, strict=True))
     lse = lse.reshape(index.shape).masked_fill(~found, torch.finfo(lse.dtype).min)

@@ -153,7 +153,7 @@ def advance(
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal and v.shape[-2] <= CHUNK and wants_gradient(q, k, v):
-        # Without gradients, the cost of a text grows by equal steps per chunk, because the first also reads its state.
+        # A single chunk needs no state. Without gradients it reads the empty state anyway, so all chunks cost the same.
         out = alone(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)

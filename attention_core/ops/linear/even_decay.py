@@ -20,13 +20,13 @@ Phi = Callable[[Tensor], Tensor]
 
 
 class State(NamedTuple):
-    """The state: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and that sum of keys alone, ``[..., 1, C]``."""
+    """The state: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and ``Σ γ^(last - j) k_jᵀ``, ``[..., 1, C]``."""
 
     sums: Tensor
     keys: Tensor
 
 
-class Fade(NamedTuple):
+class DecayPowers(NamedTuple):
     """Powers of ``γ``, by which similarities decay over distances.
 
     Attributes:
@@ -39,23 +39,23 @@ class Fade(NamedTuple):
     since: Tensor
     until: Tensor
 
-    def first(self, c: int) -> "Fade":
+    def first(self, c: int) -> "DecayPowers":
         """Return the powers for a shorter chunk of c tokens."""
-        return Fade(self.inside[:c, :c], self.since[:c], self.until[len(self.until) - c :])
+        return DecayPowers(self.inside[:c, :c], self.since[:c], self.until[len(self.until) - c :])
 
 
-def fading(decay: float, like: Tensor) -> Fade:
+def decay_powers(decay: float, like: Tensor) -> DecayPowers:
     """Return the powers of ``γ`` for whole chunks, computed in float64."""
     steps = torch.arange(CHUNK + 1, dtype=torch.float64, device=like.device)
     powers = (decay**steps).to(like.dtype)
     falling = powers[:-1].flip(0)
     # Entry (i, j) of ``inside`` is γ^(i-j), so each row is the row above it, shifted by one.
     inside = F.pad(falling, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
-    return Fade(inside, powers[1:, None], falling[:, None])
+    return DecayPowers(inside, powers[1:, None], falling[:, None])
 
 
 def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float, causal: bool) -> Tensor:
-    """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, rows over their sum, ``[..., n, d_v]``.
+    """Return attention with similarities ``γ^|i-j| φ(q_i) · φ(k_j)``, each row over its sum, ``[..., n, d_v]``.
 
     Args:
         phi: computes the features; its closure must not change.
@@ -65,13 +65,13 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
         decay: ``γ``, above 0, at most 1.
         causal: whether a query attends only to keys up to its own position.
     """
-    fade = fading(decay, at_least_float32(v[..., :0, :]))
+    powers = decay_powers(decay, at_least_float32(v[..., :0, :]))
     if causal:
-        return by_chunks(partial(_take, phi=phi, fade=fade), None, q, k, v, size=CHUNK)[0]
-    both = fade._replace(inside=torch.maximum(fade.inside, fade.inside.mT))
-    sums, _ = by_chunks(partial(_take, phi=phi, fade=both, divide=False), None, q, k, v, size=CHUNK)
+        return by_chunks(partial(_take, phi=phi, decay=powers), None, q, k, v, size=CHUNK)[0]
+    both = powers._replace(inside=torch.maximum(powers.inside, powers.inside.mT))
+    sums, _ = by_chunks(partial(_take, phi=phi, decay=both, divide=False), None, q, k, v, size=CHUNK)
     into = sums[..., :-1] if sums.dtype == v.dtype else None
-    return by_chunks(partial(_take, phi=phi, fade=fade), None, q, k, v, sums, size=CHUNK, reverse=True, into=into)[0]
+    return by_chunks(partial(_take, phi=phi, decay=powers), None, q, k, v, sums, size=CHUNK, reverse=True, into=into)[0]
 
 
 def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def _take(
     sums: Tensor | None = None,
     *,
     phi: Phi,
-    fade: Fade,
+    decay: DecayPowers,
     divide: bool = True,
 ) -> tuple[Tensor, State]:
     """Return the outputs of a chunk and the state after it.
@@ -105,26 +105,26 @@ def _take(
             later tokens.
         k: see ``q``.
         v: see ``q``.
-        sums: what the queries read from the chunk itself and earlier tokens, ``[..., c, d_v + 1]``, with the sum of
+        sums: the queries' sums over the chunk itself and earlier tokens, ``[..., c, d_v + 1]``, with the sum of
             each row's similarities as last column; None to compute it from the chunk.
         phi: computes the features.
-        fade: the powers of γ.
+        decay: the powers of γ.
         divide: whether outputs are divided by their row's sum; otherwise they are returned as ``sums`` is.
     """
-    fade, dtype = fade.first(q.shape[-2]), v.dtype
+    decay, dtype = decay.first(q.shape[-2]), v.dtype
     q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)
     if sums is None:
-        inside = (q @ k.mT).mul_(fade.inside)
+        inside = (q @ k.mT).mul_(decay.inside)
         out, total = inside @ v, inside.sum(-1, keepdim=True)
     else:
         out, total = sums[..., :-1].clone(), sums[..., -1:].clone()
-    k = k * fade.until
+    k = k * decay.until
     added, keys = k.mT @ v, k.sum(-2, keepdim=True)
     if state is not None:
-        q = q * fade.since
+        q = q * decay.since
         out += q @ state.sums
         total += (q * state.keys).sum(-1, keepdim=True)
-        added += state.sums * fade.since[-1]
-        keys += state.keys * fade.since[-1]
+        added += state.sums * decay.since[-1]
+        keys += state.keys * decay.since[-1]
     after = State(added, keys)
     return (out.div_(nonzero(total)).to(dtype) if divide else torch.cat([out, total], -1)), after

@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_core.ops.linear.scans import running_max
 
 SPREAD = 40.0
-"""Largest rise for which one reference serves all tokens: e⁴⁰ times a sum of features still fits float32."""
+"""Largest increase of a reference for which one value serves all tokens: e⁴⁰ times a sum of features fits float32."""
 
 
 class Features(NamedTuple):
@@ -135,22 +135,22 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     if f.reference.shape[-1] == 1:
         # All features of a token share one reference. Its factor is the same for all features, so it can be applied to
         # each query-key pair after the sum over the features.
-        fade = (f.reference.mT - f.reference).clamp_(max=0)
+        decay = (f.reference.mT - f.reference).clamp_(max=0)
         # In place only without gradients, because autograd does not allow this in-place change.
-        fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
-        return (f.q @ f.k.mT).mul_(fade), q, k
-    if rises_far(first, last):
+        decay = decay.exp().tril() if decay.requires_grad else decay.exp_().tril_()
+        return (f.q @ f.k.mT).mul_(decay), q, k
+    if exceeds_spread(first, last):
         return _by_squares(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k
 
 
-def rises_far(first: Tensor, last: Tensor) -> bool:
-    """Return whether references rise so far that no single reference can serve all tokens between them."""
+def exceeds_spread(first: Tensor, last: Tensor) -> bool:
+    """Return whether references increase by more than ``SPREAD``, too much for one reference to serve all tokens."""
     return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers
 
 
 def _by_squares(f: Features) -> Tensor:
-    """Return the triangle for references that jump, so no single reference serves all queries and keys.
+    """Return the triangle for references that increase by more than ``SPREAD``, too much for a single reference.
 
     Blocks double in size, starting from single tokens. In each pair of blocks, the keys of the first block and the
     queries of the second block are scaled relative to the end of the first block. Their product fills one square below

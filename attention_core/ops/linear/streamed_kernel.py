@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures, Map, paired, rises_far
+from attention_core.ops.linear.features import Features, LogFeatures, Map, exceeds_spread, paired
 from attention_core.ops.linear.scans import by_chunks
 
 BLOCK = 2**16
@@ -31,7 +31,7 @@ def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
 def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    If no feature's running maximum rises far within a chunk, the last maximum is the reference of all queries.
+    If all running maxima increase by at most ``SPREAD`` within a chunk, the last ones are the reference of all queries.
     """
     f = phi(k, *along)
     values = with_ones(v.to(state.sums.dtype))
@@ -42,7 +42,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map
     with torch.no_grad():
         first = torch.maximum(before, f.log[..., :1, :])
         reference = torch.maximum(before, f.log.amax(-2, keepdim=True))
-    if rises_far(first, reference):
+    if exceeds_spread(first, reference):
         out, state = fold(state, paired(phi, q, k, *along, causal=True, start=before), values)
         return divided(out).to(v.dtype), state
     keys = f.above(reference)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 32
-"""Queries in one block of a band: fewer compute less outside the band, more use the kernel better."""
+"""Queries in one block of a band: fewer waste less work outside the band, more make the kernel faster."""
 
 
 class Group(NamedTuple):

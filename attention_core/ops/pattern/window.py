@@ -95,7 +95,7 @@ def square_pieces(
     first: int = 0,
     also: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
-    """Yield as many pixels as a row of an image has, each time with the pixels that their squares reach.
+    """Yield blocks of as many pixels as an image row, each with the pixels that its squares reach.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.

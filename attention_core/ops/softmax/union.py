@@ -86,7 +86,7 @@ class Drawn(CompactRepr):
     Attributes:
         head: the index of the head.
         rows: the positions of the queries.
-        places: the positions of their keys, ``int32 [r, ρ]``.
+        places: the positions of their keys, ``int32 [r, ρ]``, ρ for each query.
         fresh: which of these keys are allowed, ``bool [r, ρ]``.
         again: as in ``Piece``.
     """

@@ -38,7 +38,7 @@ def shared(x: Tensor, p: GqaParams) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softmax(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
     return masked_softmax(scores(q, shared(k, p)), visible(q, causal=causal))
 
 

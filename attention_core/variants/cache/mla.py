@@ -80,7 +80,7 @@ class _Leading(torch.autograd.Function):
 
 
 def weights(q: Tensor, k: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q k'ᵀ / √d)`` with the keys reconstructed from the latents, ``[..., n, n]``."""
+    """Compute ``softmax(q k'ᵀ / √d)`` with the keys reconstructed from the latents, ``[..., n, n]``."""
     return masked_softmax(scores(q, through_latents(k, p.rank)), None)
 
 

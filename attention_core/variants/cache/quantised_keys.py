@@ -39,7 +39,7 @@ def far(k: Tensor, codes: Tensor) -> Tensor:
 
 @torch.no_grad()
 def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
-    """Draw the positions of the codes' first keys by k-means++, ``int64 [..., c]``; all heads share the draws."""
+    """Draw by k-means++ which keys are the first codes, ``int64 [..., c]``; all heads share the draws."""
     n, count = k.shape[-2], min(p.codes, k.shape[-2])
     draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64).tolist()
     at = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)

@@ -15,7 +15,7 @@ class AdditiveParams(Params):
     seed: int = param(0, low=0, high=9999, help="Random seed of the vector w.")
 
 
-def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
+def _weight_vector(q: Tensor, p: AdditiveParams) -> Tensor:
     """Draw w, ``[d, 1]``, with variance 1/d; all batches and heads share it."""
     d = q.shape[-1]
     return normal((d, 1), p.seed, q) * d**-0.5 + p.learned.get("w", 0.0)
@@ -30,8 +30,8 @@ def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
-    """Compute ``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row, since n² d numbers together would not fit."""
-    w = _judge(q, p)  # [d, 1]
+    """Compute ``softmax(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row: n² d numbers would not fit in memory."""
+    w = _weight_vector(q, p)  # [d, 1]
     logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
         # Each row is written into place, since collecting the rows for torch.cat would fragment the heap.
@@ -40,17 +40,17 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
-    """Compute ``S(wᵀ tanh(q_i + k_j)) v``, ``[..., n, d_v]``, with n² d numbers in memory."""
+    """Compute ``softmax(wᵀ tanh(q_i + k_j)) v``, ``[..., n, d_v]``, with n² d numbers in memory."""
     hidden = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))  # [..., n, n, d]
-    logits = (hidden @ _judge(q, p)).squeeze(-1)  # [..., n, n]
+    logits = (hidden @ _weight_vector(q, p)).squeeze(-1)  # [..., n, n]
     return masked_softmax(logits, visible(q, causal=causal)) @ v
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
-    if p.learned:  # Attention in blocks has gradients for q, k and v alone.
+    if p.learned:  # Blockwise attention computes gradients of q, k and v only.
         return weights(q, k, p, causal=causal) @ v
-    w = _judge(at_least_float32(q), p)
+    w = _weight_vector(at_least_float32(q), p)
 
     def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
         return rows.softmax(_logits(q, k, w))

@@ -19,7 +19,7 @@ class FoxParams(GateParams):
 
 
 def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q kᵀ / √d - |g_i - g_j|)``, ``[..., n, n]``, where g is the running sum of the gates' logarithms."""
+    """Compute ``softmax(q kᵀ / √d - |g_i - g_j|)``, ``[..., n, n]``, where g is the running sum of log gates."""
     fallen = log_gates(k.double(), p).cumsum(-2)
     lost = (fallen - fallen.mT).abs().to(q.dtype)
     return masked_softmax(scores(q, k) - lost, visible(q, causal=causal))

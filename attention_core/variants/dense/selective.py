@@ -16,7 +16,7 @@ from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, 
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
-def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
+def subtractions(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
     """Return how much queries i, ``[rows, 1]``, subtract from later logits of keys, ``[..., 1, rows, keys]``."""
     j = torch.arange(logits.shape[-1], device=logits.device)
     first = logits[..., :1, :, :] if logits.ndim > 2 else logits
@@ -25,7 +25,7 @@ def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Compute ``S(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
+    """Compute ``softmax(s - F)``, ``[..., n, n]``, where F sums what earlier queries subtracted.
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
@@ -56,7 +56,7 @@ def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
     keys = stop if causal else n
     logits = scores(q, k[..., :keys, :])
     i = torch.arange(start, stop, device=q.device)[:, None]
-    taken = judged(logits, i, causal=causal)
+    taken = subtractions(logits, i, causal=causal)
     logits = logits - (lost[..., :keys] + taken.cumsum(-2) - taken)
     seen = torch.arange(keys, device=q.device) <= i if causal else None
     lost = lost + F.pad(taken.sum(-2, keepdim=True), (0, n - keys))

@@ -24,7 +24,7 @@ class SoftmaxParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
+    """Compute ``softmax(q kᵀ / (√d T))``, ``[..., n, n]``."""
     # The logits are changed in place to save memory, since a page shows all heads of a model.
     logits = scores(q, k)  # [..., n, n]
     if p.temperature != 1:

@@ -30,7 +30,7 @@ def _factor(k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """Compute ``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
+    """Compute ``softmax(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
     logits = _factor(k, p, causal=causal) * scores(q, k)  # [..., n, n]
     return masked_softmax(logits, visible(q, causal=causal))
 

@@ -30,7 +30,7 @@ def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
-    """Compute ``S(relu(q W₁) W₂ᵀ)``, or ``S(R)``, which all batches and heads share, ``[..., n, n]``."""
+    """Compute ``softmax(relu(q W₁) W₂ᵀ)``, or ``softmax(R)``, which all batches and heads share, ``[..., n, n]``."""
     n, keys = q.shape[-2], k.shape[-2]
     if p.kind == "random":
         logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]
@@ -44,7 +44,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries; the rows of R are drawn block by block."""
-    if p.learned:  # Attention in blocks has gradients for q, k and v alone.
+    if p.learned:  # Blockwise attention computes gradients of q, k and v only.
         return weights(q, k, p, causal=causal) @ v
     q, k = at_least_float32(q), at_least_float32(k)
     if p.kind == "random":

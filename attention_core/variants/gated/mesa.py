@@ -74,10 +74,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
 
 def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
     """Return the recurrence's inputs: unit queries and keys, and gates unless every gate is 1."""
-    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades(p) else None)
+    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if has_decay(p) else None)
 
 
-def fades(p: MesaParams) -> bool:
+def has_decay(p: MesaParams) -> bool:
     """Return whether gates reduce the weight of earlier errors."""
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
@@ -85,16 +85,16 @@ def fades(p: MesaParams) -> bool:
 def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
     """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before the chunk.
 
-    Without gates each system is the one before plus one key. With ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
+    Without gates, each system is the previous one plus one product ``k kᵀ``. With ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
     ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of
     ``R⁻¹ G``.
     """
     units = torch.eye(before.shape[-1], dtype=before.dtype, device=before.device)
     if x.gates is not None:
         fallen = x.gates.cumsum(-2)
-        fade = (fallen - fallen.mT).clamp(max=0).exp().tril()  # [..., c, c]
+        decay = (fallen - fallen.mT).clamp(max=0).exp().tril()  # [..., c, c]
         squares = (x.k.unsqueeze(-1) * x.k.unsqueeze(-2)).flatten(-2)  # [..., c, d²]
-        systems = (fade @ squares).unflatten(-1, units.shape) + fallen.exp().unsqueeze(-1) * before.unsqueeze(-3)
+        systems = (decay @ squares).unflatten(-1, units.shape) + fallen.exp().unsqueeze(-1) * before.unsqueeze(-3)
         factor = torch.linalg.cholesky(systems + ridge * units)
         return torch.cholesky_solve(x.q.unsqueeze(-1), factor).squeeze(-1)
     factor = torch.linalg.cholesky(before + ridge * units)
@@ -119,7 +119,7 @@ def advance(
 
 def chunk(p: MesaParams, *, causal: bool) -> int:
     """Return the number of tokens per chunk."""
-    return GATED_CHUNK if causal and fades(p) else CHUNK
+    return GATED_CHUNK if causal and has_decay(p) else CHUNK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
@@ -191,7 +191,7 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
     held = 4 * c * d * d if size == GATED_CHUNK else 3 * c * c + 5 * c * d
     return Cost(
         multiply_adds=squares * each + (2 * (keys or n) + n) * d * d,
-        peak_elements=max(causal * (n * d + held), 2 * n * d, (4 + fades(p)) * c * d) + 4 * d * d,
+        peak_elements=max(causal * (n * d + held), 2 * n * d, (4 + has_decay(p)) * c * d) + 4 * d * d,
     )
 
 

@@ -86,7 +86,7 @@ def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Ten
 def take(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the next tokens if causal; within a block, logits are cheaper than features."""
+    """Return the outputs of a causal block and the next state; within the block, logits are cheaper than features."""
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
     ones, first, *second = _powers(state, q, order, into)
     powers = [ones + values.cumsum(-2), first + x @ values]

@@ -39,8 +39,8 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: b
     length = p.length if causal else n
     position = torch.arange(n).to(q).clamp(max=length)
     distance = (position[:, None] - position).abs()  # [n, n]
-    fade = torch.sin(math.pi / 2 * (1 - distance / length))  # cos(π/2 · distance / length), but exactly 0 at the end
-    similarity = fade * (q.relu() @ k.relu().mT)
+    cosine = torch.sin(math.pi / 2 * (1 - distance / length))  # cos(π/2 · distance / length), but exactly 0 at the end
+    similarity = cosine * (q.relu() @ k.relu().mT)
     similarity = similarity.tril() if causal else similarity
     return rows_over_sum(similarity) @ v
 

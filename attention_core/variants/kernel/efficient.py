@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures, rises_far, similarities
+from attention_core.ops.linear.features import Features, LogFeatures, exceeds_spread, similarities
 from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
 from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
 from attention_core.ops.softmax.masked import at_least_float32
@@ -50,15 +50,15 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Return ``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
+    """Return ``softmax_features(q) softmax_positions(k)ᵀ``, ``[..., n, n]``."""
     f = features(q, k, causal=causal)  # [..., n, d] each
     return similarities(f, causal=causal).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """Return ``S_features(q) (S_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
+    """Return ``softmax_features(q) (softmax_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
 
-    If gradients are needed and nothing is causal, all features are kept for the backward pass.
+    If gradients are needed and the form is not causal, all features are kept for the backward pass.
     """
     if not causal and wants_gradient(q, k, v):
         f = features(q, k, causal=False)
@@ -78,19 +78,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
-    If no feature's running maximum rises far within the chunk, the last maximum is the reference of all tokens.
+    If all running maxima increase by at most ``SPREAD`` in the chunk, the last ones are the reference of all tokens.
     """
     before, values, wide = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
     assert before is not None
     with torch.no_grad():
         reference = torch.maximum(before, wide.amax(-2, keepdim=True))
-    if rises_far(torch.maximum(before, wide[..., :1, :]), reference):
+    if exceeds_spread(torch.maximum(before, wide[..., :1, :]), reference):
         out, state = fold(state, features(q, k, causal=True, before=state), values)
         return out[..., :-1].to(v.dtype), state
     keys = (wide - reference).exp_()
-    faded = State(state.sums * (before - reference).exp().mT, None)
-    queries = at_least_float32(q).softmax(-1) / (keys.cumsum(-2) + faded.sums[..., -1:].mT)
-    out, state = fold(faded, Features(queries, keys), values)
+    decayed = State(state.sums * (before - reference).exp().mT, None)
+    queries = at_least_float32(q).softmax(-1) / (keys.cumsum(-2) + decayed.sums[..., -1:].mT)
+    out, state = fold(decayed, Features(queries, keys), values)
     return out[..., :-1].to(v.dtype), State(state.sums, reference)
 
 

@@ -94,12 +94,12 @@ def shares(log_z: Tensor) -> Tensor:
 def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
     """Return the assignment of queries to bases and the share of each token in each basis, ``[..., n, b]`` both."""
     log_z, bases = deque(rounds(at_least_float32(k), p), maxlen=1).pop()
-    given = (at_least_float32(q) @ (p.sharpness * bases).mT).softmax(-1)  # S_bases(λ q μᵀ), [..., n, b]
+    given = (at_least_float32(q) @ (p.sharpness * bases).mT).softmax(-1)  # softmax_bases(λ q μᵀ), [..., n, b]
     return given, shares(log_z)
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Return ``S_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
+    """Return ``softmax_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
     given, taken = maps(q, k, p)
     return given @ taken.mT  # [..., n, b] @ [..., b, n]
 
@@ -109,11 +109,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) ->
     # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
     # backward pass recomputes the shares.
     if not many_bases(k, p) or wants_gradient(q, k, v):
-        return handed_out(q, k, v, p)
-    return by_heads(partial(handed_out, p=p), q, k, v)
+        return distributed(q, k, v, p)
+    return by_heads(partial(distributed, p=p), q, k, v)
 
 
-def handed_out(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
+def distributed(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
     """Return the outputs of all heads in one step, or of a single head."""
     given, taken = maps(q, k, p)
     return (given @ (taken.mT @ at_least_float32(v))).to(v.dtype)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
 from attention_core.ops.linear.even_decay import decayed_attention, decayed_cost
-from attention_core.ops.linear.features import MAPS, Features, rises_far, similarities
+from attention_core.ops.linear.features import MAPS, Features, exceeds_spread, similarities
 from attention_core.ops.linear.scans import by_chunks, running_max
 from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
@@ -53,8 +53,8 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: b
     return rows_over_sum(similarity) @ v
 
 
-def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
-    """Return ``-i log γ`` for ``i = 1..n``, ``[n, 1]``: the fall of a log similarity over i tokens."""
+def log_decay(n: int, p: RetentionParams, like: Tensor) -> Tensor:
+    """Return ``-i log γ`` for ``i = 1..n``, ``[n, 1]``: the decrease of a log similarity over i tokens."""
     return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
 
 
@@ -73,11 +73,11 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
     k = at_least_float32(k)
     if p.feature_map != "exp":
         return k.new_zeros(k.shape[-2], 1)
-    fade = faded(k.shape[-2], p, k)
-    peak = running_max(k + fade) - fade
+    decay = log_decay(k.shape[-2], p, k)
+    peak = running_max(k + decay) - decay
     if start is not None:
-        peak = torch.maximum(peak, start - fade)
-    return peak if causal else torch.maximum(peak, (running_max(k.flip(-2) + fade) - fade).flip(-2))
+        peak = torch.maximum(peak, start - decay)
+    return peak if causal else torch.maximum(peak, (running_max(k.flip(-2) + decay) - decay).flip(-2))
 
 
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
@@ -88,7 +88,7 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
     serve the pass over the text from its end.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    reference = peak + faded(q.shape[-2], p, q)
+    reference = peak + log_decay(q.shape[-2], p, q)
     if p.feature_map == "exp":
         return Features(in_range(q, peak)[1], (k - peak).exp_(), reference)
     phi = MAPS[p.feature_map]
@@ -127,16 +127,16 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
     values, before, row = with_ones(at_least_float32(v)), state.reference, None
     assert before is not None
     if p.feature_map == "exp":
-        fade = faded(k.shape[-2], p, values)
-        log = at_least_float32(k) + fade
+        decay = log_decay(k.shape[-2], p, values)
+        log = at_least_float32(k) + decay
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
-        if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
+        if not exceeds_spread(torch.maximum(before, log[..., :1, :]), reference):
             # The reference rises so little within the chunk that the last one serves all tokens.
             row, queries = in_range(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)
-            return Summed(sums, row - fade, f), State(after.sums, reference - fade[-1:])
+            return Summed(sums, row - decay, f), State(after.sums, reference - decay[-1:])
     peak = peaks(k, p, causal=True, start=before)
     f = features(q, k, peak, p)
     if p.feature_map == "exp":
@@ -152,20 +152,20 @@ def in_range(q: Tensor, peak: Tensor) -> tuple[Tensor, Tensor]:
     return row, log.sub_(row).exp_()
 
 
-def past(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+def causal_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state."""
     chunk, state = summed(state, q, k, v, p)
     return divided(chunk.sums).to(v.dtype), state
 
 
-def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+def forward(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """Return a chunk's sums over its own and earlier tokens, with the logarithms of row factors as a last column."""
     (sums, row, _), state = summed(state, q, k, v, p)
     return sums if row is None else torch.cat([sums, row], -1), state
 
 
-def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """Return the outputs of a chunk, last token first: the sums of ``forth`` plus those over later tokens."""
+def reverse(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """Return the outputs of a chunk, last token first: the sums of ``forward`` plus those over later tokens."""
     (sums, row, f), state = summed(state, q, k, v, p)
     after = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(at_least_float32(v))
     if row is not None:
@@ -177,20 +177,20 @@ def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: Reten
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """Return the outputs from running sums in the order of the text and, unless causal, in reverse order too."""
-    if fades_evenly(p, causal=causal):
+    if has_even_decay(p, causal=causal):
         return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay, causal=causal)
     state = init_state(q[..., 0, :], v[..., 0, :], p)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
-        return walk(partial(past, p=p), state, q, k, v)[0]
-    before, _ = walk(partial(forth, p=p), state, q, k, v)
-    # ``before`` holds the sums of the walk forward. The walk back combines them with its own sums and stores the
-    # outputs in their memory, if the type is the same.
+        return walk(partial(causal_chunk, p=p), state, q, k, v)[0]
+    before, _ = walk(partial(forward, p=p), state, q, k, v)
+    # ``before`` holds the sums of the forward pass. The reverse pass adds its own sums to them and stores the outputs
+    # in their memory, if the type is the same.
     into = before[..., : v.shape[-1]] if before.dtype == v.dtype else None
-    return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
+    return walk(partial(reverse, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 
 
-def fades_evenly(p: RetentionParams, *, causal: bool) -> bool:
+def has_even_decay(p: RetentionParams, *, causal: bool) -> bool:
     """Return whether chunks with the same decay for all features are used; the peaks of ``exp`` differ by feature."""
     return p.feature_map != "exp" and not (causal and p.mode == "recurrent")
 
@@ -208,13 +208,13 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = past(state, q, k, v, p)
+    out, state = causal_chunk(state, q, k, v, p)
     return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
     """Count the multiply-adds of the products into the state, out of it and within a chunk; twice unless causal."""
-    if fades_evenly(p, causal=causal):
+    if has_even_decay(p, causal=causal):
         return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns

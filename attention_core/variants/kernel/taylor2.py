@@ -32,7 +32,7 @@ def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]
 
 
 def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the next tokens if causal; within a block, the polynomial is cheaper than features."""
+    """Return the outputs of a causal block and the next state; within it, the polynomial is cheaper than features."""
     past = (state.mT @ monomials(q, into=into)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
     out = divided((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + past)

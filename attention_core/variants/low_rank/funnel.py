@@ -44,7 +44,7 @@ def _segments(n: int, p: FunnelParams) -> Segments:
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the tokens that each query averages, ``provenance = P [m, n]``, and factors ``left @ right = weights``.
 
-    ``left = R [n, m]`` gives each token its segment's row of ``right = S((P q) kᵀ / √d) [..., m, n]``.
+    ``left = R [n, m]`` gives each token its segment's row of ``right = softmax((P q) kᵀ / √d) [..., m, n]``.
     """
     segments = _segments(q.shape[-2], p)
     P = pooling_matrix(segments, q)  # [m, n], the means
@@ -53,7 +53,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
 
 
 def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
-    """Compute ``R S((P q) kᵀ / √d)``, ``[..., n, n]``; the rows of a segment are equal."""
+    """Compute ``R softmax((P q) kᵀ / √d)``, ``[..., n, n]``; the rows of a segment are equal."""
     segments = _segments(q.shape[-2], p)
     P = pooling_matrix(segments, q)  # [m, n], the mean of each segment
     R = spreading_matrix(segments, q)  # [n, m], repeats a row for each token of its segment

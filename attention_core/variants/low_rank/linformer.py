@@ -70,7 +70,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool
 
 
 def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
+    """Compute ``softmax(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
     E, F = projections(k.shape[-2], p, q)  # [m, n] each
     return scores(q, E @ k).softmax(-1) @ F
 

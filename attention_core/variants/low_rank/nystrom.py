@@ -72,7 +72,7 @@ def count(q: Tensor, k: Tensor, p: NystromParams) -> int:
 
 
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
+    """Compute ``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d)``, ``[..., n, n]``."""
     queries, keys = precise(q, p), precise(k, p)
     q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
     left = scores(queries, k_land).softmax(-1)  # [..., n, m]

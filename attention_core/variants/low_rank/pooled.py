@@ -75,7 +75,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
 
 
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds the pools and, if causal, the single tokens."""
+    """Compute ``softmax(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds pools and, if causal, single tokens."""
     segments = _segments(k.shape[-2], p, causal=causal)
     keys, R = (
         pool(k, segments, p.pool, p.learned.get("window")),

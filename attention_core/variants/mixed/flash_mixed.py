@@ -43,7 +43,7 @@ def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """Compute ``relu²(x) / c`` within a chunk and ``x / n_i`` for all or all earlier chunks, ``[..., n, n]``."""
+    """Compute ``relu²(x) / c`` within a chunk and ``x / n_i`` for all (causal: earlier) chunks, ``[..., n, n]``."""
     x = scores(q, k)  # [..., n, n]
     before = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
     own = ~(before | before.mT) * x.relu().square() / p.chunk

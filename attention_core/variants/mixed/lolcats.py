@@ -22,7 +22,7 @@ ROWS = 64
 
 
 class LolcatsParams(Params):
-    """Settings of the window and what is beyond."""
+    """Settings of LoLCATs."""
 
     window: int = param(
         16,

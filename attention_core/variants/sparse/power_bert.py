@@ -76,7 +76,7 @@ def _for_heads(x: Tensor, q: Tensor) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
-    """Compute ``S(q kᵀ / √d)`` with zero rows for the eliminated tokens, ``[..., n, n]``."""
+    """Compute ``softmax(q kᵀ / √d)`` with zero rows for the eliminated tokens, ``[..., n, n]``."""
     alive = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
     return masked_softmax(scores(q, k), alive)
 

@@ -70,13 +70,13 @@ def kth_largest(logits: Tensor, k: int) -> Tensor:
 
 
 def selected(logits: Tensor, p: TopKParams) -> Tensor:
-    """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th stay."""
-    # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys stay.
+    """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th count."""
+    # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys are marked.
     return (logits >= kth_largest(logits, p.k)) & (logits > -math.inf)
 
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """Return the pairs that stay, ``bool [..., n, n]``."""
+    """Return the selected pairs, ``bool [..., n, n]``."""
     # In float32, because many logits would equal the k-th if they were rounded to half precision.
     logits = scores(at_least_float32(q), at_least_float32(k))
     return selected(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
@@ -110,7 +110,7 @@ def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
     """Multiply these rows by v, ``[..., rows, d_v]``, using the selected values alone where that is less work."""
     if not one_by_one(rows.keys, p):
         return weigh(q, k, rows, p) @ v
-    # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th, and all stay.
+    # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th: all are selected.
     logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
     dropped = logits <= next_largest

@@ -37,7 +37,7 @@ LATE = {PLAIN: "last 4 tokens, without decay", DECAYED: "last 4 tokens, with dec
 
 
 def attentions(n: int) -> dict[str, Attention]:
-    """Return the compared attentions. The decay depends on n: a fixed one keeps short inputs and forgets long ones."""
+    """Return the compared attentions. The decay depends on n, because a fixed one would be too weak for few tokens."""
     return {
         PLAIN: registry.get("linear"),
         DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),
@@ -54,8 +54,8 @@ def newest(n: int) -> range:
 class ShareRow:
     """Per cent of the weight of one head's newest tokens on its first few or last few tokens, after ``n`` tokens.
 
-    ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that plain sums
-    share.
+    ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that are also among
+    the heaviest without decay.
     """
 
     attention: str

@@ -20,7 +20,7 @@ from attention_core.variant import Attention, Variant
 OTHERS = ("softmax", "local", "linear")
 """Variants without pooling, one of each kind."""
 MOVED = 1e-6
-"""Relative change from which an output counts as moved; far above float64 rounding."""
+"""Relative change from which an output counts as changed; far above float64 rounding."""
 OPEN, CUT, HIDDEN = "no mask", "mask on future weights", "mask on unfinished pools"
 
 
@@ -33,9 +33,9 @@ class LeakRow:
         mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
         pools: whether it pools tokens.
         inverts: whether it mixes all pools by a matrix inverse.
-        back: how many tokens before the last token an output moves when the last token changes; 0 if none moves.
+        back: distance, in tokens, from the last token to the first output that changes with it; 0 if none does.
         blind: number of rows without any weight in some head.
-        n: tokens.
+        n: number of tokens.
     """
 
     variant: str

@@ -20,21 +20,21 @@ SINKS = (0, 1, 2, 4, 8)
 SUFFICE, MORE = 4, 8
 WHOLE, WINDOWED, REREAD = "unchanged model", "window and sinks", "rereading the last 36 tokens"
 KEYS = SUFFICE + WINDOW
-"""Tokens that the control rereads for each prediction: as many as a query attends to with four sinks."""
+"""Tokens that the baseline rereads for each prediction: as many as a query attends to with four sinks."""
 LIMIT = 5
 """Largest reduction of perplexity by eight sinks compared with four, in per cent, that counts as no improvement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRow:
-    """The perplexity and the loss of copying for one way to read the text.
+    """The perplexity and the lost gain from copying for one way to read the text.
 
     Attributes:
         reader: ``WHOLE``, ``REREAD``, or ``WINDOWED`` for a window in all layers.
         sinks: number of sinks of the windowed reader. The other readers are repeated for each number.
         tokens: tokens of the text.
         perplexity: perplexity of the text.
-        lost: per cent of the loss saved by copying that is lost; None for the reread control, which does not copy.
+        lost: per cent of the gain from copying (a lower loss on repeated tokens) that is lost; None for ``REREAD``.
     """
 
     reader: str
@@ -45,7 +45,7 @@ class SinkRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
-    """Yield the text's perplexity and the loss of copying for each number of sinks, and the two baselines."""
+    """Yield the text's perplexity and the lost gain from copying for each number of sinks, and the two baselines."""
     layers = tuple(range(models.layer_count(swap.MODEL)))
     control = reread(inputs, KEYS)
     for sinks in SINKS:

@@ -22,14 +22,14 @@ ONE, ALL = "middle layer only", "all layers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRow:
-    """The perplexity and the loss of copying with a variant in one layer or in all layers.
+    """The perplexity and the lost gain from copying with a variant in one layer or in all layers.
 
     Attributes:
         variant: its title.
         where: ``ONE`` or ``ALL``.
         tokens: tokens of the text.
         times: the perplexity divided by the unchanged model's perplexity.
-        lost: per cent of the loss saved by copying that is lost.
+        lost: per cent of the unchanged model's gain from copying, the lower loss on repeated tokens, that is lost.
     """
 
     variant: str
@@ -40,7 +40,7 @@ class LayerRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[LayerRow]:
-    """Yield the perplexity and the loss of copying with each variant in the middle layer and in all layers."""
+    """Yield perplexity and the lost gain from copying with each variant in the middle layer and in all layers."""
     count = models.layer_count(swap.MODEL)
     whole = reading(inputs, SOFTMAX, ())
     for word in WORDS:

@@ -33,7 +33,7 @@ ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local",
 class TimeRow:
     """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round.
 
-    ``unmasked`` is the ratio of the times of ``MASKED`` and ``HELD``.
+    ``unmasked`` is the time of ``MASKED`` divided by the time of ``HELD``, the same computation without a mask.
     """
 
     variant: str

@@ -32,7 +32,7 @@ class ReachRow:
         layers: number of its layers applied.
         head: the head.
         share: per cent of the pairs that these layers connect.
-        keys: number of weights above zero in one round of the stack, in per cent of the pairs of a full layer.
+        keys: number of weights above zero in all layers of the stack, in per cent of the pairs of a full layer.
     """
 
     stack: str
