@@ -12,7 +12,7 @@ Docstrings of tasks and rows leave out the fields that mean the same everywhere:
 - ``source``: the queries, keys and values. A synthetic source contains its seed, which is copied to ``seed``.
 - ``seeds``: number of seeds of a synthetic source, counted up from its own seed. Other sources have no ``seed`` (None).
 - ``word`` or ``variant``: a variant with its settings, as ``Attention.word`` writes them. ``words``: several variants.
-- ``n``: number of tokens; the number of keys, if they are those of another sequence. ``longest``: the largest n.
+- ``n``: number of tokens; if the keys are those of another sequence, the number of keys. ``longest``: the largest n.
 - ``head``: the measured head. In a task, None means all heads. ``heads``: number of heads.
 - ``d``: size of queries and keys. ``d_v``: size of values.
 - ``causal``: whether a causal mask is used.

@@ -53,7 +53,7 @@ def run(task: DenoisingTask) -> tuple[DenoisingRow, ...]:
     """Denoise the image of a task.
 
     Raises:
-        LabError: if the image cannot be read, or the word is not that of a variant.
+        LabError: if the image cannot be read, or the variant does not exist.
     """
     attention = registry.from_word(task.word)
     qkv, clean = task.source.whole(), task.source.clean()
@@ -74,7 +74,7 @@ def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
     """Return one task per variant.
 
     Raises:
-        LabError: if a word is not that of a variant, or no word is given.
+        LabError: if a variant does not exist, or ``words`` is empty.
     """
     if not words:
         raise InputError("Choose at least one variant.")

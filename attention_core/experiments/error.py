@@ -195,7 +195,7 @@ def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
 
 
 def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
-    """Return values of a budget between its bounds: doublings up to n, or even steps for a fraction."""
+    """Return values of a budget between its bounds: doublings up to n, or equal steps for a fraction."""
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
         return tuple(budget.check(low + (high - low) * i / (BUDGET_STEPS - 1)) for i in range(BUDGET_STEPS))

@@ -63,7 +63,7 @@ class TrainTask:
     Attributes:
         start: the checkpoint from which training continues; None to start from untrained weights.
         until: the step to train up to; 0 to measure the untrained model.
-        every: steps between measurements on the way, the first before training; 0 to measure only at the end.
+        every: steps between measurements, the first of which is before training; 0 to measure only at the end.
     """
 
     spec: TrainSpec
@@ -180,7 +180,7 @@ def _check(*, steps: int, every: int, models: int) -> None:
 
 
 def length_for(task: LearningTask, length: int, items: int) -> int:
-    """Return a length at which a task can have this many items: the given one, doubled until it is long enough."""
+    """Return a length at which a task can have this many items: ``length``, doubled until it is long enough."""
     while task.most_items(length) < items and length < task.longest:
         length *= 2
     return min(length, task.longest)

@@ -22,12 +22,12 @@ def tuned() -> dict[str, dict[str, float]]:
 
 
 def name(model: ModelSpec) -> str:
-    """Return the variant's word, followed by the architecture's fields that differ from those usual for the task."""
-    usual = ModelSpec(task=model.task, word=model.word, positions=cast("Positions", task_of(model.task).positions))
+    """Return the variant's word, followed by the architecture's fields that differ from the task's defaults."""
+    default = ModelSpec(task=model.task, word=model.word, positions=cast("Positions", task_of(model.task).positions))
     changed = (
         f"{field.name}={getattr(model, field.name)}"
         for field in fields(model)
-        if field.name != "tokens" and getattr(model, field.name) != getattr(usual, field.name)
+        if field.name != "tokens" and getattr(model, field.name) != getattr(default, field.name)
     )
     return " ".join((model.word, *changed))
 
@@ -39,6 +39,6 @@ def rate(model: ModelSpec) -> float:
 
 
 def tuned_rate(model: ModelSpec) -> float | None:
-    """Return the tuned rate of a model, otherwise that of its variant in the usual architecture; None without both."""
+    """Return the tuned rate of a model, else that of its variant in the default architecture; None without both."""
     known = tuned().get(model.task, {})
     return known.get(name(model), known.get(model.word))

@@ -94,7 +94,7 @@ class _Swap:
     """The function that computes attention for the replaced layers.
 
     Args:
-        seats: the replacement of each attention module.
+        replacements: the replacement of each attention module.
     """
 
     def __init__(self, replacements: Mapping[nn.Module, Attends]) -> None:

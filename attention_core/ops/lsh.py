@@ -22,7 +22,7 @@ NOWHERE = -2
 
 
 def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
-    """Return even sizes of hashes whose product is about ``buckets``; an empty tuple for one bucket.
+    """Return sizes of hashes, even numbers whose product is about ``buckets``; an empty tuple for one bucket.
 
     One hash into b buckets costs n d b/2. A long text needs many buckets, and two hashes into √b buckets cost less.
 
@@ -94,7 +94,7 @@ def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
 def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     """Cut each bucket, in order of position, into separate chunks; chunks of different buckets never pair.
 
-    The tokens up to i thus decide which of them token i attends to, since later tokens move no chunk boundary.
+    The keys of token i therefore depend only on the tokens up to i: later tokens move no chunk boundary.
 
     Args:
         bucket: ``int64 [..., n]`` below ``buckets``.
@@ -135,13 +135,13 @@ def _near(query: Tensor, key: Tensor) -> Tensor:
 
 
 def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], causal: bool) -> Tensor:
-    """Compute ``softmax(q kᵀ) v`` over the pairs that some round finds, ``[..., n, d_v]``.
+    """Compute ``softmax(q kᵀ) v`` over the pairs that some round allows, ``[..., n, d_v]``.
 
     This tests O(rounds · n · size) pairs. A token attends to itself only if it attends to no other token.
 
-    A pair counts in the first round that finds it and is hidden in later rounds. The rounds thus partition the union of
+    A pair counts in the first round that allows it and is hidden in later rounds. So the rounds partition the union of
     pairs, and their outputs are merged by their log-sum-exps to the softmax over the union. In the paper,
-    a pair is divided equally among the rounds that find it, which gives the same sum.
+    a pair is divided equally among the rounds that allow it, which gives the same sum.
 
     Args:
         q: ``[..., n, d]``, float32 or float64.
@@ -171,7 +171,7 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
 
 
 def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, size: int, *, causal: bool) -> Part:
-    """Return each token's output and log-sum-exp over the pairs that the last round finds and no earlier round found.
+    """Return each token's output and log-sum-exp over the pairs that only the last round allows.
 
     Args:
         tokens: q, k and v of all heads, ``[heads * n, ...]``.
@@ -212,7 +212,7 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
 
 
 def _first_seen(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) -> Tensor:
-    """Return the pairs that this round finds and no earlier round found, ``bool [chunks, 1, size, 2 size]``.
+    """Return the pairs that this round allows and no earlier round allowed, ``bool [chunks, 1, size, 2 size]``.
 
     Args:
         query: position, code in this round and codes in the earlier rounds, each ``[chunks, size]``.

@@ -20,7 +20,7 @@ def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
-    """Return the accuracies at the length of training, and that of write strengths up to 2 at the largest length."""
+    """Return the accuracies at the length of training, and with write strengths up to 2 also at the largest length."""
     lengths = list(map(int, values(rows, "length")))
     short = {
         name: accuracy(rows, model, length=min(lengths))

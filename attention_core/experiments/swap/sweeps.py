@@ -124,7 +124,7 @@ def ladder(word: str, n: int) -> tuple[Attention, ...]:
 
 
 def causal_words(words: Iterable[str]) -> list[str]:
-    """Return the words whose variants can be causal."""
+    """Return the words of the variants that can be causal."""
     return [word for word in words if word == UNIFORM or not registry.from_word(word).variant.causal_reason]
 
 

@@ -22,8 +22,8 @@ class Features(NamedTuple):
     Attributes:
         q: ``[..., n, C]``.
         k: ``[..., n, C]``.
-        reference: ``R``, ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zero. It never falls along
-            the positions, so the factor of a visible key is at most one. Only causal forms have a reference.
+        reference: ``R``, ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zero. It never decreases
+            with the position, so the factor of a visible key is at most one. Only causal forms have a reference.
     """
 
     q: Tensor

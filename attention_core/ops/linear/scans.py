@@ -134,7 +134,7 @@ def running_sum(x: Tensor, reference: Tensor | None = None, dim: int = -2) -> Te
 
     Args:
         x: the terms.
-        reference: ``R``, broadcastable to ``x`` and of its length along ``dim``. It must never fall along ``dim``, so
+        reference: ``R``, broadcastable to ``x`` and of its length along ``dim``. It must not decrease along ``dim``, so
             no exponential exceeds one. None means a plain cumulative sum.
         dim: the axis of positions.
     """

@@ -32,7 +32,7 @@ def even_segments(n: int, m: int) -> Segments:
 
 
 def strided_segments(n: int, stride: int) -> Segments:
-    """Cut n tokens into the fewest even segments of at most ``stride`` tokens."""
+    """Cut n tokens into the fewest segments of at most ``stride`` tokens; their sizes differ by at most one."""
     return even_segments(n, -(-n // stride))
 
 
@@ -94,7 +94,7 @@ def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
 
 
 def _window(size: int, like: Tensor, how: str, learned: Tensor | None) -> Tensor:
-    """Return weights that sum to one, ``[size, 1]``: equal ones, or 1, 2, ..., 2, 1 for ``"conv"``, or learned ones."""
+    """Return weights that sum to one, ``[size, 1]``: equal, or like 1, 2, ..., 2, 1 for ``"conv"``, or learned."""
     place = torch.arange(size, dtype=torch.float64, device=like.device)
     window = torch.minimum(place + 1, size - place) if how == "conv" else torch.ones_like(place)
     if learned is not None:

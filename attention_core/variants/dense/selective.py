@@ -30,7 +30,7 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
-    first = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head decides for all
+    first = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head's logits mask keys for all heads
     taken = first.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
     taken_before = taken.cumsum(-2) - taken  # F, the sum over earlier queries
     return masked_softmax(logits - taken_before, j <= i if causal else None)

@@ -1,4 +1,4 @@
-"""cosFormer: products of the positive parts of queries and keys, multiplied by a cosine that falls with distance.
+"""cosFormer: products of the positive parts of queries and keys, multiplied by a cosine that decreases with distance.
 
 Positions become angles, from 0 at the first token to a right angle at the end of the text, so no weight is negative.
 Since ``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j``, the cosine is a product of features too. A causal form

@@ -53,7 +53,7 @@ def unit(x: Tensor) -> Tensor:
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
-    """Cluster the keys by expectation maximisation, then let each basis pass its mean value to its queries."""
+    """Cluster the keys by expectation maximisation, then mix the bases' mean values for each query."""
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         z = (p.sharpness * k @ bases.mT).softmax(-1)  # E step: responsibilities, [..., n, b]

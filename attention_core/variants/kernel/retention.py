@@ -81,11 +81,11 @@ def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None =
 
 
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
-    """Return ``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, starting from ``peak``.
+    """Return ``φ(q)`` and ``φ(k)`` with a reference that increases by ``-log γ`` per token, starting from ``peak``.
 
     The reference restarts in each chunk, because over a long text it would be rounded too coarsely and ``γ^n`` would
-    underflow. With ``exp``, each row is known up to a factor. With the peaks of both directions, the features also
-    serve the pass over the text from its end.
+    underflow. With ``exp``, each row is known up to a factor. If ``peak`` covers both directions, the features are
+    also valid for the reverse pass over the text.
     """
     q, k = at_least_float32(q), at_least_float32(k)
     reference = peak + log_decay(q.shape[-2], p, q)
@@ -132,7 +132,7 @@ def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) ->
         with torch.no_grad():
             reference = torch.maximum(before, log.amax(-2, keepdim=True))
         if not exceeds_spread(torch.maximum(before, log[..., :1, :]), reference):
-            # The reference rises so little within the chunk that the last one serves all tokens.
+            # The reference increases by at most ``SPREAD`` within the chunk, so the last one is used for all tokens.
             row, queries = in_range(q, reference)
             f = Features(queries, (log - reference).exp_())
             sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)

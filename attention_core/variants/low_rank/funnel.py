@@ -37,7 +37,7 @@ class FunnelParams(Params):
 
 
 def _segments(n: int, p: FunnelParams) -> Segments:
-    """Return the segments: the first token alone, the others in even segments of at most ``stride`` tokens."""
+    """Return the segments: the first token alone, then segments of similar size with at most ``stride`` tokens."""
     return (Run(1, 1), *strided_segments(n - 1, p.stride))
 
 

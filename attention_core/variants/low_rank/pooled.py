@@ -49,7 +49,7 @@ def _for_values(p: PooledParams) -> str:
 
 
 def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
-    """Return the pools: even ones, or if causal pools of ``stride`` tokens each, except for the last."""
+    """Return the pools: of sizes that differ by at most one, or if causal of ``stride`` tokens, except for the last."""
     if not causal:
         return strided_segments(n, p.stride)
     whole, rest = divmod(n, p.stride)

@@ -63,8 +63,8 @@ def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> l
     return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
 
 
-def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Return the pairs that one round finds, ``bool [..., n, n]``.
+def allowed_by_round(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
+    """Return the pairs that one round allows, ``bool [..., n, n]``.
 
     ``bucket``, ``int64 [..., n]``, holds each token's bucket, and ``same``, ``bool [..., n, n]``, the pairs that share
     a bucket.
@@ -84,27 +84,27 @@ def others_first(seen: Tensor, *, causal: bool) -> Tensor:
     return others | (itself & ~others.any(-1, keepdim=True))
 
 
-def found_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
-    """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
+def allowed_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
+    """Return the pairs that some round allows, and those that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = at_least_float32(q), q.shape[-2]
     near, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
         for bucket in hashed(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            near[..., start:stop, :stop] |= found(bucket, same, p, causal=causal)[..., start:, :]
+            near[..., start:stop, :stop] |= allowed_by_round(bucket, same, p, causal=causal)[..., start:, :]
             same_bucket[..., start:stop, :stop] |= same[..., start:, :]
     itself = torch.eye(n, dtype=torch.bool, device=q.device)
     return others_first(near, causal=causal), same_bucket.tril(-1) if causal else same_bucket & ~itself
 
 
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """Return the pairs that some round finds, ``bool [..., n, n]``."""
-    return found_and_same_bucket(q, p, causal=causal)[0]
+    """Return the pairs that some round allows, ``bool [..., n, n]``."""
+    return allowed_and_same_bucket(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs that share a bucket, the pairs that only share chunks, and lone tokens' own pairs."""
-    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
+    near, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
     return {"bucket": near & same_bucket, "chunk": near & ~same_bucket & ~itself, "itself": near & itself}
 
@@ -140,12 +140,12 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bo
             near = ((back == 0) | (back == 1)) & (same | (not causal))
             allowed[..., start:stop, :stop] |= near[..., start:, :]
     allowed &= j < i if causal else j != i
-    allowed |= (i == j) & ~allowed.any(-1, keepdim=True)  # a token that finds no other attends to itself
+    allowed |= (i == j) & ~allowed.any(-1, keepdim=True)  # a token without any other key attends to itself
     return masked_softmax(q @ F.normalize(q, dim=-1).mT, allowed) @ v
 
 
 def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
-    """Return each round's chunks, from which ``lsh_attention`` finds the pairs without testing all n²."""
+    """Return each round's chunks, from which ``lsh_attention`` gets the pairs without testing all n²."""
     if causal:
         return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
     return [lsh.sorted_chunks(bucket, p.bucket_size) for bucket in buckets]
@@ -183,7 +183,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
     q = at_least_float32(q)
-    near, same_bucket = found_and_same_bucket(q, p, causal=causal)
+    near, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
     _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
     each = hashed(q, stop, sizes, p)
     chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)

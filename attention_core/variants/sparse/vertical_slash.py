@@ -48,8 +48,8 @@ class VerticalSlashParams(Params):
 def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
     """Return the selected columns, ``int64 [..., c]``, and the diagonals as distances i - j, ``int64 [..., s]``.
 
-    On a tie the lower number is selected. Weights are float64, since small weights decide and many would be 0 in
-    float32.
+    On a tie the lower number is selected. Weights are float64, because small weights affect the selection and
+    many would be 0 in float32.
     """
     n = q.shape[-2]
     judges = min(p.judges, n)

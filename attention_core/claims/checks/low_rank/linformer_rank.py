@@ -15,13 +15,13 @@ from attention_core.variant import Paper
 LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of that rank", "uniform attention"
 TIMES = (4, 6, 8, 12, 16)
 """Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
-well above the rank, where no projection is almost complete."""
+well above the rank, so that every projection loses much information."""
 SMALLEST = 4
-"""Smallest rank judged. At rank one, Linformer is uniform attention for any projection; two or three means are little
-more."""
+"""Smallest rank judged. At rank one, Linformer is uniform attention for any projection; at two or three it is little
+better."""
 NO_BETTER = 0.9
-"""Fraction of uniform attention's error from which an error counts as no better. An error there has little room to
-grow."""
+"""Fraction of uniform attention's error from which an error counts as no better. Such an error can hardly grow with
+the number of tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ SUMS, DIVISOR = "row sums", "number of tokens n"
 SHORTEST = 16
 """Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
 SLOWER = 0.9
-"""Largest exponent that counts as slower growth than n: the sum then falls 7% behind with every doubling of n."""
+"""Largest exponent that counts as slower growth than n: the ratio of sum to n then falls by 7% per doubling of n."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
