@@ -126,10 +126,10 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     st.caption(
         paragraph(
             made,
-            _("The numbers that follow are those of the models with all parts.") if parts else "",
+            _("The numbers below are for complete models, with no part removed.") if parts else "",
             _(
-                "Each model has {layers} of {heads} with size {size} and no feed-forward part. It trains on {batch} "
-                "new sequences of {length} tokens at each step.",
+                "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part. It trains on "
+                "{batch} new sequences of {length} tokens at each step.",
                 layers=_n("{n} layer", "{n} layers", n=spec.model.layers),
                 heads=_n("{n} head", "{n} heads", n=spec.model.heads),
                 size=spec.model.width // spec.model.heads,

@@ -25,9 +25,10 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
             if name not in (own := names.setdefault(each.title, [])):
                 own.append(name)
     if not names:
-        return _("Queries, keys and values are trained. All settings of the variants stay as chosen.")
+        return _("Queries, keys and values are trained. The settings of the variants are not trained.")
     return _(
-        "Queries, keys and values are trained, and so are {tensors}. All other settings stay as chosen.",
+        "Queries, keys and values are trained, and so are {tensors}. The other settings of the variants are not "
+        "trained.",
         tensors=enumeration(
             _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
         ),

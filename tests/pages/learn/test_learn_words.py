@@ -410,7 +410,7 @@ def test_the_trained_tensors_are_named_with_their_variants():
     models = [each.model for each in learning.plan(["softmax", "deltanet", "gated_deltanet"], seeds=[0, 1]).specs]
     assert words.trained_tensors(models) == (
         "Queries, keys and values are trained, and so are write strengths (DeltaNet and Gated DeltaNet) and gates "
-        "(Gated DeltaNet). All other settings stay as chosen."
+        "(Gated DeltaNet). The other settings of the variants are not trained."
     )
 
 
@@ -435,7 +435,7 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
 def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
     [spec] = learning.plan([word], fixed=fixed).specs
     assert words.trained_tensors([spec.model]) == (
-        "Queries, keys and values are trained. All settings of the variants stay as chosen."
+        "Queries, keys and values are trained. The settings of the variants are not trained."
     )
 
 

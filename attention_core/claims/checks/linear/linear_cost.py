@@ -50,8 +50,8 @@ CLAIM = Claim(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
         holds=Condition("saved", ">", 1.0),
     ),
-    finding="With feature maps, keys and values are summed once for all queries. The work therefore grows as n to "
-    "the power {work} instead of {full}, where n is the number of tokens.",
+    finding="With feature maps, the products of keys and values are summed only once, and all queries share this sum. "
+    "The work therefore grows as n to the power {work} instead of {full}, where n is the number of tokens.",
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(

@@ -113,8 +113,8 @@ CLAIM = Claim(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
-    finding="All ways add the same products in a different order, so their outputs differ by at most {difference}, "
-    "relative to the output.",
+    finding="All these algorithms add the same products, but in different orders. Their outputs therefore differ by at "
+    "most {difference}, relative to the output.",
     details="For n tokens, the cumulative sum stores n states of d² numbers, and the whole matrix has n² numbers. At "
     "n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of the whole matrix. At n = 2d² ({long} "
     "tokens), it needs {above}×.",

@@ -111,8 +111,8 @@ CLAIM = Claim(
     cases=(
         Case(
             finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, "
-            "Linformer's matrix error is {error}, no clear gain over uniform attention (equal weights) with "
-            "{uniform}.",
+            "Linformer's matrix error is {error}. This is no clear gain over uniform attention (equal weights), which "
+            "has {uniform}.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),

@@ -65,12 +65,14 @@ CLAIM = Claim(
     "heads. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"still": 1e-4, "moves": 1},
     verdict=Rule(requires=Condition("nystrom", "<=", "still"), holds=Condition("performer", ">=", "moves")),
-    finding="Performer draws new random features in each of {runs} runs, so its output differs from that of the "
-    "first run by {performer}% (median over runs and heads). Nyström's output differs by up to {nystrom}%.",
+    finding="Performer draws new random features in each of {runs} runs, so its output differs by "
+    "{performer}% from the output of the first run (median over runs and heads). Nyström's output differs by up to "
+    "{nystrom}%.",
     cases=(
         Case(
-            finding="Performer draws new random features in each of {runs} runs, so its output differs from that of "
-            "the first run by {performer}% (median over runs and heads). Nyström's output is the same in every run.",
+            finding="Performer draws new random features in each of {runs} runs, so its output differs by "
+            "{performer}% from the output of the first run (median over runs and heads). Nyström's output is the same "
+            "in every run.",
             applies=lambda numbers: numbers["nystrom"] == 0,
         ),
     ),

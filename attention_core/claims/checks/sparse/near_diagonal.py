@@ -125,8 +125,9 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Local attention loses what lies outside its window. In the median head, {mass}% of the attention is on "
-    "keys at most {window} tokens from the query, and this window has an output error of {error}%.",
+    finding="Local attention loses what lies outside its window. In the median head, keys at most {window} tokens "
+    "from the query receive {mass}% of the attention. Local attention with this window has an output error of "
+    "{error}%.",
     details="With uniform attention (equal weights), {even}% of the attention would be within the window. The first "
     "token receives {first}% of the attention. If the first token is removed from the input, the share within the "
     "window is {mass_rest}%, and the output error is {error_rest}%.",
