@@ -299,12 +299,12 @@ class SyntheticSource(Source):
     )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice that holds for all synthetic sequences."""
+        """Return a notice on how the record at another length is made, the same for all synthetic sequences."""
         return Notice("For each length, a new sequence is generated with the same kind and the same seed.")
 
     @property
     def code(self) -> str:
-        """The Python expression with the complete spec."""
+        """The Python expression that makes this source again, with the complete spec."""
         return f"ac.inputs.SyntheticSource(ac.inputs.{self.spec!r}{self._positions_code})"
 
 
@@ -339,7 +339,7 @@ class UploadSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression, which reads the bytes from a file instead of containing them."""
+        """The Python expression that makes this source again; it does not contain the bytes but reads them."""
         return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read(){self._positions_code})'
 
 
@@ -456,12 +456,12 @@ class ImageSource(Source):
     _own_notice = Notice("Queries and keys of an image have no RoPE. The form with RoPE rotates them by position.")
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """Return a notice that holds for all images."""
+        """Return a notice on how the record at another length is made, the same for all images."""
         return Notice("Each length uses the first pixels of the image, row by row.")
 
     @property
     def code(self) -> str:
-        """The Python expression, which reads the bytes of an uploaded file instead of containing them."""
+        """The Python expression that makes this source again; it does not contain an uploaded file but reads it."""
         if not self.digest:
             return super().code
         settings = ", ".join(

@@ -72,5 +72,5 @@ class TensorSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression, which names the tensors instead of containing them."""
+        """The Python expression that makes this source again; it names the tensors instead of containing them."""
         return f"ac.inputs.TensorSource.of(q, k, v{self._positions_code})"

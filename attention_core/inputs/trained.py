@@ -253,7 +253,7 @@ class TrainedSource(Source):
 
     @property
     def code(self) -> str:
-        """The Python expression, which trains the model again."""
+        """The Python expression that makes this source again; it trains the model again."""
         words = ", ".join(map(repr, words_of(self.spec)))
         return (
             f"ac.inputs.TrainedSource.of({words}, sequence={self.sequence}, layer={self.layer}{self._positions_code})"

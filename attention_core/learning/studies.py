@@ -56,7 +56,7 @@ STUDIES: dict[str, Callable[[], tuple[Plan, ...]]] = {
 
 
 def rotated() -> Plan:
-    """Return the runs of recall with rotary positions, next to those without positions in ``relu2_longer``."""
+    """Return the runs of recall with rotary positions, to compare with those without positions in ``relu2_longer``."""
     return _plan("softmax", "relu2", positions="rotary", tests=True)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 NEVER = -1
 """Entry in a matrix of first layers for a pair that the given layers do not connect."""
 SPARSE = 1 / 4
-"""Maximum share of allowed pairs for processing a layer pair by pair; above it, a matrix product is faster."""
+"""Maximum share of allowed pairs at which a layer's pairs are processed one by one; above it, a product is faster."""
 WORD = 64
 """Number of tokens whose bits are packed into one integer."""
 

@@ -130,7 +130,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
 
 
 def _farthest(weights: Tensor, tokens: tuple[str, ...]) -> int:
-    """Return the index of the query with the largest weight on a far key; only words count, if there are any."""
+    """Return the index of the query with the largest weight on a far key, among the words if there are any."""
     place = torch.arange(len(tokens))
     far = (place[:, None] - place).abs() >= min(FAR, len(tokens) - 1)
     words = torch.tensor([any(map(str.isalnum, token)) for token in tokens])

@@ -234,7 +234,7 @@ def cost(
     separate: bool = False,
     keys: int | None = None,
 ) -> Cost:
-    """Count the products within chunks, into the state and out of it, without forward substitution (``c² d / 2``).
+    """Return the cost: products within chunks, into and out of the state; forward substitution is not counted.
 
     The peak is reached within a chunk, in addition to the outputs. The count does not hold for gates of channels that
     fall by e⁴⁰ or more within a chunk, because their products need another algorithm.

@@ -26,7 +26,7 @@ def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
     """Compute partial attention of each query after the first block to one key for each earlier block, O(n² d / b).
 
     The queries at the same place in their blocks, for example the first of each, form a causal attention matrix over
-    the blocks' keys: one more key is visible from block to block. So the causal kernel needs no mask.
+    the blocks' keys: each block sees one more key than the block before. So the causal kernel needs no mask.
 
     Args:
         q: ``[..., n, d]``, n > ``block``.

@@ -98,7 +98,7 @@ def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
 
 
 def _windows(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
-    """Return a view of the tokens of each block, as a function ``[X, n, e] -> [x, blocks, len(extent), e]``."""
+    """Return a function that views the tokens of each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
     start, stop = extent.start + blocks.start * step, extent.stop + blocks[-1] * step
     return lambda x: x[heads, start:stop].unfold(-2, len(extent), step).mT
 

@@ -195,7 +195,7 @@ class _Union(torch.autograd.Function):
 
 
 def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
-    """Return the numbers of ``[X, n]`` that belong to the queries of a piece, a view ``[x, Y, r]``."""
+    """Return the entries of ``[X, n]`` that belong to the queries of a piece, a view ``[x, Y, r]``."""
     return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
 
 

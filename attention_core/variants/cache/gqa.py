@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
-    """Count softmax's multiply-adds, as only the cache shrinks, and memory for the pooled keys and values, if any."""
+    """Return softmax's cost, as only the cache shrinks, and memory for the pooled keys and values, if any."""
     adds = 2 * d * pairs(n, causal=causal, keys=keys)
     m = keys or n
     pooled = 2 * m * d if p.groups < heads else 0

@@ -203,7 +203,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
-    """Count two products over tokens and slots, twice if not causal, and the memory for a few copies of the cache."""
+    """Return the cost: two products over tokens and slots, twice if not causal, and memory for copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))

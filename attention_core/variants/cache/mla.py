@@ -107,7 +107,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
-    """Count softmax's products, and for keys and values of all heads side by side a Gram matrix and a projection.
+    """Return the cost: softmax's products, and a Gram matrix and a projection each for all heads' keys and values.
 
     The eigenvectors of the Gram matrix are not counted.
     """

@@ -96,7 +96,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: b
 
 
 def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the distances of keys and codes in k-means, queries times codes, and weights times values."""
+    """Return the cost: the distances of keys and codes in k-means, queries times codes, and weights times values."""
     m = keys or n
     c = min(p.codes, m)
     # Distances per key: c - 1 while k-means++ draws the codes, then c to find the key's code, and c again after each

@@ -59,7 +59,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the contraction with w and the product with v; the n² d sigmoids, slower than both, are not counted."""
+    """Return the cost of the products with w and with v; the n² d sigmoids, slower than both, are not counted."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, width=d, keys=keys),
         peak_elements=n * d + (d + 2) * largest_block(n, width=d, keys=keys),

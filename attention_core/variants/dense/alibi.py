@@ -42,7 +42,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AlibiParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs in the blocks, and the memory for the output, a block and its distances."""
+    """Return the cost: two products over the pairs in blocks, and memory for the output, a block and its distances."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
 

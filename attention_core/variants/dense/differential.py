@@ -52,7 +52,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two attentions of two products over the pairs each; the kernel pads the halves to the values' width."""
+    """Return the cost: two attentions of two products each; the kernel pads the halves to the values' width."""
     return Cost(
         multiply_adds=4 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (3 * d + 1) + (keys or n) * d
     )

@@ -106,7 +106,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: EntmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products over the pairs in the blocks, and memory for the output and six arrays as large as a block."""
+    """Return the cost: two products over the pairs in blocks, memory for the output and six arrays of block size."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 6 * largest_block(n, keys=keys)
     )

@@ -43,7 +43,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Te
 
 
 def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs in the blocks, and memory for q, k, their sums, the output and a block."""
+    """Return the cost: two products over the pairs in blocks, memory for q, k, their sums, the output and a block."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (3 * d + 8) + 4 * largest_block(n))
 
 

@@ -50,7 +50,7 @@ def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
-    """Compute gaussian by the fused kernel, concat in blocks of queries, and dot as ``q (kᵀ v)``, linear in n."""
+    """Compute gaussian by the fused kernel, concat in blocks of queries, and dot as ``q (kᵀ v)`` in linear time."""
     if p.similarity == "gaussian":
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":
@@ -61,7 +61,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count pairs for gaussian and concat, and for dot two products with a d x d state, plus its chunks when causal."""
+    """Return the cost: two products, over all pairs or for dot with a d x d state (and in chunks if causal)."""
     m = keys or n
     if p.similarity == "gaussian":
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

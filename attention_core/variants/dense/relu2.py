@@ -77,7 +77,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: Relu2Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products over the pairs in the blocks, and the memory for the output and two copies of a block."""
+    """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),

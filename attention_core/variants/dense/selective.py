@@ -64,7 +64,7 @@ def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
-    """Count two products over the pairs in the blocks, and memory for the output and four arrays of a block's size."""
+    """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
     return Cost(
         multiply_adds=heads * 2 * d * pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
     )

@@ -55,7 +55,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: SigmoidParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products over the pairs in the blocks, and the memory for the output and two copies of a block."""
+    """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),

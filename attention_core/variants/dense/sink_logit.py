@@ -49,7 +49,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the multiply-adds of two products over the pairs of query and key."""
+    """Return the cost of two products over the pairs of query and key."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
 
 

@@ -40,7 +40,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the multiply-adds of two products over the pairs of query and key."""
+    """Return the cost of two products over the pairs of query and key."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
 
 

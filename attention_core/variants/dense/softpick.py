@@ -46,7 +46,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products over the pairs in the blocks, and memory for the output and four arrays of a block's size."""
+    """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
     return Cost(
         multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 4 * largest_block(n, keys=keys)
     )

@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: boo
 
 
 def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the network (dense only) and the product with v; drawing the n² numbers of R is not counted."""
+    """Return the cost of the network (dense only) and the product with v; drawing R's n² numbers is not counted."""
     over_pairs, block = d * pairs(n, causal=causal, keys=keys), largest_block(n, keys=keys)
     if p.kind == "random":
         return Cost(multiply_adds=over_pairs, peak_elements=n * d + block + max(block, 2 * TILE**2))

@@ -184,7 +184,7 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tupl
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products within a chunk, into the states and out of them, but not the factorisations, d³ / 3 each."""
+    """Return the cost: products within a chunk, into and out of the states; factorisations (d³ / 3 each) are not counted."""
     size = chunk(p, causal=causal)
     c, squares = min(keys or n, size), n // size * size**2 + (n % size) ** 2
     each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d

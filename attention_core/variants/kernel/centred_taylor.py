@@ -143,7 +143,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) 
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a block."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
     m = keys or n
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features

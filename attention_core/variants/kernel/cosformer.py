@@ -102,7 +102,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> t
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 

@@ -73,7 +73,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tupl
 
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, keys=keys))
 
 

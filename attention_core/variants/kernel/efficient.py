@@ -95,7 +95,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     m = keys or n

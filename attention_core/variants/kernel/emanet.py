@@ -65,7 +65,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool
 def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the log responsibilities, ``[..., n, b]``, and the new bases, ``[..., b, d]``, of each round.
 
-    The first round starts from seeded directions, the same for every head.
+    The first round starts from random directions that depend on the seed only, so they are equal for all heads.
     """
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
@@ -120,7 +120,7 @@ def distributed(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
 
 
 def cost(n: int, d: int, p: EmanetParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two products of tokens and bases per round, and three to assign queries and distribute values."""
+    """Return the cost: two products of tokens and bases per round, three to assign queries and distribute values."""
     b, m = p.bases, keys or n
     return Cost(
         multiply_adds=((2 * p.iterations + 1) * m + 2 * n) * b * d,

@@ -50,7 +50,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tens
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
     # The features of keys are joined from two halves, which are in memory at the same time.
     joined = 0 if causal else 4 * d * min(keys or n, default_size(2 * d, causal=False)) + 2 * d * (d + 1)

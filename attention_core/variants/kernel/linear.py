@@ -83,7 +83,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
 
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a chunk."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     referenced = p.feature_map == "exp"
     return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p), keys=keys))
 

@@ -184,7 +184,7 @@ def feature_count(m: int, kind: str) -> int:
 
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count projections, keys times values and queries times that sum; causal forms add the products within a chunk."""
+    """Return the cost: projections, keys times values, queries times their sum; if causal, products within chunks."""
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
     adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size, keys=keys)
     held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)

@@ -213,7 +213,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
-    """Count the multiply-adds of the products into the state, out of it and within a chunk; twice unless causal."""
+    """Return the cost of the products into the state, out of it and within a chunk; twice unless causal."""
     if has_even_decay(p, causal=causal):
         return Cost(*decayed_cost(n, d, d, causal=causal))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1

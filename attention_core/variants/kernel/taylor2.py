@@ -83,7 +83,7 @@ def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tu
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count the products of keys with values and of queries with their sum; if causal, also those within a block."""
+    """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
     C, columns, m = width(d), d + 1, keys or n
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0

@@ -69,7 +69,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: FunnelParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two n/s x n x d products."""
+    """Return the cost of two n/s x n x d products."""
     m = 1 - (1 - n) // p.stride
     return Cost(multiply_adds=2 * (keys or n) * m * d, peak_elements=(n + m) * d + m)
 

@@ -60,7 +60,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: LandmarkParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count four n x m x d products and the products that find the landmarks."""
+    """Return the cost of four n x m x d products and the products that find the landmarks."""
     keys = keys or n
     m = min(p.landmarks, n, keys)
     search = sum(landmark_multiply_adds(tokens, m, d, p.method) for tokens in (n, keys))

@@ -87,7 +87,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: LinformerParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two n x m x d products; gaussian adds two more, and memory for its projections."""
+    """Return the cost of two n x m x d products; gaussian adds two more, and memory for its projections."""
     keys = keys or n
     m = min(p.rank, keys)
     drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2

@@ -98,7 +98,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: NystromParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count four products of n tokens with m landmarks, the landmark search, and the inverse, unless it is exact."""
+    """Return the cost: four products of n tokens and m landmarks, the landmark search, the inverse unless exact."""
     keys = keys or n
     m = min(p.landmarks, n, keys)
     search = sum(landmark_multiply_adds(tokens, m, d, p.method) for tokens in (n, keys))

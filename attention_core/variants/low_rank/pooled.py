@@ -109,7 +109,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two n x n/s x d products; if causal, two over the pairs in a pool and of a query with earlier pools."""
+    """Return the cost: two n x n/s x d products; if causal, two over pairs in pools and with earlier pools."""
     m, later = -(-(keys or n) // p.stride), max(0, n - p.stride)
     # With "conv", the largest group of equal pools is multiplied by its window, which copies its tokens.
     pools = _segments(keys or n, p, causal=causal)

@@ -69,7 +69,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: PyramidParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count two n x S x d products."""
+    """Return the cost of two n x S x d products."""
     pools = sum(_sizes(keys or n, p))
     return Cost(multiply_adds=2 * n * pools * d, peak_elements=2 * pools * d + max(n * (d + 1), pools * d))
 

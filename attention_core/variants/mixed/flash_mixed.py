@@ -98,7 +98,7 @@ def walk_size(p: FlashMixedParams) -> int:
 
 
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
-    """Count the multiply-adds of two products over the pairs in the chunks, and two of the linear term."""
+    """Return the cost of two products over the pairs in the chunks, and two of the linear term."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
     chunks, rest = -(-n // size), n % walked
     # Pairs of the causal linear term within one step of ``walked`` tokens. They exist only if the step is longer than a

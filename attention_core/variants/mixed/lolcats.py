@@ -131,7 +131,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
 
 
 def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs in the windows, and the features' sums, twice if not causal."""
+    """Return the cost: two products over the pairs in the windows, and the features' sums, twice if not causal."""
     adds, near, far = 0, 0, 0
     if p.window:
         before, after = p.window - 1, 0 if causal else p.window - 1

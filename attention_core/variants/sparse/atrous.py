@@ -60,7 +60,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs in the classes, and the memory for the output and one piece."""
+    """Return the cost: two products over the pairs in the classes, and memory for the output and one piece."""
     if p.columns:
         return Cost(*class_cost(n, d, p.stride, p.columns, causal=causal))
     rows = class_elements(n, p.stride)

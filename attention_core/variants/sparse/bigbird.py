@@ -113,7 +113,7 @@ def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
 
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs of all pieces, and the memory for the output, the draws and one piece."""
+    """Return the cost: two products over the pairs of all pieces, and memory for the output, draws and one piece."""
     anchors = min(p.global_tokens, n)
     within, rows, mask = window_size(n - anchors, p.window, causal=causal)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + within

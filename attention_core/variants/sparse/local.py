@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs in the blocks, and the memory for the output and one piece."""
+    """Return the cost: two products over the pairs in blocks, and memory for the output and one piece."""
     if p.columns:
         return Cost(*square_cost(n, d, p.window, p.columns, causal=causal))
     return Cost(*window_cost(n, d, p.window, causal=causal))

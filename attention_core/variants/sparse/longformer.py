@@ -105,7 +105,7 @@ def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward:
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs of all pieces, and the memory for the output and one piece."""
+    """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
     anchors = min(p.global_tokens, n)
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)

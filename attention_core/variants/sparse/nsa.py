@@ -82,7 +82,7 @@ def means(x: Tensor, block: int) -> Tensor:
 
 
 def selection(p: NsaParams) -> Selection:
-    """Return the rule that chooses blocks: by q·k̄, the order in which softmax over the means ranks them."""
+    """Return the rule that chooses blocks: by the score q·k̄, which ranks them as softmax over the means does."""
     return Selection(block=p.block, number=p.blocks)
 
 
@@ -179,7 +179,7 @@ def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
-    """Count the branches, which run one after the other, and the memory for the sum and the largest branch."""
+    """Return the cost of the branches, which run in sequence, with memory for the sum and the largest branch."""
     adds, peaks = 0, [0]
     if p.gate_compressed:
         m = block_count(n, p.block)

@@ -31,7 +31,7 @@ class PowerBertParams(Params):
 
 
 def kept_count(n: int, p: PowerBertParams) -> int:
-    """Return the number of survivors: the share rounded, at least one."""
+    """Return the number of survivors: ``keep * n``, rounded, at least one."""
     return max(1, math.floor(p.keep * n + 0.5))
 
 
@@ -66,7 +66,7 @@ def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor
 
 
 def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pattern under the one rule that allows a pair: its query survives."""
+    """Return the pattern by the name of its only rule: a pair is allowed if its query survives."""
     return {"survivor": pattern(q, k, p, causal=causal)}
 
 
@@ -99,7 +99,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
-    """Count one product of all pairs for the significance (float64) and two of the survivors with all keys."""
+    """Return the cost: a product of all pairs for the significance (float64), two of the survivors with all keys."""
     m = kept_count(n, p)
     judged = min(heads, max(1, STEP // largest_block(n)))  # heads per step
     return Cost(

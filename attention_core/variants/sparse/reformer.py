@@ -164,7 +164,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 
 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
-    """Count the hash and two products over the pairs in the chunks, and memory for keys, outputs and sorted copies."""
+    """Return the cost: the hash, two products over the pairs in chunks, and memory for keys, outputs and copies."""
     work = peak = 0
     for _, stop, sizes in stretches(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1

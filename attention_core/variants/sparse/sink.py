@@ -69,7 +69,7 @@ def sink_keys(n: int, p: SinkParams) -> int:
 
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs of all pieces, and the memory for the output and one piece."""
+    """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
     sinks = min(p.sinks, n)
     within, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
     pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + within

@@ -156,7 +156,7 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
-    """Count two products over the pairs of both halves, and the memory for the output, one piece and a mask."""
+    """Return the cost: two products over the pairs of both halves, and memory for the output, one piece and a mask."""
     if p.pattern == "strided" and p.columns:
         products, peak = class_cost(n, d, p.stride, p.columns, causal=causal)
         within, rows, mask = square_size(n, p.window, p.columns, causal=causal)

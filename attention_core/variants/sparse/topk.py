@@ -83,7 +83,7 @@ def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
-    """Return the pattern under the one rule that allows a pair: its logit is among the largest."""
+    """Return the pattern by the name of its only rule: a pair is allowed if its logit is among the largest."""
     return {"kept": pattern(q, k, p, causal=causal)}
 
 
@@ -107,7 +107,7 @@ def one_by_one(keys: int, p: TopKParams) -> bool:
 
 
 def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
-    """Multiply these rows by v, ``[..., rows, d_v]``, using the selected values alone where that is less work."""
+    """Multiply these rows' weights by v, ``[..., rows, d_v]``, by the selected values only where that is faster."""
     if not one_by_one(rows.keys, p):
         return weigh(q, k, rows, p) @ v
     # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th: all are selected.
@@ -133,7 +133,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> T
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Count one product over all pairs and one over the selected, and memory for the output and a block's logits."""
+    """Return the cost: products over all and over the selected pairs, memory for the output and a block's logits."""
     m = keys or n
     if p.k >= m:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))

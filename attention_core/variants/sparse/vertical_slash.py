@@ -122,7 +122,7 @@ def _vertical(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
 
 
 def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
-    """Count the last queries' scores and two products over the pairs, and memory for both parts and their union."""
+    """Return the cost: the last queries' scores, two products over the pairs, memory for both parts and the union."""
     if p.columns >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)

@@ -90,7 +90,7 @@ def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
-    """Return how fast the median early share falls with n, the final shares, and the overlap of the heaviest keys."""
+    """Return how fast the early tokens' median share falls with n, the final shares and the heaviest keys' overlap."""
     lengths = sorted({row.n for row in rows})
 
     def share(of: str, n: int = lengths[-1]) -> float:

@@ -26,7 +26,7 @@ the number of tokens."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRow:
-    """The relative error of one matrix of one head at one length, in tokens.
+    """The relative error of one matrix of one head at one length, ``n`` tokens.
 
     ``future`` is the percentage of softmax's unmasked attention that a causal model puts on later tokens (``FUTURE``).
     """

@@ -122,7 +122,7 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
 
 
 def first_moved(before: Tensor, after: Tensor) -> int | None:
-    """Return the first output before the last that differs in any head, ``[H, n, d_v]``; None if no output differs."""
+    """Return the index of the first output that differs in any head, ``[H, n, d_v]``; None if only the last may."""
     change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
     places = (change > MOVED * size).any(0).nonzero()
     return int(places[0]) if len(places) else None

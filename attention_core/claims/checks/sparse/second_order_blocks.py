@@ -20,7 +20,7 @@ BLOCK, BUDGETS, JUDGED = 8, (1, 2, 4), 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlocksRow:
-    """Per cent of softmax's mass in the own block and in ``chosen`` other blocks of one head's queries."""
+    """Per cent of softmax's mass in each query's own block and in its ``chosen`` other blocks, for one head."""
 
     chosen: int
     score: str
@@ -29,10 +29,10 @@ class BlocksRow:
 
 
 def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
-    """Yield the softmax mass in the attended blocks per head, causal if the input is causal.
+    """Yield the softmax mass in the attended blocks per head, with a causal mask if the input is causal.
 
     Raises:
-        UntestableError: if all scores choose equally well.
+        UntestableError: if every choice of blocks has the same mass.
     """
     qkv = inputs.record()
     full = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal)
