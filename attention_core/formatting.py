@@ -78,7 +78,7 @@ def formatted(value: float, form: str) -> str:
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     text = format(value, form)
     mantissa, exponent, size = text.partition("e")
-    if exponent and form.endswith("g") and 0 <= int(size) < HUGE:  # "1.2e+02" is 120
+    if exponent and form.endswith("g") and 0 <= int(size) < HUGE:  # "1.2e+02" is shown as 120
         text = format(float(text), "+,.0f" if "+" in form else ",.0f")
     elif exponent:
         percent = "%" if size.endswith("%") else ""

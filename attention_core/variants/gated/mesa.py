@@ -184,7 +184,7 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tupl
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:
-    """Return the cost: products within a chunk, into and out of the states; factorisations (d³ / 3 each) are not counted."""
+    """Return the cost: products within a chunk, into and out of the states; not the factorisations, d³ / 3 each."""
     size = chunk(p, causal=causal)
     c, squares = min(keys or n, size), n // size * size**2 + (n % size) ** 2
     each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d

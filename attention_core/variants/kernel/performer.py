@@ -139,7 +139,7 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
     walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
-    # With gradients, all heads run together: the backward pass recomputes the features, slower one head at a time.
+    # With gradients, all heads run together: the backward pass recomputes features faster for all heads.
     if wants_gradient(q, k, v):
         return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
     return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
@@ -188,7 +188,7 @@ def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None =
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
     adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size, keys=keys)
     held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
-    drawn = 10 * -(-p.features // d) * d**2  # the directions during their orthogonalisation
+    drawn = 10 * -(-p.features // d) * d**2  # numbers in memory while the directions are made orthogonal
     return Cost(multiply_adds=adds + (n + (keys or n)) * p.features * d, peak_elements=max(held, drawn))
 
 

@@ -70,7 +70,7 @@ def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: 
     """Compute the squared ReLU within the chunks, ``[..., n, d_v]``."""
     n, size = q.shape[-2], min(p.chunk, q.shape[-2])
     if n % size:
-        # The last chunk is padded with zeros. As keys they get the weight 0; as queries their rows are cut off below.
+        # The last chunk is padded with zeros. Zero keys get the weight 0; the rows of zero queries are cut off below.
         q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
     chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
     return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[..., :n, :]

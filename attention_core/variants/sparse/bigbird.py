@@ -85,7 +85,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
         n = like.shape[-2]
-        drawn = random_keys(n, p, like.device, causal=causal)  # drawn before the pieces, which then use no memory yet
+        drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while the pieces use no memory yet
         drawn = drawn.short() if n < 2**15 else drawn
         rest = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
         yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)

@@ -40,7 +40,7 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
         rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
-        choosing = rivals > chosen  # only these queries have more blocks to choose from than they may choose
+        choosing = rivals > chosen  # only these queries have more other blocks than they may choose
         for score in SCORES:
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
