@@ -11,7 +11,7 @@ from attention_core.formatting import percent
 from pages.inside.story import Seen
 
 LONGEST = 2**16
-"""Largest number of tokens for which the work is compared with softmax's."""
+"""End of the search for the length from which a variant needs less work than softmax. Only formulas are evaluated."""
 SAME = 0.005
 """Errors below this value would be printed as 0%."""
 
@@ -47,7 +47,7 @@ def work(seen: Seen, n: int) -> float:
 
 
 def cheaper_from(seen: Seen) -> int | None:
-    """Return the smallest number of tokens on which the variant needs less work than softmax, or None at any length."""
+    """Return the number of tokens from which on the variant needs less work than softmax, or None."""
     lengths = range(1, LONGEST + 1)
     first = bisect_left(lengths, True, key=lambda n: work(seen, n) < 1)
     return lengths[first] if first < LONGEST else None
