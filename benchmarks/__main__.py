@@ -88,7 +88,7 @@ def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
     rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
     found = Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
-    if preset != "decode":  # an explanation runs the call again, here after reading 100,000 tokens again
+    if preset != "decode":  # an explanation repeats the call, which a decoder makes after reading 100,000 tokens
         explain(found, partial(_again, preset, {case.label: case for case in chosen}, plan), say)
     return found
 

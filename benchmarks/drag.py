@@ -59,7 +59,7 @@ def drag(page: Page, part: str, watch: str, seconds: float) -> list[float]:
 
 
 def spent(server: Sequence[int]) -> tuple[float, float]:
-    """Return the CPU seconds of the server, and of the browser with its driver."""
+    """Return the CPU seconds so far of the server, and of the browser with its driver."""
     return sum(clocks(server).values()), sum(clocks([os.getpid()]).values())
 
 

@@ -24,7 +24,7 @@ LENGTHS = (8192, 16384, 65536, 262144)
 POSITIONS = (1_000, 100_000)
 """Tokens that a decoder has read before the timed token."""
 READ = 1024
-"""Distinct tokens, which a decoder reads repeatedly."""
+"""The number of distinct tokens; a decoder reads them again and again up to its position."""
 
 READING = "reading q, k and v"
 
@@ -60,7 +60,7 @@ def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
 
 
 def reading() -> Subject:
-    """Return a subject that sums each number of q, k and v once: every variant has to read them from memory."""
+    """Return a subject that sums all numbers of q, k and v, which every variant has to read from memory."""
     return Subject(
         READING, "", READING, "bound", False, lambda q, k, v, n: lambda: [x.sum() for x in (q, k, v)], counted=False
     )

@@ -20,7 +20,7 @@ def machine() -> dict[str, str]:
 
 
 def pace() -> float:
-    """Return the CPU milliseconds of 100,000 additions: they rise when other processes share the processor's core."""
+    """Return the CPU milliseconds of 100,000 additions, which rise if other processes share the processor core."""
     began = time.process_time()
     sum(range(100_000))
     return 1000 * (time.process_time() - began)

@@ -96,7 +96,7 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
             ready, skipped = _prepare(everything, n, plan, say)
             yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in CLOCKS)
             for mode, threads, clock in CLOCKS:
-                # The product with the explicit matrix is only for orientation, so it is timed on one thread only.
+                # The product with the explicit matrix is only a rough comparison, so it is timed on one thread only.
                 timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
                 say(f"n = {n}: timing {len(timed)} subjects, {mode}")
                 torch.set_num_threads(threads)

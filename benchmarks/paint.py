@@ -95,7 +95,7 @@ def visit(context: BrowserContext, address: str) -> Visit:
 
 @contextmanager
 def opened(playwright: Playwright) -> Iterator[BrowserContext]:
-    """Start a browser that records its visits, with a new profile: without one it would cache no compiled code."""
+    """Start a browser that records its visits. It has a new profile, without which it caches no compiled code."""
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     look = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
@@ -107,7 +107,7 @@ def opened(playwright: Playwright) -> Iterator[BrowserContext]:
 
 
 def visits(server: str, pages: Sequence[str], rounds: int) -> Iterator[tuple[str, str, Visit]]:
-    """Yield the page, a key of ``COMPLETE`` and the visit. A first visit is that of a newly started browser."""
+    """Yield page, key of ``COMPLETE`` and visit for all visits. A first visit is that of a newly started browser."""
     with sync_playwright() as playwright:
         for _, page in tqdm([*product(range(rounds), pages)]):
             with opened(playwright) as context:

@@ -102,7 +102,7 @@ def _curves(p: Panel, curves: Mapping[str, Curve]) -> Iterator[str]:
 
 
 def _apart(wanted: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:
-    """Return positions of labels near the wanted ones, within the panel and at least one line of text apart."""
+    """Return positions of labels near the wanted positions, inside the panel and at least one line of text apart."""
     names = sorted(wanted, key=lambda name: wanted[name])
     placed: dict[str, float] = {}
     free = top

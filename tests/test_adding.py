@@ -111,7 +111,7 @@ TESTS = (
     "tests/app/test_openings.py",
     "tests/app/test_pages.py",
     "tests/app/test_variant_picker.py",
-    "tests/app/test_lesson_facts.py::test_a_lesson_with_facts_has_them_for_each_of_its_steps",
+    "tests/app/test_lesson_facts.py::test_a_lesson_with_facts_has_them_for_each_step",
     "tests/core/claims/test_every_claim.py::test_all_are_there_in_order_from_one_on",
     "tests/core/test_registry.py",
 )
@@ -142,8 +142,8 @@ def replace(path, old, new):
 
 def left_out():
     """Return pytest's options that leave out slow pages of one test, and every second address."""
-    links = [f"tests/app/test_links.py::test_whatever_is_set_on_a_page_is_in_its_link[{page}]" for page in SLOW]
-    addresses = [f"tests/app/test_addresses.py::test_an_address_opens_what_it_always_did[{each}]" for each in SECOND]
+    links = [f"tests/app/test_links.py::test_every_changed_control_changes_the_link[{page}]" for page in SLOW]
+    addresses = [f"tests/app/test_addresses.py::test_an_address_opens_the_same_numbers[{each}]" for each in SECOND]
     return [word for name in (*links, *addresses) for word in ("--deselect", name)]
 
 

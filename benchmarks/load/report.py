@@ -18,7 +18,7 @@ There was no error and no lost session, and the server used 0.9 GB. After every 
 spent most of the time on two things: its file watcher resolved the path of every loaded module again, and a
 garbage collection visited all live objects."""
 FLAT = 0.05
-"""The fraction by which memory may grow over a soak test."""
+"""The fraction by which memory may grow over a soak test, a long run under constant load."""
 WARMING = 0.25
 """The fraction of a soak test that is left out of the comparison, because caches fill first."""
 

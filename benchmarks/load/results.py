@@ -11,7 +11,7 @@ import msgspec
 
 
 class Waits(msgspec.Struct, frozen=True):
-    """Seconds that visitors waited for one kind of answer.
+    """Statistics of the seconds that visitors waited for one kind of answer.
 
     Attributes:
         count: the number of waits, including those without an answer at the end of the run.

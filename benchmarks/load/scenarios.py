@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import httpx2
 
 from benchmarks.load.results import Cost, Result, waits
-from benchmarks.load.server import Watch, clocks, stepped_back
+from benchmarks.load.server import Watch, clocks, has_idle_priority
 from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
 from benchmarks.load.visitors import Log, Visitor, pages_of
 from benchmarks.machine import pace
@@ -20,13 +20,13 @@ MOST_VISITORS, MOST_SECONDS = 500, 3600
 SLOW_CHECK = 30.0
 """Seconds after which a health check counts as failed."""
 OPENINGS = 9
-"""The number of visits whose median cost is the cost of opening a page."""
+"""The number of visits to a page; the median cost is reported."""
 COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "causal", "claims", "picture")
 """The pages whose costs are measured."""
 REST = 0.2
 """Seconds to wait until a server is idle again."""
 PACES = 50
-"""The number of loops of which the fastest represents the idle machine."""
+"""Repetitions of ``machine.pace``; the fastest represents the idle machine."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ async def _spent(roots: Sequence[int], work: Awaitable[object]) -> tuple[float, 
     await asyncio.sleep(REST)
     after = clocks(roots)
     spent = {pid: now - before.get(pid, 0.0) for pid, now in after.items()}
-    return sum(spent.values()), sum(spent[pid] for pid in after if stepped_back(pid))
+    return sum(spent.values()), sum(spent[pid] for pid in after if has_idle_priority(pid))
 
 
 async def _opened(server: str, page: str) -> None:

@@ -1,8 +1,8 @@
 """The state of a browser tab with a Streamlit app: elements on screen, widget values, and cached messages.
 
 It follows the front end of Streamlit 1.67 without drawing: it reads messages and creates the next request. An element
-that a run no longer draws is deleted with its value. Values that the server sets are adopted. A large message that the
-server sends only as a hash is replaced by the cached message.
+that a run no longer draws is deleted with its value. Values that the server sets replace those of widgets. A large
+message that the server sends only as a hash is replaced by the cached message.
 """
 
 import json

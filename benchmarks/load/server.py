@@ -98,7 +98,7 @@ def clocks(roots: Iterable[int]) -> dict[int, float]:
     return found
 
 
-def stepped_back(pid: int) -> bool:
+def has_idle_priority(pid: int) -> bool:
     """Return whether a process has the idle scheduling policy, as worker processes do."""
     with suppress(ProcessLookupError):
         return os.sched_getscheduler(pid) == os.SCHED_IDLE

@@ -64,7 +64,7 @@ class Tab:
         bytes: bytes of the messages, decompressed.
         messages: the number of messages.
         lost: the number of reconnections that did not find their session.
-        gone: set while there is no connection.
+        gone: an event that is set while there is no connection.
         dropped: whether this client broke off the last connection.
     """
 

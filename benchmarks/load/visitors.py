@@ -97,7 +97,7 @@ class Visitor:
                 return
 
     async def think(self) -> None:
-        """Wait like a reading visitor. If the connection is lost meanwhile, open it again immediately."""
+        """Wait as a visitor who reads. If the connection is lost meanwhile, open it again immediately."""
         seconds = self._rng.uniform(*self._thinking)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.tab.gone.wait(), seconds)
@@ -119,7 +119,7 @@ class Visitor:
                 await self.ask("knob", lambda: self.tab.move(self._rng))
 
     async def change(self, page: str, query: str = "", *, kind: str = "change") -> bool:
-        """Go to another page, and return whether it came."""
+        """Go to another page, and return whether the server sent it."""
 
         async def go() -> None:
             await self.tab.ask(self.tab.screen.change_page(page, query))
@@ -143,6 +143,6 @@ class Visitor:
 
 
 def pages_of(count: int) -> list[str]:
-    """Return the first page of each of ``count`` visitors in a fixed order: half on Matrices, the others evenly."""
+    """Return the first page of each of ``count`` visitors, in a fixed order: half Matrices, the rest evenly."""
     cycle = ("matrices", "masks", "matrices", "inside", "matrices", "")
     return [cycle[i % len(cycle)] for i in range(count)]

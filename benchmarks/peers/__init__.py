@@ -4,7 +4,7 @@ from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_
 from benchmarks.peers.adaptor import Peer
 
 ALL_SEEN = {"bucket_size": 256, "rounds": 1}
-"""Settings of a Reformer with two chunks in the whole check, in which every token attends to all others."""
+"""Settings with which a Reformer has two chunks in the check, so that every token attends to all others."""
 
 PEERS: dict[str, Peer] = {
     peer.name: peer

@@ -15,7 +15,7 @@ from benchmarks.peers.adaptor import Built, Settings
 
 @cache
 def _compiled(*constants: int | None) -> Callable[..., Tensor]:
-    """Return flex_attention for one pattern. Its own code object keeps torch from making its constants variables."""
+    """Return flex_attention for one pattern. With one code object per pattern, torch compiles its constants in."""
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
     def attention(q: Tensor, k: Tensor, v: Tensor, blocks: BlockMask) -> Tensor:

@@ -50,7 +50,7 @@ CONTROLS = (
 
 
 def complete(coroutine):
-    """Return the result of a coroutine, run in its own thread, as an earlier browser test may have left a loop here."""
+    """Return the result of a coroutine, run in a new thread: this one may have an event loop of a browser test."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
@@ -63,7 +63,7 @@ def read_number(words):
 
 
 class All:
-    """A container that contains every value."""
+    """A set that contains every value."""
 
     def __contains__(self, name):
         return True
@@ -71,7 +71,7 @@ class All:
 
 def _before_its_first_run(page, query):
     at = AppTest.from_file(str(MAIN), default_timeout=120)
-    # In tests, every form of a page counts as opened, and everything as seen.
+    # In tests, every form of a page counts as opened, and all lazy content as seen.
     at.session_state[OPENED] = at.session_state[SETTINGS] = at.session_state[SEEN] = All()
     return _aim(at, page, query)
 
@@ -84,12 +84,12 @@ def _aim(at, page, query):
 
 
 def visit(page, query=()):
-    """Return a page opened by a visitor who follows a link; the address is corrected by the next run."""
+    """Return a page that a link has opened in a new session; the next run corrects its address."""
     return _before_its_first_run(page, query).run()
 
 
 def open_page(page, query=(), **state):
-    """Return a page in a session that has visited another page and has this state; a link resets the page's options."""
+    """Return a page in a session with this state that has visited another page; a query resets the page's options."""
     at = _before_its_first_run(page, query)
     at.session_state[LINK] = Link(None, {})
     for name, field in Options.shared().items():
@@ -144,7 +144,7 @@ def assert_says(at, text, *kinds):
 
 
 def spoken(at, *kinds):
-    """Return the Markdown of a page and the text of other kinds of elements, with non-breaking spaces replaced."""
+    """Return the text of a page: Markdown and other kinds of elements, with spaces for non-breaking spaces."""
     said = [*at.main.markdown, *(each for kind in kinds for each in at.main.get(kind))]
     return PageText(" ".join(each.value for each in said).replace("\N{NO-BREAK SPACE}", " "))
 
@@ -213,7 +213,7 @@ def inside(header, payload):
 
 
 def joined(sent, parts):
-    """Return a board's header completed with its panels' headers, and the bytes of all numbers."""
+    """Return a board's header with the headers of its panels added, and the bytes of all numbers."""
     header, payload = unpacked(sent)
     sent = [*map(unpacked, parts.values()), *inside(header, payload)]
     known = {panel["digest"]: (panel, payload) for panel, payload in sent}
@@ -263,7 +263,7 @@ def drawn(at):
 
 
 def moved(control):
-    """Return the control set to another value; None if there is only one value."""
+    """Set a control to another value and return it; None if it has only one value."""
     if control.type == "button_group":
         other = next((option for option in control.options if option not in control.formatted_values), None)
         return other and control.set_value(other if control._is_single_select else [*control.value, other])

@@ -85,12 +85,11 @@ def written(task, *, load=None):
 
 def without_a_model(monkeypatch):
     """Replace the Model page's experiments by functions that make up their numbers."""
-    monkeypatch.setattr(
-        dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes"))
-    )  # made-up rows must not reach other tests
+    # A new cache, so that other tests do not read made-up rows, and no cache for pictures without records.
+    monkeypatch.setattr(dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes")))
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded", lambda: None)
     monkeypatch.setattr(continuation, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)
-    monkeypatch.setattr(card, "lesson_picture", lesson_picture.__wrapped__)  # pictures without records are not kept
+    monkeypatch.setattr(card, "lesson_picture", lesson_picture.__wrapped__)

@@ -20,7 +20,7 @@ END = re.compile(r"[.:?!…]*$")
 
 
 def lengthened(message):
-    """Return a message with further words before its last sign, about two fifths of its length, at least one."""
+    """Return a message with about two fifths more text (at least one word) before its last character."""
     more = " ".join([WORD] * max(1, round(0.4 * len(message) / (len(WORD) + 1))))
     return END.sub(lambda end: f" {more}{end[0]}", message, count=1)
 
@@ -48,7 +48,7 @@ def install(catalogue, locales, folder):
 
 @contextmanager
 def installed(**catalogues):
-    """Install catalogues for the duration of a test, each under the name of its folder, instead of the shipped ones."""
+    """Replace the app's catalogues within the block by the given ones, named by their folders."""
     readers = (i18n.languages, i18n.catalogue, controls._fields, mounting.script_file, mounting._component)
     with TemporaryDirectory() as folder, patch.object(i18n, "LOCALES", Path(folder)):
         for name, catalogue in catalogues.items():
@@ -61,7 +61,7 @@ def installed(**catalogues):
 
 
 def catalogue_of(messages, locale):
-    """Return a catalogue of a few messages, of which those with a context are given as ``C_`` returns them."""
+    """Return a catalogue of some messages; a message with a context is given as ``C_`` returns it."""
     catalogue = Catalog(locale=locale)
     for message, words in messages.items():
         context, _, own = message.rpartition(i18n.CONTEXT)

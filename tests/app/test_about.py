@@ -9,7 +9,7 @@ from app.words.i18n import enumeration, escape_markdown
 from attention_core.variant import Paper
 
 
-def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
+def test_a_cost_is_relative_to_softmax_and_says_what_is_counted():
     softmax, local = ac.get("softmax"), ac.get("local", window=4)
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
@@ -21,14 +21,14 @@ def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
     assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
 
 
-def test_a_head_has_its_share_of_what_all_heads_cost_together():
+def test_a_variant_that_shares_work_between_heads_divides_its_cost():
     latents = ac.get("mla", rank=8)
     whole = latents.cost(64, 8, heads=9).multiply_adds
     assert f" {whole // 9:,} multiply-adds per head" in cost_in_words(latents, n=64, d=8, heads=9)
     assert whole > 9 * latents.cost(64, 8).multiply_adds
 
 
-def test_the_cost_on_a_page_is_that_of_its_own_input():
+def test_the_cost_on_a_page_is_for_its_input():
     at = open_page(
         "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
     )
@@ -39,7 +39,7 @@ def cited(paper: Paper) -> str:
     return f"[{escape_markdown(paper.heading)} ({paper.year})]({paper.url})"
 
 
-def test_sources_are_cited_with_what_else_there_is():
+def test_sources_are_cited_with_further_references():
     lone = next(v for v in ac.all_variants() if not v.further)
     more = next(v for v in ac.all_variants() if len(v.further) > 1)
     assert sources(lone) == f"Source: {cited(lone.source)}"
@@ -47,7 +47,7 @@ def test_sources_are_cited_with_what_else_there_is():
 
 
 @pytest.mark.parametrize(("key", "first"), [("deltanet", "def definition("), ("nystrom", "def weights(")])
-def test_the_definition_is_shown_by_itself(key, first):
+def test_the_definition_is_shown_alone(key, first):
     at = visit(
         "matrices",
         {"input": "synthetic", "n": "8", "variants": ["softmax", key], "more": "explain"} | {"explained": key},

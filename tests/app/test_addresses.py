@@ -238,12 +238,12 @@ def differences(before, now):
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=str)
-def test_an_address_opens_what_it_always_did(address):
+def test_an_address_opens_the_same_numbers(address):
     found = differences(json.loads(RECORDED.read_text("utf-8"))[address], shown(address))
     assert not found, "\n".join([f"{address} opens something else (- recorded, + now):", *found])
 
 
-def test_every_recorded_address_is_opened_and_every_page_among_them():
+def test_every_recorded_address_and_every_page_is_tested():
     assert list(json.loads(RECORDED.read_text("utf-8"))) == list(ADDRESSES)
 
 

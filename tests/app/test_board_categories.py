@@ -18,13 +18,13 @@ def read(panel: Panel) -> tuple[dict, np.ndarray]:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 15, 16, 1000, 2047])
-def test_every_code_arrives_exactly(most):
+def test_every_code_is_sent_exactly(most):
     codes = np.arange(most + 1, dtype=np.float32)[None]
     _, found = read(Panel("p", "P", "", codes))
     assert found.tolist() == codes[0].tolist()
 
 
-def test_borders_travel_with_their_panel():
+def test_borders_are_sent_with_their_panel():
     assert read(Panel("p", "P", "", np.eye(4), borders=(1, 3)))[0]["borders"] == [1, 3]
     assert read(Panel("p", "P", "", np.eye(4)))[0]["borders"] == []
 
@@ -77,7 +77,7 @@ TOGETHER = [
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("names", TOGETHER, ids="-".join)
-def test_kinds_that_meet_in_one_variant_are_told_apart_by_the_colour_blind(names, mode):
+def test_colour_blind_viewers_distinguish_the_kinds_of_one_variant(names, mode):
     ground = ("#f4f4f1", "#1d1f27")[mode]
     colours = {name: PRIMITIVES[name][mode] for name in names} | {"nothing": ground}
     for matrix in (np.eye(3), *map(np.array, DEFICIENT.values())):
@@ -88,7 +88,7 @@ def test_kinds_that_meet_in_one_variant_are_told_apart_by_the_colour_blind(names
 
 
 @pytest.mark.parametrize("count", range(1, 9))
-def test_each_layer_has_a_colour_of_its_own_from_near_to_far(count):
+def test_each_layer_has_its_own_colour_in_order_of_contrast(count):
     for mode in (0, 1):
         lightness = [lab(linear(pair[mode]))[0] for pair in steps(count)]
         assert lightness == sorted(lightness, reverse=bool(mode))
@@ -107,7 +107,7 @@ RAMPS = [pytest.param(LIGHT, (255, 255, 255), id="light"), pytest.param(DARK, (2
 
 @pytest.mark.parametrize(("ramps", "page"), RAMPS)
 @pytest.mark.parametrize("kind", DEFICIENT_OR_NOT)
-def test_a_negative_weight_is_never_taken_for_a_positive_one(ramps, page, kind):
+def test_negative_and_positive_weights_look_different(ramps, page, kind):
     places = np.linspace(0, 1, 33)
     positive, negative = (seen_by(kind, sample_ramp(ramp, places)) for ramp in (ramps.positive, ramps.negative))
     apart = np.linalg.norm(negative[:, None] - positive[None], axis=-1)
@@ -117,7 +117,7 @@ def test_a_negative_weight_is_never_taken_for_a_positive_one(ramps, page, kind):
 
 
 @pytest.mark.parametrize(("ramps", "page"), RAMPS)
-def test_equal_steps_of_a_ramp_look_equal_and_nothing_masked_outshines_a_weight(ramps, page):
+def test_equal_steps_of_a_ramp_look_equal_and_masked_cells_are_paler(ramps, page):
     for ramp in (ramps.positive, ramps.negative):
         lightness = seen_by("none", sample_ramp(ramp, np.linspace(0, 1, 9)))[:, 0]
         steps = np.abs(np.diff(lightness))

@@ -39,7 +39,7 @@ def send(values, **kwargs) -> tuple[dict, np.ndarray]:
     )
 )
 @settings(deadline=None)
-def test_numbers_survive_to_three_digits_over_nine_decades(values):
+def test_numbers_keep_three_digits_over_nine_decades(values):
     panel, found = send(values)
     largest = np.abs(values).max(initial=0)
     visible = np.abs(values) >= largest * 2.0**-29
@@ -50,28 +50,28 @@ def test_numbers_survive_to_three_digits_over_nine_decades(values):
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e-30, 3e38])
-def test_any_magnitude_is_sent_alike(scale):
+def test_any_magnitude_keeps_its_precision(scale):
     values = np.array([[1.0, 0.5], [0.25, 2.0**-20]]) * scale
     _, found = send(values)
     np.testing.assert_allclose(found, values, rtol=2.0**-11)
 
 
 @pytest.mark.parametrize("largest", [1.0, 1.999, 1 - 2.0**-12, 0.7])
-def test_the_largest_number_has_a_code_that_the_browser_has_a_colour_for(largest):
+def test_the_code_of_the_largest_number_has_a_colour(largest):
     _, payload = joined(*pack([Panel("p", "P", "", np.array([[largest]]))], None, None, key="k"))
     script = (Path(board.__file__).parent / "drawing" / "color.js").read_text("utf-8")
     [last] = re.findall(r"LARGEST = (0x\w+);", script)
     assert 0x7800 <= int.from_bytes(payload[:2], "little") <= int(last, 16)
 
 
-def test_a_weight_of_one_is_exactly_one():
+def test_a_weight_of_one_is_sent_exactly():
     _, found = send([[1.0, 0.123], [0.5, 0.0]])
     assert found[0, 0] == 1
     assert found[1, 0] == 0.5
     assert found[1, 1] == 0
 
 
-def test_masked_cells_have_one_code_and_stay_apart_from_zero():
+def test_masked_cells_have_one_code_that_differs_from_zero():
     nan = np.float32("nan")
     header, payload = joined(*pack([Panel("p", "P", "", np.array([[0, -nan], [nan, 1]]))], None, None, key="k"))
     assert np.frombuffer(payload, "<u2").tolist()[1:3] == [0x7E00, 0x7E00]
@@ -79,7 +79,7 @@ def test_masked_cells_have_one_code_and_stay_apart_from_zero():
     assert send([[0.0, 1.0]])[0]["masked"] is False
 
 
-def test_facts_the_colours_need():
+def test_the_header_holds_the_facts_for_colours():
     panel, _ = send([[0.0, -0.5], [np.nan, 2e-6]])
     assert panel["signed"] is True
     assert (panel["lowest"], panel["highest"]) == (-0.5, pytest.approx(2e-6))
@@ -89,7 +89,7 @@ def test_facts_the_colours_need():
 
 
 @pytest.mark.parametrize("values", [[[0.0, 0.0]], [[np.nan, np.nan]]])
-def test_nothing_to_see_is_still_a_panel(values):
+def test_an_empty_looking_matrix_is_still_a_panel(values):
     panel, found = send(values)
     assert [panel[fact] for fact in ("highest", "lowest", "least", "exponent")] == [0, 0, 0, 0]
     np.testing.assert_array_equal(found, values)
@@ -105,12 +105,12 @@ def test_nothing_to_see_is_still_a_panel(values):
         (np.zeros((1, 2, 2)), "matrix"),
     ],
 )
-def test_what_is_no_matrix_of_numbers_is_refused(values, word):
+def test_an_invalid_matrix_is_refused(values, word):
     with pytest.raises(ValueError, match=word):
         pack([Panel("p", "P", "", values)], None, None, key="k")
 
 
-def test_labels_must_fit_unless_a_panel_brings_its_own():
+def test_labels_must_fit_unless_a_panel_has_its_own():
     square, wide = np.eye(2), np.ones((2, 3))
     with pytest.raises(ValueError, match="2 labels for 3"):
         pack([Panel("p", "P", "", wide)], LABELS, LABELS, key="k")
@@ -124,20 +124,20 @@ def test_labels_must_fit_unless_a_panel_brings_its_own():
         pack([], LABELS, LABELS, key="k")
 
 
-def test_hostile_labels_travel_as_they_are():
+def test_hostile_labels_are_sent_unchanged():
     labels = ['<img src=x onerror="alert(1)">', "\ud800\u202e\x00"]
     header, _ = joined(*pack([Panel("p", "</script>", "", np.eye(2))], labels, labels, key="k"))
     assert header["row_labels"] == labels
     assert header["panels"][0]["title"] == "</script>"
 
 
-def test_the_payload_is_two_bytes_a_cell():
+def test_the_payload_has_two_bytes_per_cell():
     header, payload = joined(*pack([Panel("p", "P", "", np.eye(64))], None, None, key="board"))
     assert len(payload) == 2 * 64 * 64
     assert header["key"] == "board"
 
 
-def test_the_digest_tells_changes_from_repeats():
+def test_the_digest_differs_only_after_a_change():
     def digest(values, title="P"):
         return joined(*pack([Panel("p", title, "", values)], None, None, key="k"))[0]["digest"]
 
@@ -145,7 +145,7 @@ def test_the_digest_tells_changes_from_repeats():
     assert len({digest(np.eye(3)), digest(2 * np.eye(3)), digest(np.eye(3)[::-1]), digest(np.eye(3), "Q")}) == 4
 
 
-def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
+def test_thumbnails_have_one_byte_per_cell_on_their_own_square_root_scale():
     images = np.zeros((2, 3, 4, 4), dtype=np.float32)
     images[1, 2] = 0.25
     images[1, 2, 0, 0] = 1e-3
@@ -161,13 +161,13 @@ def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
 
 
 @pytest.mark.parametrize("images", [np.zeros((2, 2, 3, 4)), np.zeros((2, 3, 3)), np.full((1, 1, 2, 2), -1.0)])
-def test_what_are_no_miniatures_is_refused(images):
+def test_invalid_thumbnails_are_refused(images):
     with pytest.raises(ValueError, match="miniatures"):
         shades(images)
 
 
 @pytest.mark.parametrize(("n", "travels"), [(100, "with"), (130, "apart")])
-def test_small_panels_travel_with_their_board_and_large_ones_apart(n, travels):
+def test_small_panels_are_sent_with_their_board_and_large_ones_separately(n, travels):
     matrices = np.random.default_rng(0).random((3, n, n))
     panels = [Panel(key, key.upper(), "", matrix) for key, matrix in zip("abc", matrices, strict=True)]
     message, apart = pack(panels, None, None, key="k")
@@ -187,7 +187,7 @@ def fixed(values):
     return values
 
 
-def test_a_matrix_that_nobody_can_write_to_is_coded_once_and_forgotten_with_it(monkeypatch):
+def test_a_read_only_matrix_is_encoded_once_until_it_is_deleted(monkeypatch):
     coded, code = [], packing._encode_values
     monkeypatch.setattr(packing, "_encode_values", lambda panel: coded.append(panel.key) or code(panel))
     before, values = len(packing._encoded), fixed([[0.5, 0.25]])
@@ -210,7 +210,7 @@ def test_a_matrix_that_nobody_can_write_to_is_coded_once_and_forgotten_with_it(m
 
 @given(arrays(np.float16, (2, 3), elements=st.floats(0, 1, width=16)), st.booleans())
 @settings(deadline=None)
-def test_two_messages_have_one_digest_only_where_they_say_the_same(values, written):
+def test_two_messages_have_one_digest_only_if_they_are_equal(values, written):
     changed = values + np.float16(1)
     one, same, other = (
         unpacked(pack([Panel("p", "P", "", each if written else fixed(each))], None, None, key="k")[0])[0]

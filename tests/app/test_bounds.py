@@ -218,13 +218,13 @@ SERVERS_OWN = {
 """Limits that no input can exceed, and the reason."""
 
 
-def test_every_bound_is_walked_or_nobodys_to_pass():
+def test_every_limit_is_tested_or_cannot_be_exceeded_by_input():
     assert {*CASES} | {*SERVERS_OWN} == {field.name for field in fields(Limits)}
     assert not {*CASES} & {*SERVERS_OWN}
 
 
 @pytest.mark.parametrize("bound", CASES)
-def test_what_is_as_large_as_its_bound_is_taken_and_one_more_is_told_it(bound, monkeypatch):
+def test_a_value_at_the_limit_is_accepted_and_a_larger_one_is_refused(bound, monkeypatch):
     most, ask, told = CASES[bound]
     monkeypatch.setattr(limits, "OWN_MACHINE", replace(limits.OWN_MACHINE, **{bound: most}))
 

@@ -22,12 +22,12 @@ def names(text, before=""):
     return re.findall(NAMED.format(before), text, re.MULTILINE)
 
 
-def test_every_module_belongs_to_a_script():
+def test_every_module_is_part_of_a_script():
     assert set(APP.rglob("*.js")) == {path for entry in ENTRIES for path in bundling.modules(entry)}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
-def test_a_script_is_its_modules_joined(entry):
+def test_a_script_consists_of_its_modules(entry):
     found = bundling.modules(entry)
     joined = bundling.script(entry)
     assert re.findall(r"^(?:import|export)\b.*", joined, re.MULTILINE) == re.findall(
@@ -41,7 +41,7 @@ def test_a_script_is_its_modules_joined(entry):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
-def test_every_import_names_an_export_that_stands_before_it(entry):
+def test_every_import_names_an_earlier_export(entry):
     found = bundling.modules(entry)
     order = list(found)
     for path, text in found.items():

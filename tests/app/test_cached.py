@@ -32,14 +32,14 @@ from attention_core.runtime.cache import Frozen
 SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
 
-def test_each_look_has_a_cache_of_its_own():
+def test_each_analysis_has_its_own_cache():
     linear = ac.get("linear")
     weights = cached.causal_weights(SOURCE, linear, head=0)
     found = cached.inside(SOURCE, linear, 0, True)
     assert weights.shape == found.weights.shape == (12, 12)
 
 
-def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_computed_again(monkeypatch):
+def test_different_arguments_are_computed_separately_and_equal_ones_once(monkeypatch):
     def found(source=SOURCE, head=0, **settings):
         return cached.causal_weights(source, ac.get("retention", **settings), head=head)
 
@@ -51,7 +51,7 @@ def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_
 
 
 @pytest.mark.parametrize("places", [1, 2])
-def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
+def test_reading_a_record_under_the_lock_does_not_deadlock(places, monkeypatch):
     gate, log = FairLock(places), []
     monkeypatch.setattr(cached, "compute_lock", lambda: gate)
 
@@ -72,7 +72,7 @@ def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeyp
         pass
 
 
-def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeypatch):
+def test_cached_results_are_shared_without_waiting_and_are_read_only(monkeypatch):
     made = []
     freeze = Frozen.__init__
     monkeypatch.setattr(Frozen, "__init__", lambda self, value: made.append(value) or freeze(self, value))
@@ -103,11 +103,11 @@ def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeyp
             array[0] = 1
 
 
-def test_numbers_and_switches_that_equal_each_other_are_told_apart():
+def test_equal_numbers_and_switches_have_different_keys():
     assert len({cached._key((0,)), cached._key((False,)), cached._key((0.0,)), cached._key((None,))}) == 4
 
 
-def test_results_leave_when_their_bytes_or_their_number_is_spent():
+def test_results_are_evicted_beyond_the_limit_of_bytes_or_entries():
     made = []
 
     def ask(cache, *words):
@@ -126,7 +126,7 @@ def test_results_leave_when_their_bytes_or_their_number_is_spent():
     assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
 
 
-def test_what_a_cache_counts_is_what_it_takes():
+def test_a_cache_counts_the_bytes_that_it_holds():
     task = entropy_length.tasks(SyntheticSource(SyntheticSpec(heads=4)), ["softmax"], longest=16)[0]
     rows = execution.execute_here("entropy_length", task)
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
@@ -144,14 +144,14 @@ def test_what_a_cache_counts_is_what_it_takes():
         assert 0.75 < tidy.held / taken < 1.8, "of a small entry a good part is shared with others"
 
 
-def test_a_long_text_asks_by_a_short_key():
+def test_a_long_text_has_a_short_key():
     one, other = (TextSource(text="so long " * 500 + end) for end in "ab")
     assert cache.digest(one) == cache.digest(TextSource(text=one.text)) != cache.digest(other)
     assert len(cache.digest(one)) == 16
     assert cache.digest(TextSource(text="\ud800"))
 
 
-def test_what_is_dropped_while_it_is_made_is_not_kept():
+def test_a_result_removed_during_its_computation_is_not_cached():
     few = cache.ByteLRUCache(2**20, len)
     assert few.get("word", lambda: few.drop("word") or "old") == "old"
     assert few.known("word") is None
@@ -160,7 +160,7 @@ def test_what_is_dropped_while_it_is_made_is_not_kept():
     assert few.held == 0
 
 
-def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
+def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
     assert len(cached._caches) > 10
     shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().kept))
     assert shared <= current().cached_bytes
@@ -180,7 +180,7 @@ def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
     assert resources == bounded_otherwise  # They hold no results, or bound their own size.
 
 
-def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
+def test_the_rows_of_a_class_fit_twice_into_the_cache():
     source = TextSource(presets.texts()["story"], "minilm")
     tasks = entropy_length.tasks(source, [attention.key for attention in first_variants()], longest=256)
     one_head = sum(Frozen(execution.execute_here("entropy_length", task)).nbytes for task in tasks)
@@ -190,7 +190,7 @@ def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
     assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.CACHE_PARTS
 
 
-def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
+def test_long_inputs_release_the_page_lock_and_short_inputs_do_not_queue_again(monkeypatch):
     drawing, stepped = FairLock(1), []
     monkeypatch.setattr(cached, "page_lock", lambda: drawing)
     away = drawing.released
@@ -201,7 +201,7 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
     )
     with drawing.acquired():
         for source in (few, many):
-            cached.record(source)  # recorded outside the counted turns
+            cached.record(source)  # the record is cached before the test counts turns
         assert len(stepped) == 2
         cached.causal_weights(few, ac.get("softmax"), head=0)
         assert len(stepped) == 2
@@ -209,7 +209,7 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
         assert len(stepped) == 3
 
 
-def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypatch):
+def test_a_page_with_many_long_inputs_waits_for_others_once(monkeypatch):
     gate, drawing, order = FairLock(1), FairLock(2), []
     monkeypatch.setattr(cached, "compute_lock", lambda: gate)
     monkeypatch.setattr(cached, "page_lock", lambda: drawing)
@@ -239,7 +239,7 @@ def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypa
     assert order == ["first", "second"]
 
 
-def test_a_refusal_takes_what_was_computed_before_it_along():
+def test_a_refusal_frees_the_results_computed_before_it():
     """Check that a refusal frees the results before it, at every rerun: 300 MB in a class before this was fixed."""
     source = SyntheticSource(SyntheticSpec(n=24, seed=77))
     view = cached.View(source=source, head=0, causal=True, special=True)
@@ -261,7 +261,7 @@ def test_a_refusal_takes_what_was_computed_before_it_along():
         gc.enable()
 
 
-def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
+def test_two_pages_that_request_the_same_result_do_not_deadlock():
     source, found = SyntheticSource(SyntheticSpec(n=cached.SHORT_INPUT_TOKENS + 2, d=4, heads=1, seed=10)), []
 
     def draw():
@@ -276,7 +276,7 @@ def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
     assert len(found) == 6
 
 
-def test_a_model_reads_a_text_once_for_all_its_layers_and_pictures(monkeypatch):
+def test_a_model_reads_a_text_once_for_all_layers_and_thumbnails(monkeypatch):
     passes = []
     read = recorder.record
     monkeypatch.setattr(recorder, "record", lambda *args: passes.append(args) or read(*args))
@@ -289,7 +289,7 @@ def test_a_model_reads_a_text_once_for_all_its_layers_and_pictures(monkeypatch):
         assert torch.equal(record.k, source.at_layer(layer).load().k)
 
 
-def test_records_leave_when_their_bytes_are_spent(monkeypatch):
+def test_records_are_evicted_beyond_the_limit_of_bytes(monkeypatch):
     loads = []
     load = SyntheticSource.load
     monkeypatch.setattr(SyntheticSource, "load", lambda self, tokens=None: loads.append(self) or load(self, tokens))
@@ -300,7 +300,7 @@ def test_records_leave_when_their_bytes_are_spent(monkeypatch):
     assert loads == [*sources, sources[0]]
 
 
-def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypatch):
+def test_a_record_is_read_once_for_all_threads_and_again_after_an_error(monkeypatch):
     loads, waiting, found = [], threading.Semaphore(0), []
 
     class Watched(Future):
@@ -334,7 +334,7 @@ def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypa
     assert records.load(SOURCE).n == SOURCE.spec.n
 
 
-def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch):
+def test_a_spinner_is_shown_only_if_a_result_is_not_cached(monkeypatch):
     said = []
 
     @contextmanager
@@ -374,7 +374,7 @@ def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch)
         ("minilm", "own", True, False),
     ],
 )
-def test_what_asks_for_the_same_in_other_words_is_not_computed_again(model, positions, special, same):
+def test_equivalent_views_are_computed_once(model, positions, special, same):
     def found(positions, special):
         source = TextSource("the cat saw the dog", model, 1, positions=positions)
         view = cached.View(source=source, head=1, causal=True, special=special)
@@ -395,7 +395,7 @@ def test_what_asks_for_the_same_in_other_words_is_not_computed_again(model, posi
         np.testing.assert_array_equal(other[0].weights, fresh.weights)
 
 
-def test_pictures_of_heads_and_the_telling_row_know_the_causal_mask_and_the_head():
+def test_thumbnails_and_the_informative_row_depend_on_mask_and_head():
     source = SyntheticSource(SyntheticSpec(n=24, d=4, heads=3, seed=2))
     softmax = ac.get("softmax")
     both = [cached.head_miniatures(source, causal, size=6) for causal in (False, True)]

@@ -238,7 +238,7 @@ def missing(at):
 
 
 @pytest.mark.parametrize(("page", "state"), VIEWS, ids=str)
-def test_all_prose_of_a_page_is_in_the_catalogue(page, state, marking, monkeypatch):
+def test_all_text_of_a_page_is_in_the_catalogue(page, state, marking, monkeypatch):
     without_a_model(monkeypatch)  # a model's continuation is not in the catalogue
     if page == "model":
         state = {"m_text": "own"} | state  # the words of a built-in text are not in the catalogue either
@@ -246,7 +246,7 @@ def test_all_prose_of_a_page_is_in_the_catalogue(page, state, marking, monkeypat
 
 
 @pytest.mark.parametrize("variant", discover())
-def test_all_prose_of_a_story_is_in_the_catalogue(variant, marking):
+def test_all_text_of_a_story_is_in_the_catalogue(variant, marking):
     at = open_app("inside", text=NUMBERS, inside=ac.get(variant))
     assert not missing(at)
     for step in link_numbers(variant, len(at.button_group(key="step").options))[1:]:
@@ -254,7 +254,7 @@ def test_all_prose_of_a_story_is_in_the_catalogue(variant, marking):
         assert not missing(at.run())
 
 
-def test_words_beside_the_catalogue_are_found():
+def test_text_outside_the_catalogue_is_found():
     assert unmarked(marked("of {n} tokens, {name:.2f}").format(n=3, name=1.5)) == []
     assert unmarked(marked("{name} looks far").format(name="the last")) == ["the", "last"]
     assert unmarked("$$ x_{max} $$ `code` **bold** :material/block: [Paper (2017)](https://a.b) <b>") == ["bold"]

@@ -32,7 +32,7 @@ def cluster():
             dispatch._cluster(found.scheduler_address).client().close()
 
 
-def test_rows_are_those_of_this_process_to_the_last_bit(cluster):
+def test_rows_equal_those_of_this_process_exactly(cluster):
     source = SyntheticSource(SyntheticSpec(n=24, d=4, heads=2, seed=20_261_122))
     tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24)
     found = list(dispatch.stream("entropy_length", tasks))
@@ -40,7 +40,7 @@ def test_rows_are_those_of_this_process_to_the_last_bit(cluster):
     assert found == [(task, execution.execute("entropy_length", task, load)) for task in tasks]
 
 
-def test_a_sweep_goes_on_when_one_of_two_workers_is_killed_on_the_way(cluster):
+def test_a_sweep_continues_when_one_of_two_workers_is_killed(cluster):
     tasks, pids = [Trial(what="sleep", i=i, seconds=0.2) for i in range(12)], []
     for i, (_task, (pid, *_)) in enumerate(dispatch.stream("trial", tasks)):
         pids.append(pid)
@@ -64,17 +64,17 @@ def test_a_sweep_is_stopped_and_continued(cluster):
     assert min(begun for _pid, begun, _end in found[2:]) > max(end for _pid, _begun, end in first)
 
 
-def test_errors_come_back_as_they_are(cluster):
+def test_errors_are_raised_unchanged(cluster):
     with pytest.raises(InputError, match=r"There is no \{such\}"):
         dispatch.rows("trial", Trial(what="refuse"))
 
 
-def test_a_bug_in_a_task_is_not_blamed_on_memory_or_the_network(cluster):
+def test_a_bug_in_a_task_is_not_reported_as_a_lost_worker(cluster):
     with pytest.raises(FileNotFoundError):
         dispatch.rows("trial", Trial(what="open_missing"))
 
 
-def test_what_is_timed_stays_on_this_machine(cluster, monkeypatch):
+def test_timed_tasks_run_on_this_machine(cluster, monkeypatch):
     monkeypatch.setattr(dispatch, "workers", lambda: None)
     assert isinstance(dispatch.executor(Trial(what="square")), ClusterExecutor)
     assert isinstance(dispatch.executor(Trial(what="square", timed=True)), dispatch.ThreadExecutor)
@@ -84,12 +84,12 @@ def test_what_is_timed_stays_on_this_machine(cluster, monkeypatch):
     assert isinstance(dispatch.executor(Trial(what="square")), WorkerExecutor)
 
 
-def test_a_scheduler_that_does_not_answer_is_one_sentence():
+def test_a_scheduler_that_does_not_answer_gives_a_sentence():
     with pytest.raises(WorkerError, match="No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER"):
         ClusterExecutor("tcp://127.0.0.1:1").places()
 
 
-def test_without_dask_the_sentence_says_how_to_get_it(monkeypatch):
+def test_without_dask_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingError, match=r"pip install attention-lab\[cluster\]"):
         ClusterExecutor("tcp://127.0.0.1:1").places()

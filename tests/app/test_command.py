@@ -24,7 +24,7 @@ def started(monkeypatch):
     return run
 
 
-def test_one_process_is_streamlits_own(started):
+def test_one_process_runs_streamlit_itself(started):
     assert started() == ["--server.port=8501"]
     assert started("--server.port=80", "--server.headless=true") == ["--server.port=80", "--server.headless=true"]
     assert started("--address", "127.0.0.1") == ["--server.port=8501", "--server.address=127.0.0.1"]
@@ -37,38 +37,38 @@ def test_the_version_is_printed(started, capsys):
     assert capsys.readouterr().out == f"attention-lab {version('attention-lab')}\n"
 
 
-def test_several_stand_behind_the_proxy(started):
+def test_several_replicas_run_behind_the_proxy(started):
     asked = ["--replicas", "3", "--port", "80", "--theme.base=dark"]
     assert started(*asked) == (3, "", 80, ["--theme.base=dark"])
 
 
-def test_no_replica_is_refused(started, capsys):
+def test_zero_replicas_are_refused(started, capsys):
     with pytest.raises(SystemExit):
         started("--replicas", "0")
     assert "at least 1" in capsys.readouterr().err
 
 
-def test_a_missing_proxy_is_named(monkeypatch):
+def test_a_missing_proxy_is_reported(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     with pytest.raises(SystemExit, match="apt-get install haproxy"):
         replicas.serve(2, "", 0, [])
 
 
-def test_a_taken_port_is_named():
+def test_a_port_in_use_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SystemExit, match=f"port {port} .*--port"):
             replicas.serve(2, "127.0.0.1", port, [])
 
 
-def test_a_port_for_each_replica_and_nothing_else_differs():
+def test_replicas_differ_only_in_their_port():
     ours, theirs = (text.splitlines() for text in (replicas.configuration([81, 82]), SHARED.read_text("utf-8")))
     assert ours[:-2] == theirs[:-1]
     assert [line.split()[2] for line in ours[-2:]] == ["127.0.0.1:81", "127.0.0.1:82"]
 
 
 @pytest.mark.parametrize("which", ["here", "containers"])
-def test_haproxy_takes_the_configuration(tmp_path, which):
+def test_haproxy_accepts_the_configuration(tmp_path, which):
     file = tmp_path / "haproxy.cfg"
     file.write_text(replicas.configuration([8601, 8602]) if which == "here" else SHARED.read_text("utf-8"))
     path = shutil.which("haproxy", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")

@@ -71,7 +71,7 @@ def test_every_variant_is_drawn_or_left_out(word):
     assert bool(left_out(at)) == (ac.variant(word).cross_reason is not None)
 
 
-def test_the_text_of_a_query_holds_the_keys():
+def test_the_strip_of_a_query_shows_the_keys():
     at = upload("matrices", row=2)
     [sent] = [each.proto for each in at.get("bidi_component") if "-matrices.strips-" in f"{each.proto.id}-"]
     header, _payload = unpacked(sent.bytes)
@@ -89,7 +89,7 @@ def test_the_text_of_a_query_holds_the_keys():
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error"])
-def test_with_a_causal_mask_one_sentence_says_what_to_do(page):
+def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
     at = upload(page, causal=True)
     assert not at.exception
     assert [error.value for error in at.error] == [

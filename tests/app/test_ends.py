@@ -15,7 +15,7 @@ PLACES = st.floats(-50, 150, allow_nan=False)
 
 @settings(deadline=None)  # other processes may be running on the machine
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
-def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes, chance):
+def test_names_do_not_overlap_and_have_the_nearest_positions(wishes, chance):
     wanted, sizes = map(list, zip(*wishes, strict=True))
     found = spread_positions(wanted, sizes, 0, 100)
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], found[i]))
@@ -37,14 +37,14 @@ def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes,
                 assert far(others) >= far(found) - 1e-3
 
 
-def test_names_that_have_room_stay_at_their_ends():
+def test_names_with_room_are_at_the_ends_of_their_lines():
     assert spread_positions([80.0, 10.0, 40.0], [9, 9, 9], 0, 100) == [80.0, 10.0, 40.0]
     assert spread_positions([10.0, 10.0], [8, 8], 0, 100) == [6.0, 14.0]
     assert spread_positions([0.0, 100.0], [8, 8], 0, 100) == [4.0, 96.0]
 
 
 @pytest.mark.parametrize(("high", "fits"), [(16, True), (15.9, False)])
-def test_names_without_room_have_no_places(high, fits):
+def test_names_without_room_have_no_positions(high, fits):
     assert (spread_positions([3.0, 3.0], [8, 8], 0, high) is not None) is fits
 
 
@@ -72,7 +72,7 @@ def test_each_line_has_its_name_at_its_end_and_no_legend():
     assert joint["x1"] == pytest.approx(10 ** figure["layout"]["xaxis"]["range"][1])
 
 
-def test_a_name_stands_where_its_line_ends_even_if_its_last_value_is_none():
+def test_a_name_is_at_the_last_drawn_point_of_its_line():
     line = Curve("a", [1, 2.95, 3], [4.0, 8.0, None])
     figure = curves([line, Curve("b", [1, 3], [0.0, 0.0])], x_title="", y_title="", log_y=True)
     joint = figure["layout"]["shapes"][0]
@@ -102,7 +102,7 @@ def test_three_lines_that_end_at_the_same_place_share_one_connecting_line_and_a_
         assert (joint["x0"], joint["y0"]) == (10, 1.0)
 
 
-def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_has_that():
+def test_a_line_may_have_no_name_or_a_shorter_name():
     figure = curves(
         [Curve("Local · window 3", [1], [1.0], label="Local"), Curve("floor", [1], [0.5], name_at_end=False)],
         x_title="",
@@ -112,7 +112,7 @@ def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_h
     assert (group, only["text"].split("</span> ")[1]) == ("Local · window 3", "Local")
 
 
-def test_lines_too_many_for_their_names_have_a_legend():
+def test_too_many_lines_have_a_legend():
     figure = curves(lines(30), x_title="", y_title="", height=300)
     assert not names(figure)
     assert "showlegend" not in figure["layout"]
@@ -122,7 +122,7 @@ def test_a_number_stays_with_the_word_before_it():
     assert wrap_name("Nyström · landmarks 8") == ["Nyström ·", "landmarks 8"]
 
 
-def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longest():
+def test_a_long_name_is_wrapped_and_the_margin_fits_the_longest_line():
     assert wrap_name("Expectation maximisation") == ["Expectation", "maximisation"]
     margins = [
         curves([Curve(name, [1], [1.0])], x_title="", y_title="")["layout"]["margin"]["r"]
@@ -143,7 +143,7 @@ def test_chinese_names_wrap_between_characters_and_have_room_for_their_width():
     assert chinese - latin > 7 * (12 - LETTER), "a Chinese character is about as wide as the font is high"
 
 
-def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
+def test_a_narrow_screen_has_a_legend_below_the_chart():
     wide = curves(lines(3), x_title="", y_title="", mark=(2.0, "here"), log_x=True)
     narrow = with_legend_below(wide)
     assert ("dtick" in wide["layout"]["xaxis"], "dtick" in narrow["layout"]["xaxis"]) == (True, False)
@@ -166,13 +166,13 @@ def bands(figure):
     return [trace["opacity"] for trace in figure["data"] if trace.get("fill")]
 
 
-def test_bands_are_never_piled_on_bands():
+def test_only_a_single_band_is_visible():
     one, *others = lines(3, low=[0.0, 0.5], high=[1.0, 2.0])
     assert bands(curves([one, *lines(2)], x_title="", y_title="")) == [pytest.approx(0.18)]
     assert bands(curves([one, *others], x_title="", y_title="")) == [0, 0, 0]
 
 
-def test_a_point_may_lead_on():
+def test_a_point_may_be_a_link():
     line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], links=["1", "2"])
     figure = curves([line], x_title="", y_title="", link_prefix="page?v=")
     Figure(figure)
@@ -194,7 +194,7 @@ def test_the_label_of_a_mark_avoids_arrows_and_the_right_edge(at, side):
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_an_axis_that_ends_before_the_last_points_still_holds_them(log):
+def test_an_axis_that_ends_before_the_last_points_still_has_their_data(log):
     """Check a line that leaves the axis, one from the right, one beyond it, and one within it, with their names."""
     drawn = [
         Curve("out", [1, 100], [0.0, 2.0]),

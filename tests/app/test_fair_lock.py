@@ -1,4 +1,4 @@
-"""Tests of the gate that keeps timed and heavy work of all visitors apart on one machine."""
+"""Tests of the lock that separates timed work from other heavy work and takes visitors in turn."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 
 
-def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
+def test_timed_samples_and_heavy_work_wait_for_each_other():
     gate, log = FairLock(2), []
     inside, go = threading.Event(), threading.Event()
 
@@ -47,7 +47,7 @@ def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_
 
 
 class SlowPlaces:
-    """Places of a gate that are slow to acquire, so that other threads can act between two acquisitions."""
+    """Places of a lock that are slow to acquire, so that other threads can act between two acquisitions."""
 
     def __init__(self, count):
         self.places = threading.BoundedSemaphore(count)
@@ -59,7 +59,7 @@ class SlowPlaces:
             yield
 
 
-def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
+def test_a_sweep_does_not_block_another_visitor_until_its_end():
     gate, order, started = FairLock(1), [], threading.Event()
 
     def sweep():
@@ -82,7 +82,7 @@ def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
     assert order.index("other") <= 3
 
 
-def test_two_timings_at_once_do_not_wait_for_ever():
+def test_two_concurrent_timings_do_not_deadlock():
     gate, done = FairLock(2), []
     gate._places = SlowPlaces(2)
 
@@ -98,7 +98,7 @@ def test_two_timings_at_once_do_not_wait_for_ever():
     assert len(done) == 3
 
 
-def test_heavy_work_passes_between_two_samples(monkeypatch):
+def test_heavy_work_runs_between_two_samples(monkeypatch):
     waits = []
 
     def work():
@@ -123,7 +123,7 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
     assert waits[0] < 0.3  # waiting for all samples takes twice as long
 
 
-def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
+def test_a_thread_that_released_its_place_returns_before_new_requests():
     gate, log, out, come_back = FairLock(1), [], threading.Event(), threading.Event()
 
     def draw():
@@ -159,10 +159,10 @@ def wait_for(true):
 
 
 def served(asked):
-    """Return the order in which visitors are served who ask half a second apart while the only place is taken.
+    """Return the order of visitors who request the only place, half a second apart, while it is taken.
 
     Args:
-        asked: visitors with the seconds they have just used, in the order in which they ask.
+        asked: visitors in the order of their requests, each with the seconds they have just used.
     """
     now, order, go = [1000.0], [], threading.Event()
     one = FairLock(1, lambda: now[0])
@@ -202,11 +202,11 @@ def served(asked):
         ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
     ],
 )
-def test_who_has_been_inside_much_goes_after_others_but_not_for_long(asked, order):
+def test_a_visitor_with_high_use_waits_for_others_but_not_long(asked, order):
     assert served(asked) == list(order)
 
 
-def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_is_so():
+def test_used_seconds_recover_with_time_and_the_account_is_then_deleted():
     now = [0.0]
     one = FairLock(1, lambda: now[0])
     with one.acquired("sweep"):
@@ -223,7 +223,7 @@ def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_i
     assert len(one._accounts) <= fair_lock.MAX_ACCOUNTS
 
 
-def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
+def test_a_long_run_lets_others_go_first_at_every_request(monkeypatch):
     now, order = [0.0], []
     one = FairLock(1, lambda: now[0])
     out, back = threading.Event(), threading.Event()
@@ -298,11 +298,11 @@ def drawn(first, then, seconds):
         (("sweep", 5), ("other sweep", 20), 0.05, ["sweep"] * 3 + ["other sweep"]),
     ],
 )
-def test_who_has_taken_much_gives_way_between_two_things_and_nobody_else_does(first, then, seconds, order):
+def test_only_a_visitor_with_high_use_gives_way_between_drawings(first, then, seconds, order):
     assert drawn(first, then, seconds) == list(order)
 
 
-def test_who_is_not_inside_gives_no_way():
+def test_a_thread_without_a_place_does_not_give_way():
     gate = FairLock(1)
     gate.give_way()
     with gate.exclusive():

@@ -31,7 +31,7 @@ from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 
 
-def test_bars_show_each_variants_own_weights_under_their_tokens():
+def test_bars_show_each_variants_weights_by_token():
     rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
     figure = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight"))
     assert [bar.name for bar in figure.data] == ["a", "b"]
@@ -42,7 +42,7 @@ def test_bars_show_each_variants_own_weights_under_their_tokens():
     assert figure.layout.yaxis2.matches == "y"  # a shared scale, so that heights are comparable
 
 
-def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
+def test_bars_show_the_keys_with_most_weight_in_text_order():
     row = np.zeros(100)
     row[[70, 3, 41]] = [0.5, 0.3, 0.2]
     figure = Figure(row_multiples({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", most=2))
@@ -50,7 +50,7 @@ def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
 
 
 @pytest.mark.parametrize(("highest", "step"), [(2.0, "D2"), (9e3, "D2"), (1e6, None), (1.0, None)])
-def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest, step):
+def test_a_short_logarithmic_axis_has_ticks_between_powers_of_ten(highest, step):
     line = Curve(name="a", x=[1, 2, 3], y=[1.0, None, highest])
     figure = Figure(curves([line], x_title="", y_title="", log_y=True))
     assert figure.layout.yaxis.dtick == step
@@ -68,7 +68,7 @@ def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest,
         (3.0, 3.0, ",.3~r"),
     ],
 )
-def test_a_logarithmic_axis_says_decimals_where_they_are_short(lowest, highest, written):
+def test_a_logarithmic_axis_writes_decimals_if_they_are_short(lowest, highest, written):
     line = Curve(name="a", x=[1, 2, 3], y=[lowest, 0.0, highest])
     axis = Figure(curves([line], x_title="", y_title="", log_y=True)).layout.yaxis
     assert (axis.tickformat, axis.exponentformat) == (written, None if written else "power")
@@ -80,7 +80,7 @@ def linear(colour):
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#0e1117", "#171614"])
-def test_a_line_of_any_colour_is_seen_on_a_light_page_and_on_a_dark_one(ground):
+def test_a_line_of_any_colour_has_contrast_on_light_and_dark_pages(ground):
     """Check a contrast of 3:1 by relative luminance (WCAG 2.2, 1.4.11)."""
     behind = linear(ground) @ (0.2126, 0.7152, 0.0722) + 0.05
     for colour in theme.SERIES:
@@ -97,7 +97,7 @@ EYES = {
 
 
 @pytest.mark.parametrize("eyes", EYES)
-def test_the_colours_of_a_full_comparison_are_told_apart(eyes):
+def test_the_colours_of_a_full_comparison_are_distinguishable(eyes):
     """Check the distance in OKLab (Ottosson 2020), where a step of 0.02 is just visible."""
     cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
     opponents = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
@@ -106,7 +106,7 @@ def test_the_colours_of_a_full_comparison_are_told_apart(eyes):
     assert min(np.linalg.norm(a - b) for a, b in combinations(places, 2)) > 0.06
 
 
-def test_a_token_is_never_read_as_markup():
+def test_a_token_is_not_interpreted_as_markup():
     figure = Figure(row_multiples({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title=""))
     assert "<" not in figure.layout.xaxis.labelalias["0"]
 
@@ -120,7 +120,7 @@ def svg(url):
     return found
 
 
-def test_curves_fit_their_picture_and_rise_upwards():
+def test_curves_fit_into_their_picture_and_rise_upwards():
     first, second = svg(curves_url([[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]], dark=False))["polyline"]
     (x, y), (right, top) = ([float(v) for v in point.split(",")] for point in first["points"].split())
     assert 0 < x < right < SIDE
@@ -130,7 +130,7 @@ def test_curves_fit_their_picture_and_rise_upwards():
     assert svg(curves_url([[(1, 1.0)]], dark=True))["polyline"], "one point has no extent"
 
 
-def test_words_are_tinted_by_how_much_harder_they_are_and_stay_in_the_picture():
+def test_words_are_tinted_by_difficulty_and_fit_into_the_picture():
     _ground, *words = svg(words_url([5] * 400, [0.0, 2.0, -1.0, *[0.0] * 397], dark=True))["rect"]
     same, harder, easier, *_others = words
     assert float(same["opacity"]) < float(easier["opacity"]) < float(harder["opacity"]) == 1
@@ -149,7 +149,7 @@ def test_pixels_keep_their_colours():
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_picture_tells_sign_size_and_mask_apart(dark):
+def test_a_picture_distinguishes_sign_size_and_mask(dark):
     values = np.array([[0.0, 1.0], [-1.0, np.nan]])
     drawn = picture(values, dark=dark, side=2)
     ramps = theme.DARK if dark else theme.LIGHT
@@ -158,7 +158,7 @@ def test_a_picture_tells_sign_size_and_mask_apart(dark):
     assert picture(np.eye(3), dark=dark).shape[0] >= 320
 
 
-def test_cards_and_board_share_their_colours():
+def test_cards_and_board_have_the_same_colours():
     """Check the anchors of the ramps: OKLCH in the board's script, sRGB in the cards."""
 
     def srgb(lightness, chroma, hue):
@@ -219,7 +219,7 @@ def test_a_map_has_orange_for_worse_blue_for_better_and_titles_between_its_rows(
     assert Figure(heat([], {}, dark=False, x_title="", scale="")).data[0].zmin == 0
 
 
-def test_a_figure_is_sent_as_plotly_itself_would_send_it():
+def test_a_figure_is_encoded_as_by_plotly():
     values = {"y": np.array([0.5, np.nan]), "z": np.array([[1, 2], [3, 4]], np.float32), "empty": np.empty(0)}
     sent = json.loads(to_json(RawFigure({"data": [{"type": "bar", **values}], "layout": {}}), validate=False))
     assert sent["data"] == [
@@ -246,14 +246,14 @@ def test_a_spread_has_the_quartiles_of_numpy(points):
         np.testing.assert_allclose(own, expected, rtol=1e-12, atol=1e-9)
 
 
-def test_a_spread_has_infinite_values_where_they_are_and_none_where_there_is_none():
+def test_a_spread_keeps_infinite_values_and_has_none_without_a_value():
     found = spread([(1, math.inf), (1, math.inf), (1, 2.0), (2, math.nan)])
     assert (found.low[0], found.middle[0], found.high[0]) == (math.inf, math.inf, math.inf)
     assert spread([(1, math.inf), (1, 1.0), (1, 2.0)]).middle == (2.0,)
     assert all(map(math.isnan, (found.low[1], found.middle[1], found.high[1])))
 
 
-def test_a_spread_gathers_by_position():
+def test_a_spread_groups_by_position():
     found = spread([(2, 5.0), (1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)])
     assert (found.x, found.middle, found.low, found.high) == ((1, 2), (3.0, 5.0), (1.5, 5.0), (5.5, 5.0))
     assert spread([(1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)], mean=True).middle == (4.0,)
@@ -267,7 +267,7 @@ def drawn_of(rows, **how):
     return None if made is None else Figure(made)
 
 
-def test_rows_at_one_place_become_their_median_with_a_band():
+def test_rows_at_one_position_become_their_median_with_a_band():
     rows = [("a", n, float(n * i)) for n in (4, 2) for i in range(1, 6)]
     rows += [("b", 2, None), ("b", 4, float("nan"))]
     drawn = drawn_of(rows, log_x=True)
@@ -279,7 +279,7 @@ def test_rows_at_one_place_become_their_median_with_a_band():
     assert drawn.layout.xaxis.title.text == "tokens n"
 
 
-def test_words_under_the_axis_become_bars_with_whiskers():
+def test_text_labels_become_bars_with_whiskers():
     rows = [(who, name, y) for who in "ab" for name in ("one", "two") for y in (1.0, 2.0, 5.0)]
     drawn = drawn_of([*rows, ("a", "one", 0.0)], bars=True, log_y=True)
     assert [bar.name for bar in drawn.data] == ["a", "b"]
@@ -289,7 +289,7 @@ def test_words_under_the_axis_become_bars_with_whiskers():
     assert list(drawn.layout.xaxis.ticktext) == ["one", "two"]
 
 
-def test_bars_that_stand_for_one_measurement_tell_it():
+def test_bars_of_one_measurement_show_its_number():
     drawn = Figure(whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title=""))
     assert list(drawn.data[0].text) == ["12,346", "0.123"]
     assert not drawn.data[0].error_y.visible
@@ -298,7 +298,7 @@ def test_bars_that_stand_for_one_measurement_tell_it():
 
 
 @pytest.mark.parametrize("labels", [["x", "y"], []])
-def test_shares_are_percentages_on_axes_and_in_texts_and_stay_fractions_in_the_data(labels):
+def test_shares_are_percentages_on_screen_and_fractions_in_the_data(labels):
     frame = pd.DataFrame({"at": labels or [1, 2], "share": [0.5, 0.12345], "by": "a"})
     made = measurements(frame, "at", "share", "by", x_title="", y_title="", bars=bool(labels), percent=True)
     trace = made["data"][-1]  # The first trace of a line is its band.
@@ -308,7 +308,7 @@ def test_shares_are_percentages_on_axes_and_in_texts_and_stay_fractions_in_the_d
     assert texts == (["50%", "12.3%"] if labels else ["50.00%", "12.35%"])
 
 
-def test_nothing_to_draw_is_no_figure():
+def test_no_data_gives_no_figure():
     assert drawn_of([]) is None
     assert drawn_of([("a", "x", -1.0)], bars=True, log_y=True) is None
     assert drawn_of([("a", -1.0, 1.0), ("a", None, 1.0)], log_x=True) is None

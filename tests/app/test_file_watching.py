@@ -24,21 +24,21 @@ def set_to(monkeypatch, kind):
     )
 
 
-def test_a_session_that_comes_back_watches_nothing(session, monkeypatch):
+def test_a_reconnected_session_watches_no_files(session, monkeypatch):
     set_to(monkeypatch, "none")
     assert file_watching.disable_watchers()
     AppSession.register_file_watchers(session)
     assert session._local_sources_watcher is None
 
 
-def test_where_files_are_watched_they_still_are(session, monkeypatch):
+def test_file_watching_stays_on_if_it_is_configured(session, monkeypatch):
     before = AppSession.register_file_watchers
     set_to(monkeypatch, "auto")
     assert file_watching.disable_watchers()
     assert AppSession.register_file_watchers is before
 
 
-def test_a_streamlit_that_does_it_otherwise_is_left_alone(session, monkeypatch):
+def test_an_unexpected_streamlit_is_not_patched(session, monkeypatch):
     set_to(monkeypatch, "none")
     monkeypatch.setattr(AppSession, "register_file_watchers", lambda self, folders: None)
     before = AppSession.register_file_watchers
@@ -46,7 +46,7 @@ def test_a_streamlit_that_does_it_otherwise_is_left_alone(session, monkeypatch):
     assert AppSession.register_file_watchers is before
 
 
-def test_a_server_keeps_it_off_before_its_first_visitor(session, monkeypatch):
+def test_a_server_disables_it_before_its_first_visitor(session, monkeypatch):
     set_to(monkeypatch, "none")
     monkeypatch.setattr(warmup, "warm_up", lambda: None)
 

@@ -37,7 +37,7 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 
 
 @pytest.mark.parametrize("chunks", [(PAGE,), (PAGE[:20], PAGE[20:30], PAGE[30:])])
-def test_a_page_ends_with_the_styles(chunks):
+def test_the_styles_are_at_the_end_of_a_page(chunks):
     headers, body = answered(chunks=chunks)
     before, after = body.split(b"<style>")
     added = f'<script>{ADDRESS}</script><link rel="modulepreload" href="./{script_file()[0]}">'
@@ -48,7 +48,7 @@ def test_a_page_ends_with_the_styles(chunks):
     assert b"etag" not in headers, "of the file without the styles"
 
 
-def test_other_answers_stay_as_they_are():
+def test_other_responses_are_unchanged():
     headers, body = answered(kind=b"application/json", accept="application/json")
     assert gzip.decompress(body) == PAGE
     assert headers[b"etag"] == b'"x"'
@@ -64,7 +64,7 @@ def test_the_script_is_a_file_that_browsers_cache(base):
     assert b"immutable" in headers[b"cache-control"]
 
 
-def test_the_script_of_another_version_is_not_there():
+def test_the_script_of_another_version_is_not_found():
     headers, body = answered("/page_script.0123456789ab.js", kind=b"text/plain", accept="*/*")
     assert gzip.decompress(body) == PAGE
     assert b"cache-control" not in headers

@@ -14,7 +14,7 @@ from app.server import gc_tuning
 CONFIG = tomllib.loads((Path(app.__file__).parent / ".streamlit" / "config.toml").read_text("utf-8"))
 
 
-def test_nothing_is_watched_collected_or_packed_after_every_run():
+def test_no_run_watches_files_collects_garbage_or_packs_figures():
     assert CONFIG["server"]["fileWatcherType"] == "none"
     assert CONFIG["runner"]["postScriptGC"] is False
     assert CONFIG["server"]["enableWebsocketCompression"] is False
@@ -29,7 +29,7 @@ def frozen(monkeypatch):
     return told
 
 
-def test_a_page_is_set_aside_once_whoever_opens_it(frozen):
+def test_a_page_is_frozen_once_for_all_visitors(frozen):
     for _ in range(2):
         open_page("home")
         open_page("masks", input="synthetic", n=8).run()
@@ -37,7 +37,7 @@ def test_a_page_is_set_aside_once_whoever_opens_it(frozen):
     assert gc.get_threshold()[2] == gc_tuning.FULL_COLLECTION_THRESHOLD
 
 
-def test_what_a_session_leaves_behind_is_freed(frozen):
+def test_the_objects_of_a_closed_session_are_freed(frozen):
     at = open_page("masks", input="synthetic", n=8)
     left = weakref.ref(at.session_state)
     del at

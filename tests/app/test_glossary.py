@@ -19,18 +19,18 @@ def forms():
     return [form for _definition, known in glossary.translated_entries("en") for form in known]
 
 
-def test_every_word_that_pages_use_of_the_field_is_told():
+def test_every_technical_term_on_pages_has_a_definition():
     assert set(forms()) >= WANTED
 
 
-def test_a_spelling_has_one_definition():
+def test_a_spelling_belongs_to_one_definition():
     lowered = [form.lower() for form in forms()]
     assert len(set(lowered)) == len(lowered)
     assert all(form.strip() == form and form for form in forms())
     assert len({definition for definition, _forms in glossary.translated_entries("en")}) == len(glossary.ENTRIES)
 
 
-def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
+def test_definitions_are_sentences_that_do_not_begin_with_their_term():
     for definition, known in glossary.translated_entries("en"):
         assert definition[0].isupper()
         assert definition.endswith(".")
@@ -45,7 +45,7 @@ def test_each_term_occurs_in_another_text():
     assert not unused
 
 
-def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
+def test_terms_and_definitions_are_in_the_visitors_language(monkeypatch):
     class Spoken(gettext.NullTranslations):
         def gettext(self, message):
             return {"logit|logits": "Logit|Logits", glossary.ENTRIES[0].definition: "Einer von mehreren."}.get(
@@ -58,7 +58,7 @@ def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
     assert ["Logit", "Logits"] in [known for _definition, known in entries]
 
 
-def test_no_run_sends_a_definition_beside_the_script():
+def test_definitions_are_sent_only_with_the_script():
     at = open_page("masks", input="synthetic", n=12, d=4, heads=1, head=0)
     scripts = [
         each.proto for each in at.get("bidi_component") if each.proto.component_name.startswith("attention_lab_page")

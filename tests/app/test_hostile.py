@@ -59,7 +59,7 @@ def shown(at):
 
 
 @pytest.mark.parametrize("page", VIEWS)
-def test_labels_and_names_of_files_are_never_markup(page):
+def test_labels_and_file_names_are_never_markup(page):
     source, seen = hostile(), set()
     for view in VIEWS[page]:
         link = {"variants": ["softmax", "local", "reformer"], "h_longest": "128"} | view | {"input": "upload"}
@@ -94,7 +94,7 @@ PLAIN_CHARACTERS = re.compile(r"[\w.~%+&;=?/-]*", re.ASCII)
     ],
     ids=lambda link: next(iter(link)),
 )
-def test_what_homes_links_carry_is_never_markup_in_its_gallery(link):
+def test_the_values_in_homes_links_are_never_markup_in_its_gallery(link):
     def shown(at):
         at.session_state[UPLOAD] = hostile()
         return in_the_gallery("".join(each.value for each in at.run().markdown if 'class="variant"' in each.value))
@@ -105,7 +105,7 @@ def test_what_homes_links_carry_is_never_markup_in_its_gallery(link):
 
 
 @pytest.mark.parametrize("words", [MARKUP, '">x', "'", "\n\n# x", "&quot;>", ")\n\n**zq**"])
-def test_any_word_in_a_rows_query_stays_in_the_addresses(words):
+def test_any_text_in_a_rows_query_stays_in_the_addresses(words):
     def row(query):
         return in_the_gallery(gallery.row(ac.variant("linear"), query, dark=False))
 
@@ -117,12 +117,12 @@ def test_any_word_in_a_rows_query_stays_in_the_addresses(words):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "\r=1", "＝1"])
-def test_a_cell_of_a_table_is_no_formula(cell):
+def test_a_table_cell_is_never_a_formula(cell):
     found = export.to_csv([cell], [[cell]]).decode("utf-8-sig")
     assert [line.strip('"')[0] for line in found.split("\r\n")[:2]] == ["'", "'"]
 
 
-def test_numbers_and_words_stay_what_they_are_in_a_table():
+def test_numbers_and_text_are_unchanged_in_a_table():
     found = export.to_csv(["token", "weight"], [["a-b", -0.5], ["–", None]]).decode("utf-8-sig")
     assert found == "token,weight\r\na-b,-0.5\r\n–,\r\n"
 
@@ -202,12 +202,12 @@ def test_no_file_evaluates_unpickles_or_allows_markup(path):
         "AutoConfig.from_pretrained(folder, trust_remote_code=True)",
     ],
 )
-def test_each_of_these_is_seen(line):
+def test_each_forbidden_call_is_found(line):
     assert list(forbidden(ast.parse(line)))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "app").rglob("*.js")), ids=lambda path: path.name)
-def test_the_boards_write_words_as_words(path):
+def test_the_boards_insert_text_only_as_text(path):
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", path.read_text()
     )

@@ -1,4 +1,4 @@
-"""Tests of quick visitors: an interaction sent before the previous answer may carry values no longer offered."""
+"""Tests of interactions sent before the previous run has ended: they may carry values no longer offered."""
 
 import pytest
 from driver import open_page, send
@@ -31,7 +31,7 @@ BOUNDED = ("select_slider", "number_input", "slider", "a knob on a ladder")
 
 
 @pytest.mark.parametrize("kind", STALE)
-def test_what_a_widget_no_longer_offers_changes_nothing_and_stays_out_of_the_address(kind, monkeypatch):
+def test_an_outdated_widget_value_changes_neither_state_nor_address(kind, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     page, link, words = STALE[kind]
     at = open_page(page, SYNTHETIC | link)
@@ -50,7 +50,7 @@ def longest_of(at):
     return at.selectbox(key="h_longest")
 
 
-def test_a_choice_called_otherwise_by_now_stays_made():
+def test_a_choice_stays_if_its_label_has_changed():
     at = open_page("entropy", LONG)
     send(at, h_longest="128")
     called = longest_of(at).options[-1]
@@ -64,8 +64,8 @@ def test_a_choice_called_otherwise_by_now_stays_made():
     assert at.query_params["h_longest"] == "512"
 
 
-def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
-    """Check that a concurrent run of a session, which has its own lock, may empty state that this run has just set."""
+def test_a_concurrent_run_may_empty_state_that_this_run_has_set(monkeypatch):
+    """Check that this run continues after a concurrent run of the session has deleted state that it had set."""
     use = url.register_fields
 
     def undone(fields):
@@ -83,7 +83,7 @@ def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
     assert called not in at.query_params.get("h_longest", "")
 
 
-def test_an_address_that_the_browser_has_not_seen_replaced_is_no_new_link():
+def test_an_outdated_address_of_the_browser_is_no_new_link():
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     seen = dict(at.query_params)
     send(at, h_factor=["2"])
@@ -96,7 +96,7 @@ def test_an_address_that_the_browser_has_not_seen_replaced_is_no_new_link():
     assert at.query_params["causal"] == "1"
 
 
-def test_an_address_that_was_replaced_and_seen_to_be_is_a_new_link():
+def test_an_earlier_address_opened_again_is_a_new_link():
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     seen = dict(at.query_params)
     send(at, h_factor=["2"])
@@ -108,7 +108,7 @@ def test_an_address_that_was_replaced_and_seen_to_be_is_a_new_link():
     assert "h_factor" not in at.query_params
 
 
-def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
+def test_typed_text_replaces_a_preset_that_still_looks_selected():
     at = open_page("matrices", SYNTHETIC | {"input": "text", "text": "@repeats"})
     pressed = at.button_group(key="preset")
     assert pressed.value == "repeats"
@@ -120,7 +120,7 @@ def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
     assert at.text_area(key="text").value == presets.texts()["repeats"]
 
 
-def test_of_many_addresses_in_flight_the_latest_are_remembered(monkeypatch):
+def test_only_the_latest_addresses_in_flight_are_stored(monkeypatch):
     monkeypatch.setattr(url, "IN_FLIGHT", 2)
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     first = dict(at.query_params)

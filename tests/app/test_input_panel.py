@@ -24,7 +24,7 @@ def record(special):
     return dataclasses.replace(qkv, special=tuple(special))
 
 
-def test_tokens_are_counted_as_they_are_shown():
+def test_shown_tokens_are_counted():
     qkv = record([True] + [False] * 14 + [True])
     assert len(shown_tokens(qkv)) == 14
     assert size_in_words(qkv, shown=14) == "14 tokens shown · 2 special tokens hidden, rows rescaled · 1 head × 8 dims"
@@ -35,12 +35,12 @@ def test_tokens_are_counted_as_they_are_shown():
     assert shown_tokens(record([True] * 16)) == qkv.tokens  # If hiding would leave no token, none is hidden.
 
 
-def test_one_token_is_not_called_several():
+def test_one_token_is_singular():
     qkv = SyntheticSource(SyntheticSpec(n=1, heads=2, d=4)).load()
     assert size_in_words(qkv, shown=1) == "1 token · 2 heads × 4 dims"
 
 
-def test_a_mask_that_is_off_is_named_with_its_head():
+def test_a_disabled_mask_is_reported_with_its_head():
     assert (
         "later tokens, but **Causal** is switched off. Later tokens now receive 64% of the softmax weight in head 3."
         in future_share_message(0.64, 3)
@@ -51,7 +51,7 @@ def test_a_mask_that_is_off_is_named_with_its_head():
     assert all("Switch **Causal** on" in future_share_message(0.1, head) for head in (None, 0))
 
 
-def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_asked_for_again(monkeypatch):
+def test_an_upload_is_shared_and_requested_again_after_its_eviction(monkeypatch):
     kept = ByteLRUCache(50_000, len)
     monkeypatch.setattr(cached, "uploads", lambda: kept)
     at = open_page("matrices", {"input": "upload", "variants": ["softmax"]})
@@ -81,12 +81,12 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
         ({"text": ["@repeats"], "model": ["smollm2"], "layer": ["0"]}, "SmolLM2-135M · layer 0 · head 3 · 15 tokens"),
     ],
 )
-def test_every_page_begins_with_what_it_looks_at(query, told):
+def test_every_page_begins_with_the_name_of_its_input(query, told):
     at = visit("matrices", {**query, "variants": ["softmax"]})
     assert f"[{told}](#input)" in [caption.value for caption in at.main.caption]
 
 
-def test_positions_are_named_where_they_are_not_the_inputs_own():
+def test_positions_are_named_if_they_differ_from_the_inputs_own():
     turned, plain = (SyntheticSource(SyntheticSpec(n=4, rope=rope)) for rope in (True, False))
     told = {
         (source.spec.rope, positions): describe_positions(dataclasses.replace(source, positions=positions))
@@ -101,7 +101,7 @@ def test_positions_are_named_where_they_are_not_the_inputs_own():
     assert sum(map(len, told.values())) == 2
 
 
-def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen():
+def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
     query = {"input": ["text"], "text": ["@repeats"], "model": ["smollm2"], "layer": ["2"], "variants": ["softmax"]}
     at = visit("matrices", query)
     own = board(at, "matrices.board")[1]["softmax"][1]
@@ -123,7 +123,7 @@ def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen
     assert notice in spoken(at.run())
 
 
-def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(monkeypatch):
+def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypatch):
     known = ac.inputs.models.load("smollm2")
     unknown = dataclasses.replace(known, info=dataclasses.replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
@@ -141,14 +141,14 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
         (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear and Performer."]),
     ],
 )
-def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):
+def test_the_page_says_for_which_variants_two_coordinates_are_alibi(alone, others, told):
     said = describe_alibi(alone, others)
     assert said.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
     assert all(words in said for words in told)
     assert (("ALiBi is exact for" in said), ("ALiBi is not exact for" in said)) == (bool(alone), bool(others))
 
 
-def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias():
+def test_choosing_alibi_turns_causal_on_and_names_its_variants():
     spec = SyntheticSpec(n=24, d=8, heads=2)
     query = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "0"}
     at = visit("matrices", query | {"variants": ["softmax", "linear", "nystrom"]})
@@ -167,7 +167,7 @@ def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias
     assert not at.exception
     [error] = at.error
     assert error.value.startswith("ALiBi needs a causal mask. Switch Causal on")
-    at = go(at, "causal")  # this page hides the future by itself
+    at = go(at, "causal")  # this page is always causal
     assert not at.exception
     assert not at.error
     at = go(at, "claims")
@@ -179,7 +179,7 @@ def captions(at):
     return [caption.value for caption in at.main.caption]
 
 
-def test_without_an_input_nothing_is_said_of_it():
+def test_without_an_input_nothing_is_said_about_it():
     at = visit("matrices", {"input": ["upload"]})
     assert not at.exception
     assert not any(" · head " in caption.value for caption in at.caption)

@@ -13,11 +13,11 @@ def test_right_to_left_words_are_isolated_once(words):
 
 
 @pytest.mark.parametrize("words", ["", "cat", "“猫” $&", "naïve − 7 %", "two\nlines\tand"])
-def test_other_words_stay_as_they_are(words):
+def test_other_words_are_unchanged(words):
     assert isolated(words) == words
 
 
-def test_a_sentence_whose_right_to_left_words_are_isolated_stays_as_it_is():
+def test_a_sentence_with_isolated_words_is_unchanged():
     sentence = f"“{isolated('שלום')}” 7 %, “{isolated('כן ' + isolated('לא'))}” 3 %"
     assert isolated(sentence) == sentence
 

@@ -1,4 +1,4 @@
-"""Tests of the visitor's language: chosen in a link or by the browser, kept by every link, and nothing but words."""
+"""Tests of the visitor's language: set by a link or the browser, kept by every link, without effect on numbers."""
 
 import json
 import pickle
@@ -48,7 +48,7 @@ def chinese():
 
 
 def speak(monkeypatch, browser, chosen=None):
-    """Have a browser of this language, and a visitor who chose another one."""
+    """Set the language of the browser, and the language that the visitor chose."""
     monkeypatch.setattr(i18n, "_run", threading.local())
     monkeypatch.setattr(i18n.st, "context", type("Context", (), {"locale": browser}))
     monkeypatch.setattr(i18n.st, "session_state", {i18n.LANGUAGE: chosen})
@@ -73,13 +73,13 @@ def speak(monkeypatch, browser, chosen=None):
         ("en-GB", "../../etc", "en"),
     ],
 )
-def test_the_choice_comes_before_the_browser_and_english_is_the_last(chinese, monkeypatch, browser, chosen, tag):
+def test_the_chosen_language_precedes_the_browsers_and_english(chinese, monkeypatch, browser, chosen, tag):
     speak(monkeypatch, browser, chosen)
     assert i18n.language_tag() == tag
     assert i18n._("Softmax") == ("标准注意力" if tag == "zh-CN" else "Softmax")
 
 
-def test_lists_sentences_and_quotes_are_those_of_the_language(chinese, monkeypatch):
+def test_lists_sentences_and_quotes_follow_the_language(chinese, monkeypatch):
     speak(monkeypatch, "en")
     assert i18n.paragraph("One.", "", "Two.") == "One. Two."
     assert i18n.enumeration(["a", "", "b", "c"]) == "a, b and c"
@@ -114,7 +114,7 @@ def test_a_word_with_a_context_is_another_message(chinese, monkeypatch):
     assert i18n._("window") == i18n._(C_("of a house", "window")) == "window"
 
 
-def test_an_error_translates_messages_inside_it_but_no_words_of_the_program(chinese, monkeypatch):
+def test_an_error_translates_inner_messages_but_no_identifiers(chinese, monkeypatch):
     hint = nearest("x", ["keys", "perplexity"])
     unknown = SettingError("There is no setting {name!r}. {hint}", name="perplexity", hint=hint)
     outer = pickle.loads(pickle.dumps(InputError("The file is not valid: {reason}", reason=unknown)))
@@ -133,12 +133,12 @@ def test_an_error_translates_messages_inside_it_but_no_words_of_the_program(chin
 
 
 def script(at):
-    """Return what the page's script is given."""
+    """Return the data that the page sends to its script."""
     [element] = [e for e in at.get("bidi_component") if e.proto.component_name.startswith("attention_lab_page")]
     return json.loads(element.proto.json)
 
 
-def test_a_link_in_another_language_changes_nothing_but_words(chinese):
+def test_a_link_in_another_language_changes_only_words(chinese):
     english, translated = shown(f"matrices?{SCREEN}"), shown(f"matrices?{SCREEN}&lang=zh")
     assert translated[0].replace("&lang=zh", "") == english[0]
     assert "lang=zh" in translated[0]
@@ -159,13 +159,13 @@ def state(at):
     return {name: at.session_state[name] for name in at.session_state["link"].fields if name != i18n.LANGUAGE}
 
 
-def test_an_address_of_nothing_but_a_language_opens_what_an_empty_one_does(chinese):
+def test_an_address_with_only_a_language_opens_like_an_empty_one(chinese):
     first, translated = visit("matrices"), visit("matrices", {"lang": "zh"})
     assert state(translated) == state(first)
     assert dict(translated.run().query_params) == {**dict(first.run().query_params), "lang": "zh"}
 
 
-def test_a_screen_of_defaults_keeps_them_in_a_link_with_a_language(chinese):
+def test_a_screen_of_defaults_is_restored_by_a_link_with_a_language(chinese):
     defaults = parse_qs("text=@english&special=1&row=0", strict_parsing=True)
     at = visit("matrices", defaults | {"lang": "zh"})
     at.session_state["row"] = -1
@@ -173,7 +173,7 @@ def test_a_screen_of_defaults_keeps_them_in_a_link_with_a_language(chinese):
     assert state(again) == state(at)
 
 
-def test_switching_keeps_every_value_and_enters_the_link(chinese, monkeypatch):
+def test_switching_keeps_every_value_and_changes_the_link(chinese, monkeypatch):
     at = visit("matrices", parse_qs(SCREEN)).run()
     before, query = state(at), dict(at.query_params)
     at.session_state[i18n.LANGUAGE] = "zh"
@@ -185,7 +185,7 @@ def test_switching_keeps_every_value_and_enters_the_link(chinese, monkeypatch):
     assert dict(at.query_params) == {**query, "lang": "en"}
 
 
-def test_only_an_installed_language_is_taken_from_the_browser(chinese, monkeypatch):
+def test_only_an_installed_language_of_the_browser_is_used(chinese, monkeypatch):
     taken = []
     monkeypatch.setattr(mounting.LanguageOptions.language, "set", taken.append)
     for word in ("zh", "xx", None, "en", "../en"):
@@ -219,6 +219,6 @@ def test_an_unknown_language_is_reported_and_english_is_shown(chinese):
     assert at.markdown[0].value == "# What does each variant attend to?"
 
 
-def test_without_catalogues_there_is_nothing_to_choose():
+def test_without_catalogues_there_is_no_choice():
     with installed():
         assert script(visit("matrices", parse_qs(SCREEN)))["language"]["names"] == {"en": "English"}

@@ -32,14 +32,14 @@ def test_closed_forms_are_not_built(page):
 
 
 @pytest.mark.parametrize("page", discover())
-def test_no_page_builds_what_nobody_has_opened(page):
+def test_no_page_builds_unopened_forms(page):
     at = opened(page, **({"h_longest": 128, "h_seeds": 1} if page == "entropy" else {}))
     closed = [each for kind in ("expander", "popover") for each in at.get(kind)]
     assert closed or page in ("home", "lessons")
     assert {each.type for block in closed for each in block} <= {"expander", "popover", "empty", "markdown"}
 
 
-def test_the_form_that_was_opened_is_built_and_no_other():
+def test_only_the_opened_form_is_built():
     at = opened("matrices", settings=("local",), variants=chosen(*EIGHT))
     assert forms(at) == {"knob.local.window", "knob.local.columns"}
     menu = forms(opened("matrices", "variants.menu", variants=chosen(*EIGHT)))
@@ -47,7 +47,7 @@ def test_the_form_that_was_opened_is_built_and_no_other():
     assert "inside.knob.nystrom.landmarks" in forms(opened("inside", "inside.settings"))
 
 
-def test_what_is_folded_is_built_once_it_is_unfolded():
+def test_an_expander_is_built_when_it_is_opened():
     at = opened("inside")
     assert [each.label for each in at.expander] == ["Formula and code", "Export"]
     assert not at.code
@@ -66,7 +66,7 @@ def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
     assert {"scale", "tone", "special"} <= set(knobs(opened("matrices", "matrices.display")))
 
 
-def test_each_chip_and_each_panel_says_what_its_variant_is_before_it_is_opened():
+def test_each_chip_and_panel_describes_its_variant_before_it_is_opened():
     at = opened("error", variants=chosen(*EIGHT))
     said = [each.help for each in at.button]
     assert all(ac.variant(key).summary in said for key in EIGHT)
@@ -97,7 +97,7 @@ def test_a_link_carries_the_knobs_of_closed_forms():
     assert forms(at) == set()
 
 
-def test_a_knob_is_turned_in_an_opened_form():
+def test_a_knob_can_be_changed_in_an_opened_form():
     at = opened("matrices", settings=("local",), variants=chosen("softmax", "local"))
     [slider] = [each for each in at.select_slider if each.key == "knob.local.window"]
     slider.set_value(4).run()
@@ -105,13 +105,13 @@ def test_a_knob_is_turned_in_an_opened_form():
     assert forms(at) == {"knob.local.window", "knob.local.columns"}
 
 
-def test_a_comparison_of_eight_sends_few_elements():
+def test_comparing_eight_variants_sends_few_elements():
     at = opened("matrices", variants=chosen(*EIGHT))
     sent = [each.type for part in (at.main, at.sidebar) for each in part]
     assert len(sent) <= 74, sent  # 96 if all forms are built; each takes 1/3 ms to send
 
 
-def test_a_chip_opens_its_settings_in_place_of_others_and_closes_them():
+def test_a_chip_opens_and_closes_its_settings_in_place_of_others():
     at = opened("error", variants=chosen("softmax", "local", "nystrom"))
 
     def press(key):

@@ -372,19 +372,19 @@ FACTS = {(key, place): globals()[f"{key}_{place}"] for key, place in STEPS if f"
 """Functions by lesson step; lessons whose steps state no facts have none."""
 
 
-def test_a_lesson_with_facts_has_them_for_each_of_its_steps():
+def test_a_lesson_with_facts_has_them_for_each_step():
     checked = {key for key, _ in FACTS}
     assert len(checked) >= 7
     assert [*FACTS] == [(key, place) for key, place in STEPS if key in checked]
 
 
 @pytest.mark.parametrize(("key", "place"), FACTS)
-def test_what_a_step_states_is_true_of_its_screens(key, place):
+def test_the_statements_of_a_step_are_true_of_its_screens(key, place):
     FACTS[key, place]()
 
 
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
-def test_no_step_shows_its_answer_before_it_is_asked_for(key, place):
+def test_no_step_shows_its_answer_too_early(key, place):
     step = step_of(key, place)
     assert not draft.shows_answer(step)
     found, after = answer.find(step), Screen.of(step.at, step.reveal)

@@ -56,7 +56,7 @@ def test_a_shipped_lesson_asks_for_a_curve():
 
 
 @pytest.mark.parametrize(("key", "place"), CURVES)
-def test_nothing_measured_is_sent_before_the_answer(key, place):
+def test_no_measurement_is_sent_before_the_answer(key, place):
     step = step_of(key, place)
     at = begun(key, place)
     assert not at.exception
@@ -103,7 +103,7 @@ def test_a_visitor_who_draws_nothing_sees_the_measured_curve(key, place):
     assert "The line shows the measured curve." in card(at)
 
 
-def test_the_canvas_has_its_words():
+def test_the_canvas_has_texts():
     words = canvas(begun("log_n", 2))["told"]["words"]
     assert words["title"] == "Entropy of the rows of Softmax, log n scale against length"
     assert words["y"] == "entropy H (nats)"

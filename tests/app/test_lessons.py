@@ -34,7 +34,7 @@ def step_of(key, place):
 
 
 def begun(key, place=1, **state):
-    """Return a lesson step as its link opens it."""
+    """Return the page that the link of a lesson's step opens."""
     page, _mark, words = address(shipped()[key], place, present=False).partition("?")
     return visit(page, parse_qs(words))
 
@@ -164,7 +164,7 @@ def agree(measure, found, shown):
 
 
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
-def test_what_a_step_reveals_is_what_its_page_shows(key, place):
+def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
     step = step_of(key, place)
     found, name = answer.find(step), step.answer.split()[1 if "most" in step.answer or "least" in step.answer else 0]
     at = begun(key, place)
@@ -193,7 +193,7 @@ def test_what_a_step_reveals_is_what_its_page_shows(key, place):
         ("picture", "grid=16&noise=0.2&p_below=numbers&variants=softmax&variants=linear&variants=local~window~3"),
     ],
 )
-def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
+def test_every_measure_equals_the_pages_number_of_each_variant(page, link):
     at = visit(page, parse_qs(link))
     screen = Screen.of(f"{page}?{link}")
     for name, measure in discover()[page].measures.items():
@@ -205,11 +205,11 @@ def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
             assert agree(measure, measure.number(screen, each), shown(at, each)), (name, each)
 
 
-def test_every_measure_is_read_off_its_page_here():
+def test_every_measure_is_tested_against_its_page():
     assert set(SHOWN) == {name for page in discover().values() for name in page.measures}
 
 
-def test_the_lessons_that_ship_compute_every_answer():
+def test_the_included_lessons_compute_every_answer():
     assert tuple(shipped()) == ORDER
     for each in shipped().values():
         assert len(each.steps) >= 3
@@ -217,13 +217,13 @@ def test_the_lessons_that_ship_compute_every_answer():
         assert not any(step.right for step in each.steps)
 
 
-def test_a_guess_is_judged_by_the_number_found():
+def test_a_guess_is_compared_with_the_number():
     at = press(guess(begun("flat"), 4.5), ".check")
     assert "Your guess: 4.50 nats. Answer: 4.62 nats. Your guess is close." in card(at)
     assert "(2.62 nats higher)" in card(press(guess(begun("flat"), 2.0), ".check"))
 
 
-def test_a_slider_that_nobody_has_moved_is_no_guess():
+def test_an_unmoved_slider_is_no_guess():
     at = begun("flat")
     check = next(b for b in at.button if (b.key or "").endswith(".check"))
     assert check.disabled
@@ -234,7 +234,7 @@ def test_a_slider_that_nobody_has_moved_is_no_guess():
 
 
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
-def test_a_guess_has_room_for_the_answer_and_for_nothing_impossible(key, place):
+def test_the_slider_includes_the_answer_and_no_impossible_number(key, place):
     step = step_of(key, place)
     found, screen = answer.find(step), Screen.of(step.at, step.reveal)
     low, high = found.measure.low, found.measure.highest(screen)
@@ -248,7 +248,7 @@ def test_a_guess_has_room_for_the_answer_and_for_nothing_impossible(key, place):
         assert low <= found.number(screen) <= high + found.measure.step
 
 
-def test_a_knob_turned_after_the_answer_tells_what_it_is_now():
+def test_a_knob_changed_after_the_answer_gives_the_new_number():
     at = press(begun("window_and_sink"), ".show")
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
     said = card(at.run())
@@ -256,7 +256,7 @@ def test_a_knob_turned_after_the_answer_tells_what_it_is_now():
     assert re.search(r"With your settings: \d+%", said)
 
 
-def test_a_choice_is_made_before_it_is_checked():
+def test_a_choice_is_required_before_the_check():
     at = begun("flat", 3)
     assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
     choice = next(p for p in at.pills if p.key.startswith("lesson."))
@@ -264,7 +264,7 @@ def test_a_choice_is_made_before_it_is_checked():
     assert "Correct: Performer." in card(at)
 
 
-def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
+def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     flat, window, *_others = shipped().values()
     at = open_page("lessons")
     [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
@@ -294,14 +294,14 @@ def test_the_list_of_lessons_shows_what_is_done_and_continues_there():
     assert end.count("Repeat →") == 2
 
 
-def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
+def test_a_lesson_stays_on_other_pages_with_a_link_back():
     elsewhere = open_page("masks", lesson=shipped()["flat"])
     assert "This step is on another page." in card(elsewhere)
     left = elsewhere.button(key="lesson.leave").click().run()
     assert card(left).strip() == ""
 
 
-def test_a_page_without_a_lesson_says_nothing_of_one():
+def test_a_page_without_a_lesson_shows_no_card():
     at = open_page("masks", input="synthetic", n=12)
     assert not [b for b in at.button if (b.key or "").startswith("lesson.") and b.key != "lesson.add"]
     assert card(at) == ""
@@ -334,7 +334,7 @@ def test_a_guess_in_words(truth, guess, words):
     assert verdict(MEASURE, truth, guess) == words
 
 
-def test_a_difference_of_percentages_is_in_points_and_others_keep_their_unit():
+def test_percentages_differ_by_points_and_other_numbers_in_their_unit():
     assert MEASURE.difference(1.0) == "1 percentage point"
     assert MEASURE.difference(6.4) == "6 percentage points"
     assert replace(MEASURE, unit="nats", digits=1).difference(6.4) == "6.4\N{NO-BREAK SPACE}nats"
@@ -372,7 +372,7 @@ ASKED = st.one_of(
 
 @settings(deadline=None)
 @given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
-def test_a_lesson_written_is_the_one_read(title, told):
+def test_a_written_lesson_is_read_unchanged(title, told):
     steps = tuple(Step(**{"at": "matrices?layer=2", "say": a, "do": b, "then": c, **rest}) for a, b, c, rest in told)
     first = read(write(Lesson(title=f"T{title}", steps=steps)).encode("utf-8", "replace"))
     assert read(write(first).encode()) == first
@@ -445,7 +445,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED)
-def test_what_is_no_lesson_gets_one_sentence(data):
+def test_an_invalid_lesson_gives_one_sentence(data):
     with pytest.raises(LessonError) as refused:
         read(data)
     said = str(refused.value)
@@ -455,14 +455,14 @@ def test_what_is_no_lesson_gets_one_sentence(data):
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_any_file_is_a_lesson_or_refused(data):
+def test_any_file_is_read_or_refused(data):
     with pytest.raises(LessonError):
         read(data)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=200))
-def test_any_word_of_a_link_is_a_lesson_or_refused(word):
+def test_any_parameter_is_read_as_a_lesson_or_refused(word):
     with pytest.raises(UNREADABLE):
         unpack(word)
 

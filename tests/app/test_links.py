@@ -117,7 +117,7 @@ def others(kind):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_hostile_words_fall_back_and_are_named(page):
+def test_invalid_values_fall_back_and_are_reported(page):
     for name, kind in own(page).items():
         for word in HOSTILE:
             values, refused = url.read_link({name: [word]}, {name: kind})
@@ -126,7 +126,7 @@ def test_hostile_words_fall_back_and_are_named(page):
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
-def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word):
+def test_plain_text_in_an_address_gives_a_sentence_on_what_a_link_holds(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     told = refusals.refusal(values, fields, {name: [word] for name in refused})
@@ -144,7 +144,7 @@ def test_a_word_given_twice_is_refused(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_value_travels_in_a_link(page):
+def test_every_value_is_restored_by_a_link(page):
     for name, kind in own(page).items():
         assert others(kind), name
         for value in others(kind):
@@ -155,7 +155,7 @@ def test_every_value_travels_in_a_link(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
+def test_a_page_opens_with_a_link_of_only_invalid_values(page):
     known = list(own(page))
     for start in range(0, len(known), refusals.NAMED):
         names = known[start : start + refusals.NAMED]
@@ -167,7 +167,7 @@ def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
 
 
 @pytest.mark.parametrize("page", list(PAGES)[1:])
-def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page):
+def test_a_page_reads_a_link_with_all_options_and_writes_the_same(page):
     needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
     values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
     link = url.link_of(values, own(page))
@@ -192,7 +192,7 @@ def sources():
 
 
 def keeping(tree):
-    """Yield the calls that draw a widget whose value is not stored in an option."""
+    """Yield the calls in a file that draw a widget whose value no option stores."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
             told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
@@ -200,7 +200,7 @@ def keeping(tree):
                 yield node
 
 
-def test_every_control_is_an_option_or_hands_on_what_it_is_set_to():
+def test_every_control_is_an_option_or_passes_its_value_on():
     assert not [f"{path.name}:{call.lineno}" for path, tree in sources() for call in keeping(tree)]
 
 
@@ -221,7 +221,7 @@ def spelled(tree):
             yield node
 
 
-def test_a_value_is_asked_of_its_option_and_not_of_the_session():
+def test_a_value_is_read_from_its_option_and_not_from_the_session():
     known = [(path, tree) for path, tree in sources() if path not in KEEPERS]
     assert not [f"{path.name}:{node.lineno}" for path, tree in known for node in spelled(tree)]
 
@@ -229,7 +229,7 @@ def test_a_value_is_asked_of_its_option_and_not_of_the_session():
 @pytest.mark.parametrize(
     "line", ["st.pills('T', [1, 2])", "left.slider('T', 0, 9, key='n')", "st.toggle('T', **layout)"]
 )
-def test_a_control_that_keeps_its_value_to_itself_is_seen(line):
+def test_a_control_that_stores_no_option_is_found(line):
     assert len(list(keeping(ast.parse(line)))) == 1
     assert not list(keeping(ast.parse(f"{line[:-1]}, on_change=take)")))
     assert not list(keeping(ast.parse(f"{line[:-1]}, **url.widget_arguments('n', few, 0, key='k'))")))
@@ -239,7 +239,7 @@ def test_a_control_that_keeps_its_value_to_itself_is_seen(line):
 @pytest.mark.parametrize(
     "line", ["{}['causal']", "{}.get('causal')", "'causal' in {}", "{}.causal", "{}['causal'] = 1"]
 )
-def test_a_value_asked_of_the_session_by_its_name_is_seen(line, session):
+def test_a_value_read_from_the_session_by_name_is_found(line, session):
     assert len(list(spelled(ast.parse(line.format(session))))) == 1
     assert not list(spelled(ast.parse(line.format(session).replace("causal", "drawn"))))
 
@@ -339,7 +339,7 @@ def set_elsewhere():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
+def test_every_changed_control_changes_the_link(page, asked):
     for view in VIEWS.get(page, [{}]):
         at = open_tiny(page, view)
         assert not at.exception
@@ -363,7 +363,7 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
     assert unasked <= set_elsewhere(), "options that nothing on any of these addresses asks for"
 
 
-def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
+def test_a_notice_stays_during_one_automatic_run_only():
     at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
     [told] = [each.value for each in at.warning]
     assert "For `t_from`, the page uses" in told

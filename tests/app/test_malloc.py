@@ -40,13 +40,13 @@ asyncio.run(start())
 OF_SEVERAL = "from app.server import replicas; replicas._warm_up()"
 
 
-def test_threads_have_heaps_of_their_own_until_they_are_told_to_share():
+def test_threads_have_their_own_heaps_by_default_and_can_share_one():
     assert heaps("") > 1
     assert heaps("from app.server import malloc; malloc.share()") == 1
 
 
 @pytest.mark.parametrize("warm", [ONE_PROCESS, OF_SEVERAL], ids=["one process", "of several"])
-def test_a_warm_server_has_one_heap_as_no_thread_began_before_it_was_shared(warm):
+def test_a_warm_server_has_one_heap(warm):
     assert heaps(warm) == 1
 
 
@@ -87,12 +87,12 @@ def given_back(first, last="gc.collect()"):
     return float(done.stdout.split()[0])
 
 
-def test_a_pass_over_all_garbage_gives_back_what_is_free_between_what_is_in_use():
+def test_a_full_collection_returns_free_memory_between_used_blocks():
     assert given_back("") < 1
     assert given_back("from app.server import gc_tuning; gc_tuning.freeze_objects('test')") > 90
 
 
-def test_what_is_free_is_given_back_now_and_then_after_any_pass_over_what_is_no_longer_young():
+def test_free_memory_is_also_returned_after_other_collections_in_intervals():
     begin = "from app.server import gc_tuning; gc_tuning.freeze_objects('test')"
     long_ago = f"{begin}; gc_tuning._given_back -= 2 * gc_tuning.TRIM_INTERVAL"
     assert given_back(long_ago, "gc.collect(0)") < 1
@@ -106,6 +106,6 @@ def kept(first):
     return float(done.stdout)
 
 
-def test_what_is_free_at_the_end_of_the_heap_is_kept_for_the_next_matrix():
+def test_free_memory_at_the_end_of_the_heap_is_reused():
     assert kept("") < 1
     assert kept("from app.server import malloc; malloc.share()") > 9

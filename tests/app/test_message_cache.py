@@ -58,7 +58,7 @@ def kinds(held, *messages):
     return [sent(held, message).WhichOneof("type") for message in messages]
 
 
-def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_gone():
+def test_a_cached_message_is_sent_as_a_hash_and_an_evicted_one_in_full():
     held = BrowserMessageCache(OLDEST)
     assert kinds(held, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
     named = sent(held, large("a", place=7))
@@ -67,7 +67,7 @@ def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_g
     assert kinds(held, ended(), ended(), ended(), large("a"))[-1] == "delta"
 
 
-def test_a_run_of_one_part_lets_go_of_nothing_else_and_one_broken_off_of_nothing():
+def test_a_fragment_run_evicts_only_its_own_messages_and_a_stopped_run_none():
     held = BrowserMessageCache(OLDEST)
     kinds(held, large("page"), large("one", "one"), large("other", "other"))
     kinds(held, *[ended(["one"], ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)] * 5)
@@ -76,13 +76,13 @@ def test_a_run_of_one_part_lets_go_of_nothing_else_and_one_broken_off_of_nothing
     assert kinds(held, large("page")) == ["ref_hash"]
 
 
-def test_small_messages_go_as_they_are():
+def test_small_messages_are_sent_unchanged():
     held, small = BrowserMessageCache(OLDEST), large("a")
     small.metadata.cacheable = False
     assert kinds(held, small, small) == ["delta", "delta"]
 
 
-def test_what_was_too_large_to_be_sent_is_held_by_nobody(monkeypatch):
+def test_a_message_that_is_too_large_is_not_cached(monkeypatch):
     def write(self, msg):
         if msg.hash == "huge":
             msg.metadata.cacheable = False  # Streamlit does so when it sends an error instead
@@ -108,7 +108,7 @@ RUNS = st.lists(
 
 @given(RUNS)
 @settings(max_examples=300)
-def test_a_browser_never_misses_what_it_is_named_and_is_sent_nothing_that_it_holds(runs):
+def test_a_browser_has_every_hashed_message_and_gets_no_cached_one_again(runs):
     held, screen = BrowserMessageCache(OLDEST), Screen("http://127.0.0.1/")
     for number, (parts, names, whole) in enumerate(runs):
         run = str(number)
@@ -125,7 +125,7 @@ def test_a_browser_never_misses_what_it_is_named_and_is_sent_nothing_that_it_hol
     assert not screen.errors
 
 
-def test_every_connection_has_its_own_and_what_browsers_tell_is_not_asked(monkeypatch):
+def test_every_connection_has_its_own_cache_and_the_browsers_list_is_ignored(monkeypatch):
     wrote, told = [], []
     monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", lambda self, msg: wrote.append(msg))
 
@@ -150,7 +150,7 @@ def test_every_connection_has_its_own_and_what_browsers_tell_is_not_asked(monkey
         (ScriptRunContext, "reset", lambda self, query_string: None),
     ],
 )
-def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
+def test_an_unexpected_streamlit_is_not_patched(monkeypatch, place, name, other):
     monkeypatch.setattr(place, name, other)
     before = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset
     assert not message_cache.track_cache()

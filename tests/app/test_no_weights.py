@@ -28,7 +28,7 @@ def environment(tmp_path_factory):
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (folder / weights.package).mkdir()
         (folder / weights.package / "__init__.py").touch()
-    # WorkerExecutor run only while a processor is idle, which takes minutes when other tests use both cores.
+    # Workers run only while a processor is idle, which takes minutes if other tests use both cores.
     (folder / "sitecustomize.py").write_text("import os\n\nos.sched_setscheduler = lambda *_: None\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
@@ -59,11 +59,11 @@ def said(at):
     return " ".join(each.value for each in (*at.info, *at.error, *at.warning, *at.markdown))
 
 
-def test_with_the_weights_an_empty_address_opens_on_a_text():
+def test_with_weights_an_empty_address_opens_a_text():
     assert visit("matrices").session_state["input"] == "text"
 
 
-def test_a_worker_computes_what_needs_no_model_and_names_the_packages_for_what_does(workers):
+def test_a_worker_without_weights_computes_and_names_missing_packages(workers):
     line, source = FairScheduler(workers), SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
     [task] = entropy_length.tasks(source, ("softmax",), longest=24)[:1]
     ticket = line.submit("one", "entropy_length", task, object())
@@ -94,7 +94,7 @@ def test_pages_compute_synthetic_input_in_workers(in_workers, page, options):
 
 
 @pytest.mark.parametrize("page", discover())
-def test_an_empty_address_opens_on_synthetic_input(environment, page):
+def test_an_empty_address_opens_synthetic_input(environment, page):
     at = visit(page)
     assert not at.exception
     assert at.session_state["input"] == "synthetic"

@@ -17,7 +17,7 @@ FIRST = ("story", ["softmax", "local", "linear", "nystrom"], None)
 MASKS = ("story", ["softmax", "local", "atrous", "bigbird"], None)
 
 
-def test_a_page_opens_on_its_own_where_nothing_was_chosen_and_the_next_one_on_its_own_again():
+def test_each_page_opens_with_its_own_defaults_until_a_choice_is_made():
     at = visit("entropy")
     assert opened(at) == ("long", ["softmax"], None)
     assert opened(go(at, "masks")) == MASKS
@@ -27,7 +27,7 @@ def test_a_page_opens_on_its_own_where_nothing_was_chosen_and_the_next_one_on_it
     assert not at.exception
 
 
-def test_what_was_chosen_goes_along_to_a_page_that_opens_on_its_own():
+def test_a_choice_replaces_the_own_defaults_of_the_next_page():
     at = visit("masks")
     set_state(at, variants=chosen("softmax", "topk"))
     assert opened(go(at, "entropy"))[:2] == ("long", ["softmax", "topk"])
@@ -36,7 +36,7 @@ def test_what_was_chosen_goes_along_to_a_page_that_opens_on_its_own():
     assert opened(go(at, "entropy"))[0] == "repeats"
 
 
-def test_an_address_that_says_anything_leaves_nothing_to_a_page():
+def test_an_address_with_any_value_disables_the_pages_own_defaults():
     at = visit("entropy", {"h_unit": ["bits"]})
     assert opened(at)[:2] == ("english", [attention.key for attention in default_variants()])
     assert opened(visit("error", {"log_error": ["1"]}))[2] == "budget"

@@ -22,7 +22,7 @@ CELLS = st.one_of(st.text(max_size=8), st.floats(allow_nan=False), st.integers()
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4))
-def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
+def test_a_table_is_read_as_before_and_has_its_origin(rows):
     plain = to_csv(["a", "b"], rows)
     stamped = export_metadata.in_csv(plain, ORIGIN, _as_words)
     before = list(csv.reader(io.StringIO(plain.decode("utf-8-sig"), newline="")))
@@ -33,7 +33,7 @@ def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
     assert [row[2:] for row in after[2:]] == [[""] * len(ORIGIN)] * (len(after) - 2)
 
 
-def test_a_table_keeps_a_column_that_is_called_as_a_word_of_its_origin():
+def test_a_table_keeps_a_column_with_the_name_of_an_origin_entry():
     stamped = export_metadata.in_csv(
         to_csv(["head", "link"], [(1, "own")]), {"head": "3", "link": "http://x"}, _as_words
     )
@@ -51,24 +51,24 @@ def test_pandas_reads_the_table():
 
 
 @pytest.mark.parametrize("words", ["=1+1", "@cmd", "-x", "+x"])
-def test_no_spreadsheet_computes_where_a_table_comes_from(words):
+def test_no_spreadsheet_evaluates_the_origin_of_a_table(words):
     stamped = export_metadata.in_csv(to_csv(["a"], [(1,)]), {"text": words}, _as_words).decode("utf-8-sig")
     assert not any(FORMULA.match(cell) for row in csv.reader(io.StringIO(stamped)) for cell in row)
 
 
 @pytest.mark.parametrize("plain", [b"", to_csv(["a", "b"], [])])
-def test_a_table_without_rows_stays_as_it_is(plain):
+def test_a_table_without_rows_is_unchanged(plain):
     assert export_metadata.in_csv(plain, ORIGIN, _as_words) == plain
 
 
-def test_arrays_stay_and_say_where_they_come_from():
+def test_arrays_are_unchanged_and_have_their_origin():
     stamped = export_metadata.in_npz(to_npz({"x": np.arange(3)}), ORIGIN)
     with np.load(io.BytesIO(stamped), allow_pickle=False) as found:
         assert found["x"].tolist() == [0, 1, 2]
         assert json.loads(str(found[export_metadata.MEMBER])) == ORIGIN
 
 
-def test_a_record_that_says_where_it_comes_from_is_read_again():
+def test_a_record_with_an_origin_can_be_read_again():
     record = from_synthetic(SyntheticSpec(n=5, d=4, heads=2))
     again = from_upload(export_metadata.in_npz(record_npz(record), ORIGIN), "again.npz")
     assert np.array_equal(again.q.numpy(), record.q.numpy())
@@ -89,7 +89,7 @@ def told(monkeypatch):
     return found
 
 
-def test_what_is_on_screen_is_what_a_file_tells(told):
+def test_a_file_describes_the_screen(told):
     open_page(
         "matrices",
         {"text": "@repeats", "layer": "1", "head": "2", "variants": ["softmax", "local~window~3"], "more": "download"},
@@ -102,7 +102,7 @@ def test_what_is_on_screen_is_what_a_file_tells(told):
     assert matrices["text"].split()
 
 
-def test_what_does_not_apply_is_left_out(told):
+def test_facts_that_do_not_apply_are_left_out(told):
     open_page("masks", input="synthetic", n=12, masks_part="download")
     assert not {"layer", "text"} & told[0].keys()
     assert told[0]["model"] == "Locally correlated"

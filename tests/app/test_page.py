@@ -73,7 +73,7 @@ def test_a_folder_is_a_page_in_the_menu_and_on_home(toy):
     assert "# How warm is it?" in spoken(visit("toy"))
 
 
-def test_its_options_travel_and_choose_the_view(toy):
+def test_its_options_are_in_links_and_choose_the_view(toy):
     at = visit("toy", {"toy_view": "dressed", "toy_warmth": "30"})
     assert not at.exception
     assert_says(at, "It feels like 27.")
@@ -85,13 +85,13 @@ def test_its_options_travel_and_choose_the_view(toy):
 
 
 @pytest.mark.parametrize("word", ["41", "-6", "warm"])
-def test_a_link_out_of_bounds_falls_back_and_is_named(toy, word):
+def test_a_value_out_of_bounds_falls_back_and_is_reported(toy, word):
     at = visit("toy", {"toy_warmth": word})
     assert_says(at, "It has 20 degrees.")
     assert f"For `toy_warmth`, the page uses “20” instead of “{word}”" in at.warning[0].value
 
 
-def test_a_folder_that_declares_no_page_is_told(folder):
+def test_a_folder_without_a_page_raises_an_error(folder):
     (folder / "toy").mkdir()
     (folder / "toy" / "__init__.py").touch()
     (folder / "toy" / "page.py").write_text("PAGE = 'toy'\n")
@@ -130,7 +130,7 @@ def test_an_option_is_checked_by_its_declaration():
     assert fields["b_token"].default is None
 
 
-def test_bounds_are_asked_for_when_they_are_needed():
+def test_bounds_are_computed_when_they_are_needed():
     most = [3]
     count = whole(1, 0, lambda: most[0], "n")
     assert count.field().options == range(4)

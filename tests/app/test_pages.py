@@ -44,7 +44,7 @@ def apart(at):
     return [query["inside"] for _, query in found]
 
 
-def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
+def test_every_variant_with_a_story_is_linked_where_it_is_shown():
     found = apart(open_app("home"))
     assert sorted(found) == sorted([v.key] for v in ac.all_variants() if v.anatomy)
     variants = (ac.get("softmax"), ac.get("nystrom", landmarks=7))
@@ -53,7 +53,7 @@ def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
 
 
 @pytest.mark.parametrize("text", ["", "   \n ", "\u200b", "\x00\x01"])
-def test_text_without_words_gets_a_sentence_and_stays(text):
+def test_a_text_without_words_gives_a_sentence_and_stays(text):
     at = open_app(text=text)
     assert not at.exception
     assert at.session_state["text"] == text
@@ -64,7 +64,7 @@ def test_text_without_words_gets_a_sentence_and_stays(text):
 @pytest.mark.parametrize(
     "text", ["a", "🙂🙂 👩‍👩‍👧", "مرحبا بالعالم", "图书管理员", "x" * 100_000, "word " * 20_000, "<b>**[x](y)</b>"]
 )
-def test_odd_texts_are_read_or_cut_with_a_notice(text):
+def test_unusual_texts_are_read_or_cut_with_a_notice(text):
     at = open_app(text=text, variants=(ac.get("softmax"), ac.get("local")))
     assert not at.exception
     assert not at.error
@@ -73,13 +73,13 @@ def test_odd_texts_are_read_or_cut_with_a_notice(text):
 
 
 @pytest.mark.parametrize("model", ["nobody/nothing-at-all", "minilmm", "../../etc/passwd", "a/b/c", ""])
-def test_a_model_that_cannot_be_had_gets_a_sentence(model):
+def test_a_model_that_cannot_be_loaded_gives_a_sentence(model):
     at = open_app(model=model)
     assert not at.exception
     assert len(at.error) == 1
 
 
-def test_a_layer_and_a_head_beyond_the_model_are_brought_back():
+def test_a_layer_and_a_head_beyond_the_model_are_reset():
     at = open_app(layer=99, head=99, variants=(ac.get("softmax"),))
     assert not at.exception
     assert not at.error
@@ -107,7 +107,7 @@ Q = np.ones((2, 5, 4), np.float32)
         (b"", "npz"),
     ],
 )
-def test_an_upload_is_read_or_gets_a_sentence(data, word):
+def test_an_upload_is_read_or_gives_a_sentence(data, word):
     from app.ui.input_forms import UPLOAD
 
     at = open_app(input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", data)})
@@ -124,7 +124,7 @@ def test_no_upload_yet_says_what_to_do():
     assert any("Upload an .npz" in i.value for i in at.info)
 
 
-def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
+def test_a_malformed_link_opens_the_defaults_and_names_the_faults():
     at = visit("home", {"layer": "many", "variants": "nystrm", "<script>": "1"})
     assert not at.exception
     assert at.session_state["variants"] == DEFAULT
@@ -138,7 +138,7 @@ def open_link(page="matrices", **query):
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
-def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(page):
+def test_values_beyond_the_input_fall_back_and_are_reported(page):
     at = open_link(page, head="99", layer="999", model="foo")
     assert not at.exception
     assert not at.error
@@ -150,7 +150,7 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
     assert not at.run().warning  # the warning is shown once
 
 
-def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
+def test_a_hub_model_is_requested_only_if_the_profile_allows_it(monkeypatch):
     known = {"model": Options.shared()["model"]}
     assert url.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
@@ -158,7 +158,7 @@ def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypa
     assert url.read_link({"model": ["smollm2"]}, known) == ({"model": "smollm2"}, ())
 
 
-def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_it_can():
+def test_a_link_with_too_many_variants_or_no_reference_shows_a_part():
     many = [v.key for v in ac.all_variants() if v.key != "softmax"]
     values, refused = url.read_link({"variants": many}, Options.shared())
     assert refused == ("variants",)
@@ -169,7 +169,7 @@ def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_
     assert not at.exception
 
 
-def test_the_address_of_an_empty_text_is_that_of_an_empty_text():
+def test_an_empty_text_is_in_the_address():
     at = open_app(text="one two", causal=True)
     before = at.query_params["text"]
     at.text_area(key="text").set_value("").run()
@@ -180,7 +180,7 @@ def test_the_address_of_an_empty_text_is_that_of_an_empty_text():
     assert "text" not in at.text_area(key="text").set_value(presets.texts()["english"]).run().query_params
 
 
-def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
+def test_following_a_link_keeps_a_text_that_is_too_long_for_links():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
@@ -191,7 +191,7 @@ def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
     assert at.session_state["text"] == noise
 
 
-def test_a_knob_moves_only_its_own_variant():
+def test_a_knob_changes_only_its_own_variant():
     at = open_app(input="synthetic", n=24)
     at.select_slider(key="knob.local.window").set_value(4).run()
     changed = {a.key: a.params.changed() for a in at.session_state["variants"]}
@@ -203,7 +203,7 @@ SMOL = {"model": "smollm2", "text": "the cat saw the dog", "layer": 12, "head": 
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error", "inside"])
-def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
+def test_a_causal_model_without_its_mask_is_reported(page):
     def told(**state):
         at = open_app(page, **(SMOL | state))
         assert not at.exception
@@ -222,7 +222,7 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
         assert not told(causal=True)
 
 
-def test_a_model_taken_in_the_panel_switches_causal_as_it_was_trained():
+def test_choosing_a_model_sets_the_causal_switch_as_in_training():
     at = open_app("matrices", input="text", text="the cat", layer=2)
     assert not at.session_state["causal"]
     for model, causal in (("smollm2", True), ("minilm", False)):
@@ -232,6 +232,6 @@ def test_a_model_taken_in_the_panel_switches_causal_as_it_was_trained():
         assert at.toggle(key="causal").value == causal
 
 
-def test_the_page_of_the_causal_forms_has_no_mask_to_miss():
+def test_the_causal_page_never_reports_a_missing_mask():
     at = open_app("causal", **SMOL, causal=False)
     assert not [c.value for c in at.caption if "model masks later tokens" in c.value]

@@ -40,7 +40,7 @@ def test_the_first_56_variants_keep_their_place():
 
 
 @pytest.mark.parametrize("position", [0, 1, 12, 30, 56])
-def test_a_new_variant_changes_no_other_look(register, position):
+def test_a_new_variant_changes_no_other_style(register, position):
     known = ac.all_variants()
     words = ["local~window~64", "uniform", "local~window~128", "flash_mixed", "flash_mixed~heads~2"]
     before, repeats = [style(palette.place(v.key)) for v in known], palette.places(words)
@@ -56,18 +56,18 @@ def test_variants_that_are_not_listed_take_the_next_places_in_the_order_of_their
     assert [palette.place(f"toy_{letter}") for letter in "abc"] == [known, known + 1, known + 2]
 
 
-def test_every_variant_has_a_place_of_its_own():
+def test_every_variant_has_its_own_place():
     found = [palette.place(variant.key) for variant in ac.all_variants()]
     assert sorted(found) == list(range(len(found)))
 
 
-def test_no_two_variants_look_alike():
+def test_no_two_variants_have_the_same_style():
     looks = [style(palette.place(variant.key)) for variant in ac.all_variants()]
     assert len(set(looks)) == len(looks)
     assert style(GREY).colour not in {look.colour for look in looks}, "grey is what is no variant"
 
 
-def test_what_pages_begin_with_has_colours_of_its_own():
+def test_the_default_variants_have_different_colours():
     keys = dict.fromkeys(attention.key for attention in (*first_variants(), *default_variants()))
     keys |= dict.fromkeys(palette.COMPARED)
     assert len({style(palette.place(key)).colour for key in keys}) == len(keys) <= COLOURS
@@ -77,14 +77,14 @@ def test_a_key_that_is_not_a_variant_takes_the_last_place():
     assert palette.place("gate by surprise") == PLACES - 1 > max(palette.place(v.key) for v in ac.all_variants())
 
 
-def test_a_variant_that_stands_there_twice_has_its_own_look_once():
+def test_a_second_word_of_a_variant_has_another_style():
     words = ["local~window~64", "uniform", "local~window~128", "nystrom", "uniform"]
     found = palette.places(words)
     assert [found[0], found[3]] == [palette.place("local"), palette.place("nystrom")]
     assert len(set(found)) == len({style(place) for place in found}) == 5
 
 
-def test_colours_come_again_with_another_stroke_and_mark():
+def test_colours_repeat_with_another_dash_and_marker():
     first, again = style(1), style(1 + COLOURS)
     assert first.colour == again.colour == SERIES[1]
     assert first.dash != again.dash

@@ -16,7 +16,7 @@ from app.matrix_board import Panel
 TITLES = {"x_title": "true", "y_title": "estimate"}
 
 
-def test_many_points_are_thinned_and_both_ends_stay():
+def test_many_points_are_thinned_but_both_ends_stay():
     x = np.random.default_rng(0).exponential(size=(100, 100))
     cloud = Figure(scatter([Points(name="a", x=x, y=2 * x)], diagonal="equal", most=50, **TITLES)).data[0]
     assert len(cloud.x) == 50
@@ -24,7 +24,7 @@ def test_many_points_are_thinned_and_both_ends_stay():
     np.testing.assert_allclose(cloud.y, 2 * np.asarray(cloud.x))
 
 
-def test_the_diagonal_spans_what_is_shown():
+def test_the_diagonal_spans_the_points():
     clouds = [
         Points(name="a", x=np.array([3.0, 1.0]), y=np.zeros(2)),
         Points(name="b", x=np.array([7.0]), y=np.ones(1)),
@@ -35,7 +35,7 @@ def test_the_diagonal_spans_what_is_shown():
 
 
 @pytest.mark.parametrize(("log", "left"), [(False, [-1.0, 0.0, 2.0, 3.0]), (True, [2.0])])
-def test_what_an_axis_cannot_show_is_left_out(log, left):
+def test_values_that_an_axis_cannot_show_are_left_out(log, left):
     x, y = np.array([2.0, np.nan, -1.0, 0.0, 3.0]), np.array([1.0, 1.0, 1.0, 1.0, -2.0])
     figure = Figure(scatter([Points(name="a", x=x, y=y)], diagonal="equal", log=log, **TITLES))
     assert list(figure.data[0].x) == left
@@ -52,14 +52,14 @@ def test_notes_follow_their_points():
     assert list(zip(drawn.x, drawn.customdata, strict=True)) == [(1.0, "one"), (3.0, "&lt;b>three&lt;/b>")]
 
 
-def test_labels_that_repeat_keep_a_bar_each():
+def test_repeated_labels_have_a_bar_each():
     figure = Figure(grouped_bars({"a": [1, 2, 3]}, ["the", "cat", "the"], **TITLES))
     assert len(set(figure.data[0].x)) == 3
     assert [told[1] for told in figure.data[0].customdata] == ["the", "cat", "the"]
     assert figure.layout.xaxis.labelalias == {"0": "the", "1": "cat", "2": "the"}
 
 
-def test_each_matrix_carries_the_names_of_its_own_axes():
+def test_each_matrix_has_its_own_axis_titles():
     panels = [
         Panel("0", "L", "", np.ones((3, 2)), row_title="query", col_title="landmark"),
         Panel("1", "", "", np.eye(2)),

@@ -114,7 +114,7 @@ def bars(at):
     return [bar.proto.text for bar in at.get("progress")]
 
 
-def test_a_run_begins_at_once_and_leaves_nothing_but_its_drawing(calls):
+def test_a_run_starts_immediately_and_leaves_only_its_drawing(calls):
     at = opened(AT_ONCE, "begins").run()
     assert not at.exception
     assert [m.value for m in at.markdown] == ["found [0, 1, 4, 9]"]
@@ -123,7 +123,7 @@ def test_a_run_begins_at_once_and_leaves_nothing_but_its_drawing(calls):
     assert returned(at) == "returned [0, 1, 4, 9]"
 
 
-def test_what_is_cached_is_computed_once_for_all_visitors(calls):
+def test_cached_rows_are_computed_once_for_all_visitors(calls):
     for _visitor in range(2):
         at = opened(AT_ONCE, "shared").run()
         at.session_state["count"] = 5
@@ -132,7 +132,7 @@ def test_what_is_cached_is_computed_once_for_all_visitors(calls):
     assert len(calls) == 5
 
 
-def test_a_run_is_stopped_with_what_there_is_and_continues_where_it_stood(calls):
+def test_a_stopped_run_keeps_its_rows_and_can_be_continued(calls):
     calls.before[2] = end_of_script
     at = opened(AT_ONCE, "stopped").run()
     assert bars(at) == ["2 of 4 · about 0 s left"]
@@ -149,7 +149,7 @@ def test_a_run_is_stopped_with_what_there_is_and_continues_where_it_stood(calls)
     assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # One task was interrupted.
 
 
-def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls, monkeypatch):
+def test_a_run_stopped_during_a_redraw_loses_nothing(calls, monkeypatch):
     calls.before[3] = end_of_script
     script = AT_ONCE.replace('if state["broken"]:', 'if state["broken"]:\n        st.stop()')
     at = opened(script, "again").run()
@@ -161,7 +161,7 @@ def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls,
     assert bars(at) == ["Stopped at 3 of 4"]
 
 
-def test_another_question_begins_anew_after_a_stop(calls):
+def test_another_request_starts_a_new_run_after_a_stop(calls):
     calls.before[2] = end_of_script
     at = opened(AT_ONCE, "anew").run()
     at.button(key="page.squares.switch").click().run()
@@ -170,7 +170,7 @@ def test_another_question_begins_anew_after_a_stop(calls):
     assert returned(at.run()) == "returned [0, 1, 4]"
 
 
-def test_a_task_that_refuses_says_why_and_the_others_go_on(calls):
+def test_a_refused_task_gives_its_reason_and_the_others_run(calls):
     calls.before[1] = refuse
     at = opened(AT_ONCE, "refuses").run()
     assert not at.exception
@@ -179,7 +179,7 @@ def test_a_task_that_refuses_says_why_and_the_others_go_on(calls):
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_a_drawing_that_fails_loses_nothing(calls, slow):
+def test_a_failing_drawing_loses_no_rows(calls, slow):
     name = f"broken {slow}"
     if slow:
         calls.before[1] = lambda: time.sleep(runs.FIRST_DRAW + 0.1)  # The first drawing then happens in the middle.
@@ -202,7 +202,7 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
     assert every == "page.squares.all"
 
 
-def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
+def test_a_chart_that_is_slow_to_draw_is_drawn_less_often():
     assert runs.pause(0.0) == runs.pause(runs.MIN_REDRAW * runs.SHARE) == runs.MIN_REDRAW
     assert runs.pause(0.2) == pytest.approx(1.6)
     assert runs.pause(60.0) == runs.MAX_REDRAW
@@ -211,7 +211,7 @@ def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
 
 
 @pytest.mark.parametrize(("others", "cost", "every"), [(0, 0.4, 3.6), (1, 0.2, 3.4), (1, 0.4, 5.4)])
-def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monkeypatch, others, cost, every):
+def test_drawing_takes_an_eighth_of_the_time_and_the_end_is_drawn_immediately(monkeypatch, others, cost, every):
     clock, drawings = [0.0], []
     monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
 
@@ -231,7 +231,7 @@ def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monk
     assert len(runs._runs) == others
 
 
-def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
+def test_cached_rows_show_no_progress(calls, monkeypatch):
     told, progress = [], DeltaGenerator.progress
     monkeypatch.setattr(runs, "MESSAGE_INTERVAL", 10.0)
     monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: told.append(a) or progress(*a, **k))
@@ -239,7 +239,7 @@ def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
     assert len(told) == 1
 
 
-def test_a_button_begins_a_run_and_is_the_same_button_all_the_time(calls):
+def test_one_button_starts_stops_and_continues_a_run(calls):
     at = opened(ON_BUTTON, "button").run()
     assert returned(at) == "returned None"
     assert not calls
@@ -259,7 +259,7 @@ def test_a_button_begins_a_run_and_is_the_same_button_all_the_time(calls):
     assert calls["button", 0] == 2, "what is measured is not cached"
 
 
-def test_what_is_measured_is_stopped_and_continued(calls):
+def test_a_measurement_is_stopped_and_continued(calls):
     calls.before[2] = end_of_script
     at = opened(ON_BUTTON, "pause").run()
     at.button(key="page.measure").click().run()
@@ -273,7 +273,7 @@ def test_what_is_measured_is_stopped_and_continued(calls):
     assert at.session_state["page.run"].done == 4
 
 
-def test_what_has_measured_nothing_cannot_be_continued(calls):
+def test_a_run_without_measurements_cannot_be_continued(calls):
     calls.before[0] = end_of_script
     at = opened(ON_BUTTON, "first").run()
     at.button(key="page.measure").click().run()
@@ -282,7 +282,7 @@ def test_what_has_measured_nothing_cannot_be_continued(calls):
     assert returned(at) == "returned None"
 
 
-def test_another_question_stops_what_is_measured_and_keeps_it(calls):
+def test_another_request_stops_the_measurement_and_keeps_its_rows(calls):
     calls.before[2] = end_of_script
     at = opened(ON_BUTTON, "question").run()
     at.button(key="page.measure").click().run()
@@ -295,7 +295,7 @@ def test_another_question_stops_what_is_measured_and_keeps_it(calls):
     assert label(at.run(), "page.continue") == "Continue"
 
 
-def test_a_press_that_measures_nothing_leaves_what_there_was(calls):
+def test_a_press_without_new_rows_keeps_the_previous_run(calls):
     at = opened(ON_BUTTON, "nothing", 2).run()
     at.button(key="page.measure").click().run()
     calls.before[0] = end_of_script
@@ -305,7 +305,7 @@ def test_a_press_that_measures_nothing_leaves_what_there_was(calls):
     assert returned(at) == "returned [0, 1]"
 
 
-def test_a_measurement_that_is_refused_says_why_and_can_be_tried_again(calls):
+def test_a_refused_measurement_gives_its_reason_and_can_be_retried(calls):
     calls.before[1] = refuse
     at = opened(ON_BUTTON, "tried").run()
     at.button(key="page.measure").click().run()
@@ -319,7 +319,7 @@ def test_a_measurement_that_is_refused_says_why_and_can_be_tried_again(calls):
     assert returned(at) == "returned [0, 1, 4, 9]"
 
 
-def test_a_drawing_that_fails_loses_no_measurement(calls):
+def test_a_failing_drawing_loses_no_measurement(calls):
     at = opened(ON_BUTTON, "drawing").run()
     at.session_state["broken"] = True
     assert at.button(key="page.measure").click().run().exception
@@ -328,7 +328,7 @@ def test_a_drawing_that_fails_loses_no_measurement(calls):
     assert dict(calls) == {("drawing", i): 1 for i in range(4)}
 
 
-def test_the_time_it_stood_still_does_not_count(calls):
+def test_pauses_do_not_count_as_run_time(calls):
     calls.before[1] = end_of_script
     at = opened(ON_BUTTON, "time").run()
     at.button(key="page.measure").click().run()
@@ -340,14 +340,14 @@ def test_the_time_it_stood_still_does_not_count(calls):
 
 
 @given(st.floats(0, 1e4), st.floats(1e-6, 1))
-def test_the_time_left_is_that_of_the_work_left(seconds, share):
+def test_the_time_left_follows_from_the_work_left(seconds, share):
     found = re.fullmatch(r"about (\d+) s left", runs.time_left(seconds, share))
     assert int(found[1]) == pytest.approx(seconds / share - seconds, rel=1e-12, abs=0.501)
     assert runs.time_left(seconds, 1.0) == "about 0 s left"
     assert runs.time_left(seconds, 0.0) == "estimating the time left"
 
 
-def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypatch):
+def test_cached_rows_do_not_count_in_the_time_left(calls, monkeypatch):
     opened(AT_ONCE, "warm").run()
     shown, clock = [], [100.0]
 
@@ -366,7 +366,7 @@ def lose():
     raise WorkerError("Its *worker* is lost.")
 
 
-def test_a_task_whose_worker_is_lost_stops_the_run_which_goes_on_with_it(calls):
+def test_a_lost_worker_stops_the_run_which_continues_with_its_task(calls):
     calls.before[2] = lose
     at = opened(AT_ONCE, "lost").run()
     assert not at.exception
@@ -381,7 +381,7 @@ def test_a_task_whose_worker_is_lost_stops_the_run_which_goes_on_with_it(calls):
     assert returned(at) == "returned [0, 1, 4, 9]"
 
 
-def test_a_measurement_whose_worker_is_lost_can_go_on(calls):
+def test_a_measurement_can_be_continued_after_its_worker_is_lost(calls):
     calls.before[1] = lose
     at = opened(ON_BUTTON, "lost measure").run()
     at.button(key="page.measure").click().run()
@@ -448,7 +448,7 @@ def slow(monkeypatch, **standing):
         ),
     ],
 )
-def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standing, told):
+def test_the_position_in_the_queue_is_shown_while_a_task_waits(calls, monkeypatch, standing, told):
     slow(monkeypatch, **standing)
     shown = []
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text, **look: shown.append(text))
@@ -466,15 +466,15 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
         ((5, 20), 0.3125, "1 of 4 · 5 of 20 steps · about 7 s left"),
     ],
 )
-def test_how_far_a_run_is(steps, share, words):
+def test_the_progress_of_a_run(steps, share, words):
     assert runs._progress_text(1, 4, steps, "about 7 s left") == (share, words)
 
 
-def test_the_steps_of_a_single_task_are_how_far_its_run_is():
+def test_the_steps_of_a_single_task_are_the_progress_of_its_run():
     assert runs._progress_text(0, 1, (5, 20), "about 7 s left") == (0.25, "5 of 20 steps · about 7 s left")
 
 
-def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):
+def test_a_sweep_requests_as_many_tasks_as_can_run_and_withdraws_the_rest(calls, monkeypatch):
     executor = slow(monkeypatch, ahead=None, held=False, timed=False)
     found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])
     assert next(found)[1] == (0,)
@@ -510,7 +510,7 @@ class Places:
         return Both()
 
 
-def test_tasks_that_are_ready_run_at_the_same_time(monkeypatch):
+def test_ready_tasks_run_concurrently(monkeypatch):
     places = Places()
     monkeypatch.setattr(dispatch, "executor", lambda task: places)
     left = {"a": [0, 1, 2], "b": [0, 1, 2]}

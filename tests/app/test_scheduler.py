@@ -88,7 +88,7 @@ def until(true):
         time.sleep(0.005)
 
 
-def test_turns_go_round_the_visitors_and_not_by_who_asked_first(steps, ask):
+def test_visitors_take_turns_in_the_queue(steps, ask):
     tickets = [ask("first", "first 0")]
     until(lambda: steps.ran)
     tickets += [ask("first", f"first {i}") for i in range(1, 4)]
@@ -100,7 +100,7 @@ def test_turns_go_round_the_visitors_and_not_by_who_asked_first(steps, ask):
     assert steps.ran == [*("first 0", "first 1", "second 0", "third 0", "first 2", "second 1", "third 1", "first 3")]
 
 
-def test_the_place_in_line_counts_visitors_and_not_tasks(steps, ask):
+def test_the_position_in_the_queue_counts_visitors_and_not_tasks(steps, ask):
     running = ask("first", "a")
     until(lambda: steps.ran)
     waiting = {who: [ask(who, f"{who} {i}") for i in range(3)] for who in ("second", "third")}
@@ -109,7 +109,7 @@ def test_the_place_in_line_counts_visitors_and_not_tasks(steps, ask):
     assert [ticket.status().ahead for ticket in waiting["third"]] == [1, 1, 1]
 
 
-def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
+def test_equal_tasks_run_once_and_survive_one_withdrawal(steps, ask):
     one, other = ask("one", "same"), ask("other", "same")
     until(lambda: steps.ran)
     one.withdraw()
@@ -126,7 +126,7 @@ def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
     until(lambda: len(steps.ran) == 2)
 
 
-def test_a_task_that_two_wait_for_takes_the_first_turn_of_either(steps, ask):
+def test_a_shared_task_takes_the_first_turn_of_either_visitor(steps, ask):
     ask("running", "a")
     until(lambda: steps.ran)
     ask("one", "b"), ask("other", "c")
@@ -139,7 +139,7 @@ def test_a_task_that_two_wait_for_takes_the_first_turn_of_either(steps, ask):
     assert steps.ran == ["a", "b", "c", "same"]
 
 
-def test_what_nobody_waits_for_is_dropped_or_ended_and_hits_nobody_else(steps, ask):
+def test_a_withdrawn_task_is_removed_or_ended_without_effect_on_others(steps, ask):
     running, dropped, kept = ask("one", "running"), ask("two", "dropped"), ask("three", "kept")
     until(lambda: steps.ran)
     dropped.withdraw()
@@ -152,7 +152,7 @@ def test_what_nobody_waits_for_is_dropped_or_ended_and_hits_nobody_else(steps, a
     assert steps.ran == ["running", "kept"]
 
 
-def test_who_leaves_a_task_that_waits_leaves_it_to_the_others(steps, ask):
+def test_a_waiting_task_survives_one_withdrawal(steps, ask):
     ask("running", "a")
     until(lambda: steps.ran)
     one, other = ask("one", "same"), ask("other", "same")
@@ -166,7 +166,7 @@ def test_who_leaves_a_task_that_waits_leaves_it_to_the_others(steps, ask):
     assert steps.ran == ["a", "same"]
 
 
-def test_who_comes_back_at_once_finds_the_task_still_running(steps, ask):
+def test_a_task_requested_again_immediately_is_still_running(steps, ask):
     first = ask("one", "same")
     until(lambda: steps.ran)
     first.withdraw()
@@ -177,7 +177,7 @@ def test_who_comes_back_at_once_finds_the_task_still_running(steps, ask):
     assert (steps.ran, steps.ended) == (["same"], [])
 
 
-def test_a_task_that_fails_fails_for_all_who_wait_and_is_run_anew(steps, ask):
+def test_a_failed_task_fails_for_all_visitors_and_can_run_again(steps, ask):
     both = ask("one", "bad"), ask("other", "bad")
     until(lambda: steps.ran)
     steps.finish("bad")
@@ -189,7 +189,7 @@ def test_a_task_that_fails_fails_for_all_who_wait_and_is_run_anew(steps, ask):
     until(lambda: len(steps.ran) == 2)
 
 
-def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_given_up(monkeypatch):
+def test_all_places_run_tasks_and_an_idle_place_is_closed(monkeypatch):
     monkeypatch.setattr(line_module, "IDLE", 0.1)
     steps = Steps(2)
     line = FairScheduler(steps)
@@ -206,7 +206,7 @@ def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_gi
     assert again.wait(5)
 
 
-def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
+def test_a_task_reports_that_it_waits_for_the_machine(steps, ask):
     ticket = ask("one", "held back")
     until(lambda: ticket.status().steps)
     assert ticket.status() == TaskStatus(ahead=None, held=True, timed=False, steps=(2, 5))
@@ -241,7 +241,7 @@ class Thread:
         pass
 
 
-def test_what_was_asked_to_stop_and_did_is_forgotten():
+def test_a_stopped_task_is_removed():
     place = Thread()
     line = FairScheduler(place)
     ticket = line.submit("one", "trial", "a", "a")
@@ -256,7 +256,7 @@ def test_what_was_asked_to_stop_and_did_is_forgotten():
     assert place.ran == ["a", "a"]
 
 
-def test_who_wants_what_is_about_to_stop_gets_it_all_the_same():
+def test_a_task_requested_while_it_stops_runs_again():
     place = Thread()
     line = FairScheduler(place)
     ticket = line.submit("one", "trial", "a", "a")
@@ -292,7 +292,7 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
     assert taken == list(range(len(taken)))
 
 
-def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monkeypatch):
+def test_a_shared_task_still_runs_after_one_visitor_leaves(monkeypatch):
     steps = Steps()
     line = FairScheduler(steps)
     first = line.submit("a", "steps", "busy", "busy")
@@ -305,7 +305,7 @@ def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monke
     assert first.rows() == ("busy", "found")
 
 
-def test_a_visitor_who_wants_a_task_twice_and_leaves_once_still_gets_it():
+def test_a_task_requested_twice_survives_one_withdrawal():
     steps = Steps()
     line = FairScheduler(steps)
     line.submit("a", "steps", "busy", "busy")

@@ -90,7 +90,7 @@ def test_entropy_names_the_longest_length_of_a_synthetic_sequence():
 @pytest.mark.parametrize(
     ("state", "tokens"), [(TEXT, "256 of 303 tokens"), (SYNTHETIC, "128 tokens"), (upload(), "24 tokens")]
 )
-def test_logits_times_a_factor_name_the_first_tokens(files, state, tokens):
+def test_scaled_logits_name_the_first_tokens(files, state, tokens):
     at = opened("entropy", state, {"h_view": "factor"})
     assert tokens in subtitle(at)
     assert files["homogeneity.csv"][1]["tokens"] == tokens
@@ -194,14 +194,14 @@ def test_fading_names_its_own_curves(files):
 
 
 @pytest.mark.parametrize(("state", "head"), [(AVERAGE, "head 0"), (HEAD, "head 1")])
-def test_inside_names_the_head_and_variant_that_is_taken_apart(files, state, head):
+def test_inside_names_its_head_and_variant(files, state, head):
     at = opened("inside", state, {"text": "Some words.", "causal": True, "inside": ac.get("nystrom", landmarks=4)})
     assert head in subtitle(at)
     origin = files["nystrom-inside.npz"][1]
     assert (origin["head"], origin["settings"], origin["causal"]) == (head, "nystrom~landmarks~4", "no")
 
 
-def test_timing_names_what_is_timed(files):
+def test_timing_names_the_timed_variants(files):
     opened("timing", {"variants": variants("softmax", "linear"), "causal": True, "t_mode": "decode"})
     origin = files["timing.csv"][1]
     assert origin["settings"] == "softmax linear"

@@ -21,7 +21,7 @@ def ask(kind="http", sent=(), answered=()):
     return back[0]
 
 
-def test_an_answer_keeps_its_headers_and_gets_ours():
+def test_a_response_keeps_its_headers_and_gets_ours():
     found = dict(ask(answered=[(b"etag", b"1")])["headers"])
     assert found[b"etag"] == b"1"
     assert found[b"x-content-type-options"] == b"nosniff"
@@ -30,7 +30,7 @@ def test_an_answer_keeps_its_headers_and_gets_ours():
     assert b"default-src 'none'" in found[b"content-security-policy"]
 
 
-def test_no_script_but_this_servers_and_the_one_inside_its_page():
+def test_only_scripts_of_this_server_and_its_page_may_run():
     rule = next(rule for rule in security_headers.policy().split("; ") if rule.startswith("script-src"))
     assert rule.startswith("script-src 'self' blob: 'sha256-")
     assert "unsafe" not in rule
@@ -60,7 +60,7 @@ def test_frame_ancestors_setting_replaces_the_default(monkeypatch, profile, give
 @pytest.mark.parametrize(
     ("proto", "attributes"), [("http", "SameSite=Lax"), ("https", "SameSite=None; Secure; Partitioned")]
 )
-def test_the_upload_cookie_comes_back_in_another_sites_frame_over_https_alone(proto, attributes):
+def test_the_upload_cookie_works_in_another_sites_frame_only_over_https(proto, attributes):
     answer = ask(sent=[(b"x-forwarded-proto", proto.encode())], answered=[(b"set-cookie", b"token=1; SameSite=Lax")])
     assert dict(answer["headers"])[b"set-cookie"] == f"token=1; {attributes}".encode()
 
@@ -76,6 +76,6 @@ def test_the_upload_cookie_comes_back_in_another_sites_frame_over_https_alone(pr
         ("null", "websocket.close"),
     ],
 )
-def test_a_websocket_opens_for_this_sites_pages_alone(origin, kind):
+def test_a_websocket_opens_only_for_this_sites_pages(origin, kind):
     sent = [(b"host", b"lab.example.edu"), *([(b"origin", origin.encode())] if origin else [])]
     assert ask("websocket", sent)["type"] == kind

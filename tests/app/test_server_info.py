@@ -28,7 +28,7 @@ def plain(monkeypatch):
     )
 
 
-def test_nothing_is_told_of_the_server_and_all_else_stays():
+def test_server_details_are_removed_and_other_fields_stay():
     assert server_info.remove_server_info()
     message = AppSession._create_new_session_message(None, hello=True)
     raw = message.SerializeToString()
@@ -52,14 +52,14 @@ def test_nothing_is_told_of_the_server_and_all_else_stays():
         (server_info, "ABOUT", ("user_info", "no such field")),
     ],
 )
-def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
+def test_an_unexpected_streamlit_is_not_patched(monkeypatch, place, name, other):
     monkeypatch.setattr(place, name, other)
     before = AppSession._create_new_session_message, AppSession._handle_git_information_request
     assert not server_info.remove_server_info()
     assert (AppSession._create_new_session_message, AppSession._handle_git_information_request) == before
 
 
-def test_a_version_is_told_from_others_without_its_number(monkeypatch):
+def test_versions_are_distinguished_without_their_numbers(monkeypatch):
     def name():
         return mounting.script_file.__wrapped__()[0]
 

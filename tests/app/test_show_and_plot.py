@@ -42,7 +42,7 @@ def test_a_widget_holds_the_matrices_of_a_head_or_their_mean(head):
     assert np.isnan(drawn[1][2]).sum() == 24 * 24 - int(ac.from_word(WORDS[1]).mask(24).sum())
 
 
-def test_a_widget_takes_a_record_and_hides_the_future():
+def test_a_widget_accepts_a_record_and_a_causal_mask():
     record = ac.QKV.from_tensors(Q, K, V)
     [(_, _, values), _] = matrices(ac.show(record, WORDS[:2], causal=True))
     assert (np.isnan(values) == ~np.tri(24, dtype=bool)).all()

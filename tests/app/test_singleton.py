@@ -8,7 +8,7 @@ import pytest
 from app.jobs.singleton import cached_singleton
 
 
-def test_many_who_ask_at_once_get_the_same_and_it_is_made_once():
+def test_concurrent_calls_get_the_same_object_made_once():
     made, found, begin = [], [], threading.Barrier(8)
 
     @cached_singleton
@@ -30,7 +30,7 @@ def test_many_who_ask_at_once_get_the_same_and_it_is_made_once():
     assert len(found) == 8
 
 
-def test_there_is_one_for_each_argument_and_none_of_an_error():
+def test_each_argument_has_one_object_and_errors_are_not_cached():
     asked = []
 
     @cached_singleton

@@ -40,7 +40,7 @@ def test_equal_ratios_are_equal_distances_on_logarithmic_axes():
     assert line[1] == (WIDTH / 2, HEIGHT / 2)
 
 
-def test_what_an_axis_lacks_is_left_out():
+def test_values_outside_a_logarithmic_axis_are_left_out():
     points = [(1, 1.0), (2, math.nan), (3, -1.0), (0, 5.0), (4, 4.0)]
     [line] = paths(small_figure({"a": points}, log_x=True, log_y=True)).values()
     assert len(line) == 2
@@ -48,14 +48,14 @@ def test_what_an_axis_lacks_is_left_out():
     assert small_figure({}) is None
 
 
-def test_a_single_point_and_a_level_line_are_seen():
+def test_a_single_point_and_a_level_line_are_visible():
     assert f'cx="{WIDTH / 2:.1f}" cy="{HEIGHT / 2:.1f}"' in svg(small_figure({"a": [(3, 2.0)]}))
     [line] = paths(small_figure({"a": [(1, 2.0), (2, 2.0)]})).values()
     assert {y for _x, y in line} == {HEIGHT / 2}
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_bars_stand_on_the_ground_and_are_as_high_as_they_count(log):
+def test_bars_start_at_the_bottom_and_have_proportional_heights(log):
     low, high = bars(small_figure({"a": [(0, 1.0)], "b": [(0, 4.0)]}, bars=True, log_y=log))
     assert low[3] < high[3]
     assert low[1] + low[3] == pytest.approx(high[1] + high[3], abs=0.2)
@@ -65,12 +65,12 @@ def test_bars_stand_on_the_ground_and_are_as_high_as_they_count(log):
         assert high[3] == pytest.approx(4 * low[3], abs=0.2)
 
 
-def test_bars_below_zero_hang_from_it():
+def test_negative_bars_start_at_zero():
     up, down = bars(small_figure({"a": [(0, 1.0), (1, -1.0)]}, bars=True))
     assert up[1] + up[3] == pytest.approx(down[1], abs=0.2)
     assert up[0] < down[0]
 
 
-def test_more_series_than_colours_begin_again_without_the_grey():
+def test_more_series_than_colours_repeat_colours_without_grey():
     many = {str(i): [(0, float(i)), (1, 0.0)] for i in range(COLOURS + 1)}
     assert SERIES[GREY] not in paths(small_figure(many))

@@ -31,7 +31,7 @@ def made_up_numbers(monkeypatch):
 
 
 @pytest.mark.parametrize("page", VIEWS)
-def test_code_runs_and_is_about_the_input_on_screen(page, tmp_path, monkeypatch):
+def test_code_runs_and_uses_the_input_on_screen(page, tmp_path, monkeypatch):
     source = SyntheticSource(SPEC)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "qkv.npz").write_bytes(ac.inputs.to_npz(source.load()))

@@ -71,7 +71,7 @@ def test_another_version_of_streamlit_is_not_patched_and_each_patch_is_reported(
         assert f"Streamlit {patches.WRITTEN_FOR}, and {version} is installed" in line
 
 
-def test_a_patch_whose_methods_are_not_there_is_the_only_one_reported(monkeypatch, caplog):
+def test_only_a_patch_whose_methods_are_missing_is_reported(monkeypatch, caplog):
     monkeypatch.setattr(AppSession, "_handle_git_information_request", lambda self, part: None)
     started()
     [line] = warnings(caplog)
@@ -83,7 +83,7 @@ def test_every_patch_names_a_function():
         assert callable(getattr(import_module(f"app.streamlit_patches.{patch.module}"), patch.function))
 
 
-def test_the_package_asks_for_the_version_that_is_patched():
+def test_the_package_requires_the_patched_version():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["app"]
     assert f"streamlit[performance]=={patches.WRITTEN_FOR}" in asked
     pinned = (ROOT / "requirements.txt").read_text()

@@ -84,7 +84,7 @@ CLOSE = "**Local** shows no clear difference from softmax at the longest length.
     ],
 )
 @pytest.mark.parametrize("live", [True, False])
-def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_so_far(where, finding, more, cell, live):
+def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
     machine = "this machine" if live else r"A \*GPU\*"
     more += " Only one round was measured, so the uncertainty of these lengths is unknown." if where == "at" else ""
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
@@ -96,7 +96,7 @@ def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_s
     assert crossing_text(part[1]) == f"{cell}, so far"
 
 
-def test_the_variants_that_are_faster_come_first():
+def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
@@ -111,7 +111,7 @@ def test_the_variants_that_are_faster_come_first():
     assert summary_text(series(one)).startswith("**1 of 2 variants shown is faster than softmax: Local at every ")
 
 
-def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_order_open():
+def test_a_crossover_has_the_range_in_which_the_order_is_uncertain():
     softmax, local = (
         ((1.0, 1.0, 1.0), (4.0, 4.0, 4.0), (16.0, 16.0, 16.0)),
         ((2.0, 2.0, 2.0), (3.0, 5.0, 4.5), (8.0, 8.0, 8.0)),
@@ -131,19 +131,19 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     assert crossing_text(lines[1]) == "below 1,024"
 
 
-def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
+def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
     assert summary_text(lines) == "Add a variant to see the length at which it becomes faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
 
-def test_a_name_is_shown_as_it_is():
+def test_a_name_is_shown_unchanged():
     line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
     assert r"a\*b from 32 tokens" in summary_text([line])
 
 
-def test_without_softmax_nothing_is_overtaken():
+def test_without_softmax_there_is_no_crossover():
     [line] = series({"local": LINES["at"]})
     assert crossing_text(line) == ""
     assert summary_text([line]).startswith("Add a variant")
@@ -160,7 +160,7 @@ def test_without_softmax_nothing_is_overtaken():
         (12, ""),
     ],
 )
-def test_what_is_missing_from_a_run_is_said(count, told):
+def test_a_sentence_names_what_is_missing_from_a_run(count, told):
     spec = dataclasses.replace(SPEC, rounds=3, sizes=(16, 2048))
     rows = [sample(word, n, 1.0, i) for i in range(3) for n in spec.sizes for word in spec.variants]
     assert missing_text(gather(spec, STAMP, rows[:count])) == told
@@ -183,12 +183,12 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
     assert stamp_lines(run, live=live, alone=True)[0] == f"{'live' if live else 'recorded'}: A *GPU*"
 
 
-def test_the_host_is_named_where_it_is_not_the_device():
+def test_the_host_is_named_if_it_differs_from_the_device():
     run = gather(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
     assert stamp_lines(run, live=True)[:2] == ["solid, live: A CPU", "2 of 8 cores · torch 2.13.0"]
 
 
-def test_progress_is_told_before_the_first_sample_too():
+def test_progress_is_shown_before_the_first_sample():
     assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · estimating the time left")
     begun = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
     assert progress(SPEC, begun) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")

@@ -66,14 +66,14 @@ STATES = st.fixed_dictionaries(
 
 @given(STATES)
 @settings(deadline=None, max_examples=60)
-def test_a_link_brings_back_the_state_it_was_made_of(changed):
+def test_a_link_restores_the_state_that_it_was_made_from(changed):
     state = defaults() | changed
     values, rejected = url.read_link(url.link_of(state, KNOWN), KNOWN)
     assert values == state
     assert rejected == ()
 
 
-def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
+def test_a_first_visit_may_open_with_values_other_than_the_defaults():
     # An omitted option keeps its old default. An address without options opens the state of a first visit.
     assert KNOWN["special"].default is True
     assert KNOWN["special"].opening_value() is False
@@ -86,7 +86,7 @@ WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
 """The variants of a first visit, as written in an address."""
 
 
-def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_what_it_did():
+def test_only_an_empty_address_hides_special_tokens_by_default():
     first = driver.visit("matrices")
     assert first.session_state["special"] is False
     assert first.session_state["text"] == presets.texts()["story"]
@@ -106,12 +106,12 @@ def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_w
     assert driver.visit("matrices", {"variants": ["softmax"]}).session_state["special"] is True
 
 
-def test_a_preset_travels_by_name_and_not_by_its_text():
+def test_a_preset_is_in_a_link_by_name_and_not_as_text():
     link = url.link_of(defaults() | {"text": presets.texts()["chinese"]}, KNOWN)
     assert link == {"text": ["@chinese"]}
 
 
-def test_a_text_too_long_for_an_address_stays_out_of_it():
+def test_a_text_too_long_for_an_address_is_omitted():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
@@ -169,7 +169,7 @@ def refused(**words):
     return refusals.refusal({"a": 4, "b": None}, REFUSAL, words)
 
 
-def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
+def test_rejected_values_are_named_with_their_replacements():
     assert refused(a=["x", "y"]) == (
         "The link contains values that are not valid here. For `a`, the page uses “4” instead of “x, y”."
     )
@@ -197,11 +197,11 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
         (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
     ],
 )
-def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
+def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, told):
     assert refusals.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
 
 
-def test_only_too_many_variants_are_told_how_many_it_takes():
+def test_only_too_many_variants_are_told_the_limit():
     kind = SharedOptions.variants.field()
     for words, told in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
@@ -210,14 +210,14 @@ def test_only_too_many_variants_are_told_how_many_it_takes():
         assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 
 
-def test_a_word_of_a_link_is_cut_and_never_markup():
+def test_a_links_value_is_cut_and_never_markup():
     assert "instead of “" + "x" * refusals.WORD + "”" in refused(a=["x" * refusals.WORD])
     assert "instead of “" + "x" * refusals.WORD + "…”" in refused(a=["x" * (refusals.WORD + 1)])
     assert r"instead of “\*a\*”" in refused(a=["*a*"])
 
 
 @pytest.mark.parametrize(("count", "ends"), [(refusals.NAMED, "”."), (refusals.NAMED + 2, "” and 2 more.")])
-def test_of_many_refused_values_the_number_is_told(count, ends):
+def test_many_refused_values_are_counted(count, ends):
     words = refused(**{f"n{i}": ["1"] for i in range(count)})
     assert words.endswith(f"“n{refusals.NAMED - 1}{ends}")
 
@@ -230,7 +230,7 @@ def test_of_many_refused_values_the_number_is_told(count, ends):
         (refusals.NAMED + 2, "2 more values were replaced."),
     ],
 )
-def test_of_many_replaced_values_the_number_is_told(count, ends):
+def test_many_replaced_values_are_counted(count, ends):
     names = [f"n{i}" for i in range(count)]
     kinds = dict.fromkeys(names, link_fields.one_of(3, range(50)))
     words = refusals.refusal(dict.fromkeys(names, 4), kinds, {name: ["99"] for name in names})
@@ -238,7 +238,7 @@ def test_of_many_replaced_values_the_number_is_told(count, ends):
     assert words.endswith(ends)
 
 
-def test_a_long_default_is_called_one():
+def test_a_long_default_is_described_instead_of_written():
     long, brief = "x" * (refusals.WORD + 1), "x" * refusals.WORD
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
         assert f"the page uses {shown} instead of “?”" in refusals.refusal(
@@ -264,7 +264,7 @@ def interrupted_page():
     url.finish_run()
 
 
-def test_a_run_that_was_interrupted_loses_no_value_of_the_link():
+def test_an_interrupted_run_loses_no_value_of_the_link():
     page = AppTest.from_function(interrupted_page)
     page.query_params["first"], page.query_params["second"] = "5", "7"
     page.run()

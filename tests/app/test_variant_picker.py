@@ -9,7 +9,7 @@ from app.ui.variant_picker import left_out
 from attention_core.limits import current
 
 
-def test_what_is_left_out_says_why_and_until_when():
+def test_a_left_out_variant_has_a_message_with_the_reason():
     until = "This variant is left out while the causal mask is on."
     assert left_out("A *b* cannot.") == rf":material/block: A \*b\* cannot. {until}"
 
@@ -19,7 +19,7 @@ def said(**state):
     return [i.value for i in at.info], [c.value for c in at.caption]
 
 
-def test_a_chip_says_why_its_variant_is_left_out_and_only_while_it_is():
+def test_a_chip_gives_the_reason_while_its_variant_is_left_out():
     reason = ac.variant("linformer").causal_reason
     assert said(variants=chosen("softmax", "linformer", "local"), causal=True)[0] == [
         f"Left out while causal is on: {reason}"
@@ -28,7 +28,7 @@ def test_a_chip_says_why_its_variant_is_left_out_and_only_while_it_is():
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks"])
-def test_who_sees_again_what_is_there_waits_for_nobody_though_a_variant_is_left_out(page, monkeypatch):
+def test_cached_results_need_no_waiting_even_if_a_variant_is_left_out(page, monkeypatch):
     variants = chosen("softmax", "linformer", "local")
     at = open_page(page, input="synthetic", n=cached.SHORT_INPUT_TOKENS + 1, variants=variants, causal=True)
     turns = []
@@ -39,7 +39,7 @@ def test_who_sees_again_what_is_there_waits_for_nobody_though_a_variant_is_left_
     assert len([c for c in at.caption if "cannot be causal" in c.value]) == 1
 
 
-def test_the_most_that_can_be_compared_is_said_where_it_is_reached():
+def test_the_limit_of_variants_is_shown_when_it_is_reached():
     most = current().compared_variants
     keys = [v.key for v in ac.all_variants()][:most]
     full = f"At most {most} variants can be compared. Remove one to add another."

@@ -9,7 +9,7 @@ from app.state import presets
 from app.state.session import first_variants
 
 
-def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
+def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
     """Check every text, causal and not, as a first visit shows it."""
     monkeypatch.setattr(presets, "texts", lambda: {"short": "A dog barks at a dog.", "other": "It rained."})
     warmup.read_presets()
@@ -32,7 +32,7 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
                     cached.pattern(source, attention, head=view.head, causal=causal)
 
 
-def test_what_models_read_before_a_class_comes_stays_beside_its_own_texts(monkeypatch):
+def test_warmed_up_records_leave_room_in_the_cache(monkeypatch):
     """Check that the records of all preset texts in each model of the set-up fit in 80 % of the hosted cache."""
     needed = 0.0
     for model in ac.inputs.models.SET_UP:

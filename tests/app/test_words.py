@@ -29,7 +29,7 @@ def core_words():
     }
 
 
-def test_translators_are_given_what_the_core_says():
+def test_the_catalogue_has_the_messages_of_the_core():
     words = core_words()
     for variant in ac.all_variants():
         assert {variant.title, variant.summary} <= words
@@ -41,7 +41,7 @@ def test_translators_are_given_what_the_core_says():
     assert any("The text is empty" in message for message in words)
 
 
-def test_translators_are_given_what_claims_say():
+def test_the_catalogue_has_the_texts_of_claims():
     words = core_words()
     assert {verdict.value for verdict in claims.Verdict} <= words
     for claim in (*claims.all_claims(), *claims.trained_claims()):
@@ -52,17 +52,17 @@ def test_translators_are_given_what_claims_say():
         assert {claim.figure.x_title, claim.figure.y_title} <= words
 
 
-def test_translators_are_given_what_a_source_says_of_itself():
+def test_the_catalogue_has_the_texts_of_sources():
     source = SyntheticSource(SyntheticSpec(n=4, d=4, heads=1))
     assert {source.rope_notice().template, source.lengths_notice(source.load()).template} <= core_words()
     assert {HAS_IT.template, HAS_NONE.template} <= core_words()
 
 
-def test_translators_are_given_the_columns_of_a_passport():
+def test_the_catalogue_has_the_columns_of_a_passport():
     assert {column.label for kind in (Ranks, Passport) for column in kind.columns().values()} <= core_words()
 
 
-def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
+def test_the_catalogue_has_the_names_of_lines_in_claims_figures():
     words = core_words()
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
@@ -76,13 +76,13 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
             assert {word for word in named if isinstance(word, str)} <= words
 
 
-def test_translators_are_given_what_the_pages_say():
+def test_the_catalogue_has_the_messages_of_the_pages():
     for folder, said in (("pages", "All variants"), ("app", "The link contains values that are not valid here.")):
         found = extract_from_dir(str(ROOT / folder), [("**.py", extraction.screen)])
         assert said in {message for _, _, message, _, _ in found}
 
 
-def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_marked():
+def test_plurals_and_marked_words_are_extracted():
     said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\nf"{_(\'b\' if x else \'c\')}"\n'
     said += b'_(C_("d", "e"))\n'
     found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(said), {}, (), {})]
@@ -96,11 +96,11 @@ def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_ma
 
 
 @pytest.mark.parametrize(("n", "words"), [(0, "0 tokens of x"), (1, "1 token of x"), (2, "2 tokens of x")])
-def test_one_is_told_from_several(n, words):
+def test_one_and_several_have_different_messages(n, words):
     assert i18n._n("{n} token of {name}", "{n} tokens of {name}", n=n, name="x") == words
 
 
-def test_a_paragraph_leaves_out_what_is_empty():
+def test_a_paragraph_omits_empty_sentences():
     assert i18n.paragraph("One.", "", "Two.") == "One. Two."
     assert i18n.paragraph("", "") == ""
 
@@ -120,24 +120,24 @@ def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch)
     assert i18n._("") == ""
 
 
-def test_words_somebody_typed_are_not_markup():
+def test_typed_words_are_not_markup():
     assert i18n.escape_markdown("**a** <b> :red[x] $y$ `c` [l](u)") == (
         r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)"
     )
 
 
 @pytest.mark.parametrize("words", ["me@example.com", "www.example.com", "WWW.x.org", "https://x.org"])
-def test_an_address_somebody_typed_is_broken_by_an_invisible_character(words):
+def test_a_typed_address_is_broken_by_an_invisible_character(words):
     told = i18n.escape_markdown(words)
     assert told != words
     assert told.replace("\u2060", "").replace("\\", "") == words
 
 
-def test_an_entity_somebody_typed_stays_as_it_is():
+def test_a_typed_entity_is_unchanged():
     assert i18n.escape_markdown("&lt;b&gt;") == r"\&lt;b\&gt;"
 
 
-def test_no_message_is_a_fragment_to_be_glued_to_another():
+def test_no_message_is_a_fragment_of_a_sentence():
     said = [
         (path.name, line, each)
         for folder in ("app", "pages")

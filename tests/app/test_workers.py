@@ -104,7 +104,7 @@ def seconds_until(true, most=30):
 
 
 @pytest.mark.parametrize("source", [SOURCE, TextSource("the cat saw the dog and the dog saw the cat")])
-def test_rows_are_those_of_this_process_to_the_last_bit(line, source):
+def test_rows_equal_those_of_this_process_exactly(line, source):
     tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24 if source is SOURCE else 10)
     tickets = [line.submit("one", "entropy_length", task, repr(task)) for task in tasks]
     assert [found(ticket) for ticket in tickets] == [
@@ -112,7 +112,7 @@ def test_rows_are_those_of_this_process_to_the_last_bit(line, source):
     ]
 
 
-def test_a_page_shows_the_same_with_workers_as_without(in_workers, monkeypatch):
+def test_a_page_shows_the_same_with_and_without_workers(in_workers, monkeypatch):
     link = {"input": "synthetic", "n": "48", "heads": "2", "h_longest": "64", "h_seeds": "2"}
     with_workers = visit("entropy", link)
     assert not with_workers.exception
@@ -123,14 +123,14 @@ def test_a_page_shows_the_same_with_workers_as_without(in_workers, monkeypatch):
     assert charts(with_workers) == charts(without)
 
 
-def test_an_upload_travels_with_the_task_and_its_record_is_kept(line, tmp_path):
+def test_an_upload_is_sent_with_its_task_and_its_record_is_cached(line, tmp_path):
     q, k, v = np.random.default_rng(1).standard_normal((3, 2, 6, 4), dtype=np.float32)
     np.savez(tmp_path / "one.npz", q=q, k=k, v=v)
     source = UploadSource.of("one.npz", (tmp_path / "one.npz").read_bytes())
     assert found(ask(line, "read", source=source)) == (q.tobytes(), True)
 
 
-def test_a_process_keeps_records_up_to_so_many_bytes():
+def test_a_worker_caches_records_up_to_a_limit_of_bytes():
     one = SOURCE.load()
     size = one.q.nbytes + one.k.nbytes + one.v.nbytes
     most = 2 * size + 2000  # two records fit, a third one does not
@@ -143,12 +143,12 @@ def test_a_process_keeps_records_up_to_so_many_bytes():
     assert records.load(SOURCE, 12) is not b
 
 
-def test_a_worker_steps_back_and_is_the_first_to_go(line):
+def test_a_worker_has_low_priority_and_is_killed_first(line):
     _pid, policy, threads, score = found(ask(line, "describe"))
     assert (policy, threads, score) == (os.SCHED_IDLE, 1, "1000")
 
 
-def test_a_worker_that_dies_costs_its_own_task_and_another_takes_its_place(line, workers):
+def test_a_dead_worker_loses_only_its_task_and_is_replaced(line, workers):
     other = ask(line, "sleep", "other", seconds=1.0)
     with pytest.raises(WorkerError, match="ended unexpectedly"):
         found(ask(line, "die"))
@@ -157,14 +157,14 @@ def test_a_worker_that_dies_costs_its_own_task_and_another_takes_its_place(line,
 
 
 @pytest.mark.parametrize("torch", [False, True])
-def test_a_task_beyond_the_bound_on_memory_is_refused_and_its_worker_lives(line, torch):
+def test_a_task_that_needs_too_much_memory_is_refused_and_its_worker_survives(line, torch):
     [(pid, *_)] = [found(ask(line, "describe"))]
     with pytest.raises(InputError, match="more than 8 GiB of memory; choose fewer tokens"):
         found(ask(line, "fill", i=int(torch)))
     assert found(ask(line, "describe"))[0] == pid
 
 
-def test_errors_come_back_as_they_are(line):
+def test_errors_are_raised_unchanged(line):
     with pytest.raises(InputError) as refused:
         found(ask(line, "refuse"))
     assert (str(refused.value), refused.value.fields) == ("There is no {such}.", {"what": "{such}"})
@@ -178,7 +178,7 @@ class Unreadable:
         return divmod, (1, 0)  # raises when it is unpickled
 
 
-def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_their_cause(line, workers):
+def test_unreadable_tasks_and_rows_report_their_cause(line, workers):
     found(ask(line, "describe"))
     before = children(workers)
     with pytest.raises(ZeroDivisionError):
@@ -189,13 +189,13 @@ def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_thei
     assert before <= children(workers), "no worker died of it"
 
 
-def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
+def test_a_failed_start_is_not_reported_as_lack_of_memory(monkeypatch):
     monkeypatch.setattr(executors.sys, "executable", "/bin/false")
     with pytest.raises(WorkerError, match=r"cannot start\. The server's log shows the reason"):
         WorkerExecutor(1).connect()
 
 
-def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_path):
+def test_a_closed_socket_is_not_reported_as_lack_of_memory(monkeypatch, tmp_path):
     monkeypatch.setattr(executors, "PATIENCE", 0)
     with pytest.raises(WorkerError, match="No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET"):
         WorkerExecutor(1, tmp_path / "socket").connect()
@@ -222,13 +222,13 @@ def test_a_process_that_fails_while_it_warms_up_accepts_no_connection(tmp_path, 
     assert refused == [errno.ECONNREFUSED]
 
 
-def test_a_limit_that_the_host_has_set_does_not_end_a_worker(line):
+def test_a_memory_limit_of_the_host_does_not_end_a_worker(line):
     ticket = ask(line, "hard_limit")
     assert found(ticket) == (True, True)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in vars(errors).values() if isinstance(kind, type)])
-def test_every_error_of_the_family_survives_the_way(kind):
+def test_every_lab_error_can_be_sent_by_a_worker(kind):
     if issubclass(kind, LabError):
         error = pickle.loads(pickle.dumps(kind("{a} of {b}", a="{x", b=2)))
         assert (type(error), str(error), error.template, error.fields) == (
@@ -237,9 +237,7 @@ def test_every_error_of_the_family_survives_the_way(kind):
 
 
 @pytest.mark.parametrize("what", ["sleep", "compute"])
-def test_a_script_that_ends_while_it_waits_ends_its_task_and_nobody_elses(
-    in_workers, line, monkeypatch, tmp_path, what
-):
+def test_a_script_that_ends_while_waiting_ends_only_its_own_task(in_workers, line, monkeypatch, tmp_path, what):
     marks = [tmp_path / "one", tmp_path / "other"]
     other, ended = ask(line, "sleep", "other", seconds=1.0, mark=marks[1]), []
 
@@ -272,8 +270,8 @@ def test_an_idle_worker_ends_with_its_connection(workers):
     seconds_until(lambda: gone(pid))
 
 
-def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tmp_path):
-    # Long enough for a busy machine to notice that both others wait.
+def test_timed_tasks_run_alone_and_report_that_they_wait(line, workers, tmp_path):
+    # Long enough to observe on a busy machine that both others wait.
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     seconds_until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
@@ -288,7 +286,7 @@ def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tm
     assert ends[1][1] <= ends[2][0]
 
 
-def test_what_is_ended_while_it_is_alone_leaves_the_machine_to_others(line, tmp_path):
+def test_an_ended_timed_task_releases_the_machine(line, tmp_path):
     timed = ask(line, "sleep", seconds=60.0, timed=True, mark=tmp_path / "timed")
     seconds_until((tmp_path / "timed").exists)
     other = ask(line, "square", "other", i=3)
@@ -297,19 +295,19 @@ def test_what_is_ended_while_it_is_alone_leaves_the_machine_to_others(line, tmp_
 
 
 @pytest.mark.parametrize(("words", "count"), [("", 2), ("0", 0), ("3", 3)])
-def test_the_number_of_workers_is_the_hosts_choice(monkeypatch, words, count):
+def test_the_number_of_workers_is_set_by_the_host(monkeypatch, words, count):
     monkeypatch.setenv("ATTENTION_LAB_WORKERS", words)
     assert executors.worker_count() == count
 
 
 @pytest.mark.parametrize("words", ["two", "-1", "65"])
-def test_a_number_of_workers_that_cannot_be_is_refused(monkeypatch, words):
+def test_an_invalid_number_of_workers_is_refused(monkeypatch, words):
     monkeypatch.setenv("ATTENTION_LAB_WORKERS", words)
     with pytest.raises(SettingError, match="whole number from 0 to 64"):
         executors.worker_count()
 
 
-def test_where_no_process_can_be_forked_tasks_run_in_this_one(monkeypatch):
+def test_tasks_run_in_this_process_if_no_process_can_be_forked(monkeypatch):
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setenv("ATTENTION_LAB_WORKERS", "")
     assert executors.worker_count() == 0
@@ -318,7 +316,7 @@ def test_where_no_process_can_be_forked_tasks_run_in_this_one(monkeypatch):
         executors.worker_count()
 
 
-def test_the_parent_of_workers_ends_with_its_server_and_is_begun_anew_where_it_is_missed(line, workers):
+def test_the_parent_of_workers_ends_with_its_server_and_is_restarted_if_needed(line, workers):
     # This is the last test here, because the restarted process takes seconds to warm up.
     found(ask(line, "square"))
     first, folder = workers._process, workers.start().parent

@@ -1,4 +1,4 @@
-"""An experiment for the tests of workers, in the module where a worker looks for it after unpickling a task."""
+"""An experiment for the tests of workers. Workers import this module to unpickle its tasks."""
 
 import os
 import resource

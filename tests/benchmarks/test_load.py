@@ -576,8 +576,8 @@ def test_workers_are_told_by_what_they_take_of_a_processor():
     steps_back = "import os, time; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)); print(); time.sleep(60)"
     worker = subprocess.Popen([sys.executable, "-u", "-c", steps_back], stdout=subprocess.PIPE)
     worker.stdout.readline()
-    assert server.stepped_back(worker.pid)
-    assert not server.stepped_back(os.getpid())
+    assert server.has_idle_priority(worker.pid)
+    assert not server.has_idle_priority(os.getpid())
     worker.kill()
     worker.communicate()
-    assert not server.stepped_back(worker.pid)  # The process is gone.
+    assert not server.has_idle_priority(worker.pid)  # The process is gone.

@@ -29,13 +29,13 @@ HALF_TOLERANCE = 2.0
 """Largest error of a row in half precision, in steps of the type's rounding (its eps)."""
 HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
-"""Standard deviations of queries and keys at which half precision must be correct; trained heads reach the second."""
+"""Standard deviations of queries and keys at which half precision must be correct; trained heads reach 4."""
 DECODED = 70
 """Number of tokens for the decoders: more than a chunk of the causal algorithms."""
 LARGE = 20_000
 """Standard deviation of queries and keys that gives the largest logits of an upload: see ``limits``."""
 REREAD = 1e-7
-"""Relative error of float64 numbers in another memory layout; keys expanded along d make landmarks singular."""
+"""Largest relative error in float64 with another memory layout; keys expanded along d make landmarks singular."""
 COUNTED = (509, 1024)
 COUNTED_IN_TURN = (189, 256)
 """Lengths at which work is counted; shorter for variants that process one token after the other, which is slow."""
@@ -45,7 +45,7 @@ COUNTED_HEAD = 16
 COUNTED_HEADS = (3, 9)
 """Numbers of heads, beyond one, for which work is counted at the shorter length."""
 PADDED = ("blocks", "nsa")
-"""Variants that pad tiles of chosen blocks: the padding grows like n² too, and causal forms have as much of it."""
+"""Variants that pad tiles of chosen blocks: the padding also grows like n², and is as large in causal forms."""
 PEAK_TOLERANCE = 0.15
 """Largest relative difference between the counted peak and that of ``cost``; multiply-adds must agree exactly."""
 
@@ -83,7 +83,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
     return ((found - wanted).norm() / wanted.norm().clamp(min=1e-30)).item()
 
 
-def check_faces_agree(a: Attention) -> None:
+def check_weights_match_attend(a: Attention) -> None:
     """Check that ``weights @ values`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
     for dtype, tolerance in TOLERANCE.items():
         for n in LENGTHS:
@@ -193,7 +193,7 @@ def check_flags(a: Attention) -> None:
 
 
 def check_flags_needed(variant: Variant) -> None:
-    """Check that some settings need each warning flag (negative weights, zero rows, row sums other than one)."""
+    """Check that each declared flag (negative weights, zero rows, row sums other than one) is true of some settings."""
     matrices = [Attention(variant, p).weights(*inputs(n)[:2]) for p in settings_of(variant) for n in LENGTHS if n > 1]
     if variant.zero_rows:
         large = [LARGE * x for x in inputs(7, torch.float32, lead=(64,), d=4)]
@@ -241,7 +241,7 @@ def check_pure(a: Attention) -> None:
 
 
 def check_axes(a: Attention) -> None:
-    """Check that each example gives the same alone as in a batch, and each head too if the variant allows it."""
+    """Check that each example, and each head of an uncoupled variant, gives the same alone as in a batch."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
@@ -368,7 +368,7 @@ def check_large_logits(a: Attention) -> None:
         assert matrix.isfinite().all(), case + "a weight is not finite"
         assert out.isfinite().all(), case + "an output is not finite"
         off = 0.0 if a.variant.zero_rows else error(out, matrix.double() @ a.values(v).double())
-        assert off <= 1e-3, f"{case}the faces differ by {off:.1e}"  # float32 resolves these logits to about 100.
+        assert off <= 1e-3, f"{case}the two results differ by {off:.1e}"  # float32 resolves these logits to about 100.
         if a.variant.rows_sum_to_one:
             sums = [matrix.sum(-1)] if a.variant.values is not None else [matrix.sum(-1), out[..., -1]]
             for name, total in zip(("weights", "attend"), sums, strict=False):
@@ -395,7 +395,7 @@ def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor
 
 
 def check_shift(a: Attention) -> None:
-    """Check in float32 that a variant whose formula ignores a vector added to all keys ignores large vectors, too.
+    """Check in float32 that large vectors added to all keys have no effect if the formula ignores such vectors.
 
     Adding a vector to all keys adds a constant to all logits of a row, which softmax ignores. A test in float64 with a
     moderate vector shows whether a formula ignores it. Keys and vectors are multiples of 1/64, so that sums are exact
@@ -604,7 +604,7 @@ def check_documented(variant: Variant) -> None:
 
 
 PER_SETTING: tuple[Callable[[Attention], None], ...] = (
-    check_faces_agree,
+    check_weights_match_attend,
     check_definition,
     check_decoder,
     check_future_hidden,

@@ -158,7 +158,7 @@ class Rounded(Params):
 
 
 WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
-    contract.check_faces_agree: {
+    contract.check_weights_match_attend: {
         "halves the output": answering(lambda out: out / 2),
         "returns float64": answering(lambda out: out.double()),
         "returns no number": answering(lambda out: out / 0),

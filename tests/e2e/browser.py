@@ -26,7 +26,7 @@ STILL = """() => {
     else window.since ??= now;
     return now - (window.since ?? now) >= 300;
 }"""
-"""JavaScript that returns whether nothing has run for 300 ms and everything that arrived is drawn."""
+"""JavaScript that returns whether no run was in progress for 300 ms and all received elements are drawn."""
 FORGET = "if (location.host) localStorage.clear();"
 """JavaScript that makes the browser forget whether the sidebar was folded; for ``add_init_script``."""
 NAMED = ".annotation[role=button], .legendtext"
@@ -43,7 +43,7 @@ def settle(page):
 
 
 def visit(page, address, *, until=None):
-    """Open an address and wait until it is drawn, or until the text ``until`` is visible during a run."""
+    """Open an address and wait until its run has ended, or only until the text ``until`` is visible."""
     page.goto(address)
     if until is None:
         page.wait_for_selector('[data-testid="stApp"]')
@@ -60,7 +60,7 @@ def open_input(page):
 
 
 def query(page):
-    """Return the query of the page's present address."""
+    """Return the query of the page's current address."""
     return re.sub(r"^[^?]*\??", "", page.url)
 
 
@@ -146,7 +146,7 @@ def colours(image):
 
 
 def darken(page, found):
-    """Change to the dark theme and wait until a board is drawn in it."""
+    """Change to the dark theme and wait until the board ``found`` is drawn in it."""
     paints = found.get_attribute("data-paints")
     page.emulate_media(color_scheme="dark")
     expect(found).not_to_have_attribute("data-paints", paints)
@@ -159,7 +159,7 @@ def chart(page):
 
 
 def legend(page):
-    """Return the names of the last chart's lines, which stand at their ends or in a legend."""
+    """Return the names of the last chart's lines, which are written at the lines' ends or in a legend."""
     expect(chart(page).locator(NAMED).first).to_be_visible()
     return chart(page).evaluate("(plot) => plot.data.filter(({ showlegend }) => showlegend).map(({ name }) => name)")
 

@@ -30,7 +30,7 @@ QUIET = [
 
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
-"""Names of browsers, the best first: it opens no window of its own, which the others open for each page."""
+"""Names of browsers, the best first: unlike the others, it opens no window for each page."""
 STILL = {"reduced_motion": "reduce"}
 """Decorative animations would use CPU time all the time."""
 WIDE = {"viewport": {"width": 1400, "height": 1000}, **STILL}
@@ -48,8 +48,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here == item.path.parent:
             item.add_marker(pytest.mark.e2e)
-            # A browser on a busy machine may be late once; a test that fails twice is broken. The summary lists both
-            # cases.
+            # A browser on a busy machine may be late once, so a failed test runs again. The summary lists such
+            # tests.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -60,7 +60,7 @@ def free_port():
 
 
 def start(script, port, folder, cwd=ROOT, **how):
-    """Start ``streamlit run`` by its console script, as the README does, and wait until the server is healthy."""
+    """Start ``streamlit run`` by its console script, as in the README, and wait until the server is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
     return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd, **how)
 
@@ -139,30 +139,30 @@ def newly_opened(window):
 
 
 @pytest.fixture(scope="session")
-def other_window(chromium):
-    """Return the context of another browser, in which only the loaded scripts outlast a page."""
+def other_context(chromium):
+    """Return the context of another browser, which keeps nothing between tests except cached scripts."""
     context = listening(chromium.new_context(**WIDE))
     context.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
     return context
 
 
 @pytest.fixture
-def elsewhere(other_window):
+def other_page(other_context):
     """Yield a page of another browser, which shares no storage with ``page``."""
-    other_window.clear_cookies()
-    yield from watched(tab(other_window))
+    other_context.clear_cookies()
+    yield from watched(tab(other_context))
 
 
 @pytest.fixture(scope="session")
-def pocket(chromium):
+def phone_context(chromium):
     """Return the browser context of a phone."""
     return listening(chromium.new_context(**PHONE))
 
 
 @pytest.fixture
-def phone(pocket):
+def phone(phone_context):
     """Yield a page of a phone."""
-    yield from watched(tab(pocket))
+    yield from watched(tab(phone_context))
 
 
 def tab(context):
@@ -171,13 +171,13 @@ def tab(context):
 
 
 def listening(context):
-    """Return the context, set up so that its pages record when the server owes an answer; ``settle`` needs this."""
+    """Return the context. Its pages now record in ``window.asked`` since when an answer is missing, for ``settle``."""
     context.set_default_timeout(60_000)
     context.add_init_script(
         """const send = WebSocket.prototype.send;
         WebSocket.prototype.send = function (message) {
-            if (!this.heard) this.addEventListener("message", () => (window.asked = undefined));
-            this.heard = true;
+            if (!this.watched) this.addEventListener("message", () => (window.asked = undefined));
+            this.watched = true;
             window.asked = performance.now();
             return send.call(this, message);
         };"""
@@ -189,7 +189,7 @@ def watched(page):
     """Yield a page that fails its test if the browser or the app reports an error; the page is empty afterwards."""
     errors = []
 
-    def heard(message):
+    def on_console(message):
         if message.type == "error":
             errors.append(message.text)
 
@@ -197,11 +197,11 @@ def watched(page):
         errors.append(str(error))
 
     page.on("pageerror", failed)
-    page.on("console", heard)
+    page.on("console", on_console)
     yield page
     shown = page.get_by_test_id("stException").all_inner_texts()
     page.goto("about:blank")
     page.remove_listener("pageerror", failed)
-    page.remove_listener("console", heard)
+    page.remove_listener("console", on_console)
     assert not errors
     assert not shown

@@ -119,12 +119,12 @@ def flaws(page):
     return found + page.evaluate(PALE)
 
 
-def test_every_view_has_an_address_of_its_own():
+def test_every_view_has_its_own_address():
     assert len(set(VIEWS.values())) == len(VIEWS)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_can_be_read_by_everyone_everywhere(page, server, view):
+def test_every_view_is_accessible_on_every_screen(page, server, view):
     width, height = SCREENS[0]
     page.set_viewport_size({"width": width, "height": height})  # Each change of the size draws all charts again.
     opened(page, server, view)
@@ -164,7 +164,7 @@ def reached(page, most=120):
     pytest.fail("the keys never leave the page")
 
 
-def test_keys_alone_reach_and_work_every_control(page, server):
+def test_every_control_works_with_the_keyboard_alone(page, server):
     opened(page, server, "masks.reach")
     open_input(page)
     order = list(reached(page))

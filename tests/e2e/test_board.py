@@ -40,7 +40,7 @@ def plot(page, panel):
     return page.locator(".plot").nth(panel)
 
 
-def test_hover_shows_each_panel_its_own_number(page, boards):
+def test_hovering_shows_each_panels_own_number(page, boards):
     shown = open_board(page, boards, "count=3")
     for across, down in ((0.3, 0.4), (0.7, 0.9), (0.995, 0.995)):
         point_at(plot(page, 1), across, down)
@@ -57,7 +57,7 @@ def test_hover_shows_each_panel_its_own_number(page, boards):
 
 
 @pytest.mark.parametrize("n", [512, 310])
-def test_an_isolated_peak_is_seen_where_it_is_and_read_as_it_is(page, boards, n):
+def test_an_isolated_peak_is_drawn_in_place_and_read_exactly(page, boards, n):
     shown = open_board(page, boards, f"case=peak&n={n}&count=4")
     image = picture(plot(page, 1))
     x, y = max(
@@ -72,7 +72,7 @@ def test_an_isolated_peak_is_seen_where_it_is_and_read_as_it_is(page, boards, n)
     expect(page.locator(".note")).to_contain_text("largest of up to")
 
 
-def test_a_click_pins_in_all_panels_and_tells_python(page, boards):
+def test_a_click_pins_in_all_panels_and_is_reported_to_python(page, boards):
     shown = open_board(page, boards, "n=40")
     before = [picture(plot(page, i)) for i in range(2)]
     point_at(plot(page, 0), 0.5, 0.6)
@@ -93,7 +93,7 @@ def test_a_click_pins_in_all_panels_and_tells_python(page, boards):
     expect(shown).to_have_attribute("data-pinned", "")
 
 
-def test_python_pins_and_the_pin_outlives_new_values(page, boards):
+def test_python_can_pin_and_the_pin_survives_new_values(page, boards):
     shown = open_board(page, boards)
     page.get_by_role("button", name="pin 3").click()
     expect(shown).to_have_attribute("data-pinned", "3")
@@ -133,7 +133,7 @@ def test_everything_works_from_the_keyboard(page, boards):
     expect(page.locator(".tip")).to_be_hidden()
 
 
-def test_keys_go_from_matrix_to_matrix_of_any_shape(page, boards):
+def test_keys_move_between_matrices_of_any_shape(page, boards):
     shown = open_board(page, boards, "case=narrow")
     page.get_by_role("application").first.focus()
     for key, place, read in (
@@ -150,7 +150,7 @@ def test_keys_go_from_matrix_to_matrix_of_any_shape(page, boards):
     expect(page.get_by_role("status").first).to_contain_text(f"Panel 1 {weight(1, 1, 4):#.3g}")
 
 
-def test_zoom_and_pan_are_linked_and_outlive_new_values(page, boards):
+def test_zoom_and_pan_are_linked_and_survive_new_values(page, boards):
     shown = open_board(page, boards, "n=64")
     grid = page.locator(".grid")
     size = grid.bounding_box()
@@ -200,7 +200,7 @@ def test_a_plain_wheel_scrolls_the_page_and_ctrl_wheel_zooms(page, boards):
     expect(page.locator(".grid")).to_have_class(re.compile("zoomed"))
 
 
-def test_masked_cells_say_so_and_look_unlike_zero(page, boards):
+def test_masked_cells_are_named_and_differ_from_zero(page, boards):
     shown = open_board(page, boards, "case=causal&n=20")
     point_at(plot(page, 0), 0.9, 0.3)
     row, col = cell(shown)
@@ -252,7 +252,7 @@ def test_the_board_is_saved_as_png_and_svg(page, boards):
 
 
 @pytest.mark.parametrize("transform", ["linear", "sqrt", "log"])
-def test_odd_matrices_are_drawn_and_read(page, boards, transform):
+def test_unusual_matrices_are_drawn_and_read(page, boards, transform):
     open_board(page, boards, f"case=odd&scale=panel&transform={transform}")
     shown = []
     for panel in range(6):
@@ -283,7 +283,7 @@ def test_the_theme_is_followed(page, boards):
     assert sum(dark.getpixel((2, dark.height - 3))) < 150, "the page's own ground beside the axes"
 
 
-def test_a_pin_costs_kilobytes_and_new_values_are_painted_at_once(page, boards, record_property):
+def test_a_pin_sends_kilobytes_and_new_values_are_painted_immediately(page, boards, record_property):
     received = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
     shown = open_board(page, boards, "n=512&count=4")
@@ -302,7 +302,7 @@ def test_a_pin_costs_kilobytes_and_new_values_are_painted_at_once(page, boards, 
     assert float(shown.get_attribute("data-paint-ms")) < 2000
 
 
-def test_the_board_can_be_taken_away_and_brought_back(page, boards):
+def test_the_board_can_be_removed_and_shown_again(page, boards):
     open_board(page, boards)
     for _ in range(2):
         page.get_by_text("shown", exact=True).click()
@@ -393,7 +393,7 @@ def test_heads_are_chosen_by_pointer_and_keyboard(page, boards):
     expect(page.get_by_text("chosen (5, 11)")).to_be_visible()
 
 
-def test_a_knob_has_one_value_on_its_way_and_the_newest_wins(page, boards):
+def test_a_knob_sends_one_value_at_a_time_and_the_newest_wins(page, boards):
     shown = open_board(page, boards, "case=knob")
     slider = page.get_by_role("slider", name="Panel 1: window")
     expect(page.get_by_role("slider")).to_have_count(1)

@@ -18,7 +18,7 @@ def take_away(page, name):
     return saved(page, name)
 
 
-def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
+def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
     expect(page.get_by_text("Nyström · landmarks 4 (changed outputs: 6).")).to_be_visible()
     expect(page.get_by_text("leaks: its landmarks")).to_be_visible()
@@ -44,7 +44,7 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     assert float(row["change"]) == pytest.approx(float(expected[20, 3]))
 
 
-def test_the_state_plays_stops_and_stands_in_the_link(page, server, phone):
+def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
     # The animation lasts longer than the test watches it.
     visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")
     expect(page.get_by_text("3 tokens read")).to_be_visible()

@@ -36,7 +36,7 @@ def colour(evaluate):
     return lambda value, **facts: evaluate(table, FACTS | facts, value)
 
 
-def test_a_weight_has_one_colour_whether_or_not_negative_ones_stand_beside_it(colour):
+def test_a_weight_has_one_colour_with_and_without_negative_weights(colour):
     alone, beside = colour(0.5), colour(0.5, lowest=-0.75, signed=True)
     assert alone["colour"] == beside["colour"]
     assert colour(-0.5, lowest=-0.75, signed=True)["colour"] != alone["colour"]
@@ -55,12 +55,12 @@ def test_a_weight_has_one_colour_whether_or_not_negative_ones_stand_beside_it(co
         ({"highest": 0.0}, 1.0, 0, 0),
     ],
 )
-def test_a_scale_ends_at_its_ceiling_where_that_is_reached_and_knows_what_lies_beyond(scale, facts, top, over, under):
+def test_a_scale_ends_at_a_reached_ceiling_and_knows_the_values_beyond(scale, facts, top, over, under):
     found = scale(**facts)
     assert (found["top"], found["over"], found["under"]) == (top, over, under)
 
 
-def test_what_lies_beyond_has_a_colour_of_its_own_on_either_side(colour):
+def test_values_beyond_either_end_have_their_own_colour(colour):
     facts = {"ceiling": 0.5, "lowest": -1.0, "signed": True}
     above, at, below = (colour(value, **facts) for value in (0.75, 0.5, -0.75))
     assert above["colour"] == above["over"]
@@ -69,12 +69,12 @@ def test_what_lies_beyond_has_a_colour_of_its_own_on_either_side(colour):
     assert len({above["over"], above["under"], above["top"]}) == 3
 
 
-def test_a_ceiling_that_was_rounded_up_on_its_way_is_not_beyond_itself(evaluate):
+def test_a_value_rounded_up_to_the_ceiling_is_not_beyond_it(evaluate):
     beyond = "[1.0004, 1.002].map(makeScale(given[0]).beyond)"
     assert evaluate(beyond, FACTS | {"ceiling": 1.0, "highest": 2.0}) == [False, True]
 
 
 @pytest.mark.parametrize(("transform", "middle"), [("linear", 0.25), ("sqrt", 0.5), ("log", 0.7)])
-def test_a_place_on_the_ramp_follows_the_transform(evaluate, transform, middle):
+def test_a_position_on_the_ramp_follows_the_transform(evaluate, transform, middle):
     places = evaluate("[0, 0.25, 1, 9].map(makeScale(given[0]).place)", FACTS | {"transform": transform})
     assert places == [0, pytest.approx(middle, abs=0.035), 1, 1]

@@ -13,7 +13,7 @@ WORDS = [f"key{j}" for j in range(11)]
 TIP = re.compile(r"query (\d+) “t\1” → key (\d+) “key\2”")
 
 
-def test_a_rectangular_board_reads_values_and_its_text_holds_the_keys(server, newly_opened, tmp_path):
+def test_a_rectangular_board_shows_values_and_its_text_has_the_keys(server, newly_opened, tmp_path):
     np.savez(tmp_path / "cross.npz", q=Q, k=K, v=K, key_tokens=np.array(WORDS))
     page = newly_opened
     visit(page, f"{server}/matrices?input=upload&variant=softmax&variant=linear")

@@ -22,7 +22,7 @@ def taken(page, name):
     return Path(waiting.value.path()).read_bytes()
 
 
-def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
+def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     visit(page, f"{server}/entropy{LINK}")
     expect(page.get_by_text("Attention dilutes as the text grows")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
@@ -47,9 +47,9 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     expect(chart(page).locator(NAMED, has_text="no scale")).to_be_visible()
     settle(page)
     assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
-    visit(elsewhere, f"{server}/entropy?{query(page)}")
-    assert legend(elsewhere) == legend(page)
-    assert words(elsewhere) == words(page)
+    visit(other_page, f"{server}/entropy?{query(page)}")
+    assert legend(other_page) == legend(page)
+    assert words(other_page) == words(page)
 
     page.get_by_text("Export", exact=True).click()
     found = rows(saved(page, "Numbers (CSV)"))
@@ -73,7 +73,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert "h_factor=5.66" in query(page)
 
 
-def test_a_saved_chart_says_where_it_comes_from(page, server):
+def test_a_saved_chart_states_its_origin(page, server):
     visit(page, f"{server}/entropy{LINK}&picture=svg")
     drawn = ElementTree.fromstring(taken(page, "entropy.svg"))
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
@@ -85,7 +85,7 @@ def test_a_saved_chart_says_where_it_comes_from(page, server):
     assert any("equal weights on" in each for each in said), "the lines' names are in it"
 
 
-def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
+def test_a_long_sweep_shows_points_immediately_and_keeps_them_if_stopped(page, server):
     visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("weight is as spread"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()

@@ -19,7 +19,7 @@ THIRD = """(plot, name) => {
 """JavaScript that returns the position of a line's third point, and the variant that the point represents."""
 
 
-def test_from_a_link_over_every_view_to_the_numbers(page, server):
+def test_a_link_leads_through_every_view_to_a_file(page, server):
     visit(page, f"{server}/error{LINK}")
     expect(page.get_by_text(re.compile("comes? close to softmax"))).to_be_visible()
     assert {"Plain average", "Plain average vs shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
@@ -55,7 +55,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     assert "against=length" in query(page)
 
 
-def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page, server):
+def test_a_point_shows_its_numbers_highlights_its_line_and_links_to_its_matrix(page, server):
     visit(page, f"{server}/error{LINK}&against=cost")
     expect(chart(page).get_by_text("half of softmax's cost")).to_be_visible()
     place, word = chart(page).evaluate(THIRD, "Nyström")

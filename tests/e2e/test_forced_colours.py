@@ -38,7 +38,7 @@ def readable(image):
     return contrast(commonest(image), list(colours(image))) >= 4.5
 
 
-def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):
+def test_the_selected_segment_and_the_causal_switch_are_visible(forced, server):
     visit(forced, f"{server}/matrices?input=synthetic&n=16&heads=1&variants=softmax")
     open_input(forced)
     group = forced.get_by_role("radiogroup", name="Input", exact=True)
@@ -69,7 +69,7 @@ def test_the_sentence_on_home_shows_weights_behind_its_words(forced, server):
     assert all(readable(word) for word in words)
 
 
-def test_tokens_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced, server):
+def test_tokens_the_chosen_row_and_the_layers_are_visible_on_model(forced, server):
     visit(forced, f"{server}/model")
     ground = commonest(picture(forced.locator(".loss")))
     rows = forced.locator(".reader[role=radio]")

@@ -19,7 +19,7 @@ def step(page, by):
     settle(page)
 
 
-def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(newly_opened, server):
+def test_back_undoes_the_last_action_and_forward_repeats_it(newly_opened, server):
     page = newly_opened
     visit(page, f"{server}/timing?variants=softmax")
     page.get_by_text("Causal", exact=True).click()
@@ -51,7 +51,7 @@ def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(n
     expect(page.get_by_text("All variants")).to_be_visible()
 
 
-def test_a_page_reached_by_a_link_on_another_is_one_step_away(newly_opened, server):
+def test_following_a_link_adds_one_step_to_the_history(newly_opened, server):
     page = newly_opened
     visit(page, f"{server}/?causal=1&family=sparse")
     before = entries(page)
@@ -64,7 +64,7 @@ def test_a_page_reached_by_a_link_on_another_is_one_step_away(newly_opened, serv
     expect(page.get_by_text("All variants")).to_be_visible()
 
 
-def test_a_link_that_is_put_right_leaves_no_step_behind(newly_opened, server):
+def test_correcting_a_link_adds_no_step_to_the_history(newly_opened, server):
     page = newly_opened
     visit(page, server)
     before = entries(page)
@@ -77,7 +77,7 @@ def test_a_link_that_is_put_right_leaves_no_step_behind(newly_opened, server):
     assert entries(page) == before + 2
 
 
-def test_on_a_phone_too_a_notice_stands_until_something_is_moved(phone, server):
+def test_a_notice_stays_on_a_phone_until_a_control_is_changed(phone, server):
     told = phone.get_by_text("The link contains values that are not valid")
     visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
     settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.

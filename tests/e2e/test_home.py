@@ -58,7 +58,7 @@ def written(row):
     return ["" if not abs(x) >= 0.03 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
 
 
-def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(page, server):
+def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page, server):
     asked = []
     # The front end loads its own scripts when it needs them.
     page.on("request", lambda request: "/static/" in request.url or asked.append(request.url))
@@ -151,7 +151,7 @@ def moving(window):
     context.close()
 
 
-def test_the_query_moves_along_the_sentence_once_and_ends_on_its_word(moving, server):
+def test_the_query_moves_along_the_sentence_once_to_its_word(moving, server):
     visit(moving, server)
     moving.wait_for_function("() => window.visited.length >= 9 && window.visited.at(-1) === '8'")
     expect(moving.locator(".sentence[data-touring]")).to_have_count(0)
@@ -177,7 +177,7 @@ def test_the_first_key_stops_the_moving_word(moving, server):
     assert moving.evaluate("window.visited.map(Number)") == visited
 
 
-def test_the_word_stays_for_visitors_who_want_less_motion(page, server):
+def test_the_query_does_not_move_with_reduced_motion(page, server):
     visit(page, server)
     page.wait_for_timeout(1000)
     expect(page.locator(".sentence[data-touring]")).to_have_count(0)
@@ -196,7 +196,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
 
 
-def test_a_family_of_the_gallery_is_drawn_once_it_is_opened_and_stays_in_the_link(page, server):
+def test_a_family_is_drawn_when_opened_and_is_in_the_link(page, server):
     visit(page, f"{server}/?variants=softmax")
     expect(page.locator(".variant")).to_have_count(0)
     for family in ("Sparse", "Mixed"):
@@ -253,7 +253,7 @@ def told(window):
         ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself (softmax: 50%)."),
     ],
 )
-def test_where_a_word_looks_is_told(told, row, said):
+def test_the_text_names_the_words_that_a_word_attends_to(told, row, said):
     assert told(("Softmax", row)) == said
 
 
@@ -271,7 +271,7 @@ def test_where_a_word_looks_is_told(told, row, said):
         ([0, -0.5, 0, 0], "X gives “animal” a negative weight, −50%."),
     ],
 )
-def test_what_a_variant_makes_of_it_is_told(told, row, said):
+def test_the_text_compares_a_variant_with_softmax(told, row, said):
     assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("(softmax: 80%). ")[1] == said
 
 

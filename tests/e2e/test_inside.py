@@ -29,7 +29,7 @@ def open_step(page, title):
     page.get_by_role("radio", name=title).click()
 
 
-def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server):
+def test_a_visitor_opens_all_steps_of_nystrom_and_another_variant(page, server):
     inside(page, server, "?variants=softmax")
     expect(page.get_by_text("Neighbouring queries are averaged into query landmarks")).to_be_visible()
     assert panels(page) == ["Landmarks"]
@@ -72,7 +72,7 @@ def test_the_factors_and_their_result_are_entirely_visible_on_a_projector(newly_
     expect(page.get_by_text("the weights differ from softmax's by")).to_be_in_viewport()
 
 
-def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
+def test_a_knob_changes_the_step_and_its_parts(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2&head=1")
     page.get_by_role("button", name=re.compile("Landmarks 4")).click()
     page.get_by_role("slider", name="Landmarks").press("ArrowRight")
@@ -95,7 +95,7 @@ def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
     expect(page.locator(f"{BOARD} .tip .where")).to_have_text(re.compile(r"^landmark [0-3] “.*” → key \d+ “"))
 
 
-def test_what_is_pointed_at_is_lit_wherever_it_stands(page, server):
+def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4")
     lit = page.locator(f"{BOARD} canvas[data-lit]:not([data-lit=''])")
     page.locator("[data-token='7']").hover()

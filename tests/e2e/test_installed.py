@@ -63,7 +63,7 @@ def test_the_package_describes_itself(installed):
 
 
 @pytest.mark.parametrize("file", ["README.md", "attention_core/README.md"])
-def test_five_lines_of_the_readme_print_a_table_from_an_empty_folder(installed, tmp_path, file):
+def test_five_readme_lines_print_a_table_in_an_empty_folder(installed, tmp_path, file):
     text = (ROOT / file).read_text("utf-8")
     code = re.search(r"<!-- compare -->\n```python\n(.*?)```", text, re.DOTALL)[1]
     assert len(list(filter(str.strip, code.splitlines()))) == 5
@@ -131,7 +131,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("module", [False, True], ids=["command", "module"])
-def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, folder, tmp_path, page, module):
+def test_it_starts_next_to_a_users_own_app_and_pages(installed, folder, tmp_path, page, module):
     before = files(folder)
     command = ["-m", "attention_lab"] if module else [str(installed / "bin" / "attention-lab")]
     with running(command, folder, tmp_path, environment(folder, installed)) as address:
@@ -144,7 +144,7 @@ def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, 
     assert files(folder) == before
 
 
-def test_a_user_imports_their_own_app_and_pages_beside_the_core(installed, folder, tmp_path):
+def test_a_user_can_import_their_own_app_and_pages(installed, folder, tmp_path):
     code = "import attention_core, attention_lab, app, pages.page; print(app.WHOSE, pages.page.WHOSE, sep='; ')"
     command = [sys._base_executable, "-c", code]
     ended = subprocess.run(command, cwd=folder, env=environment(installed), capture_output=True, text=True)

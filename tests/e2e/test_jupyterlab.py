@@ -84,7 +84,7 @@ def point(page, canvas, across, down):
     return tip
 
 
-def test_the_value_under_the_pointer_and_the_pinned_row_are_those_of_python(notebook):
+def test_the_value_and_the_pinned_row_equal_those_of_python(notebook):
     canvas = notebook.locator(".board figure canvas").first
     run_until(notebook, 0, canvas)
     draw = torch.Generator().manual_seed(1)

@@ -88,7 +88,7 @@ def choose(page, code):
     settle(page)
 
 
-def test_switching_needs_no_reload_and_changes_nothing_but_words(page, translated):
+def test_switching_needs_no_reload_and_changes_only_words(page, translated):
     visit(page, f"{translated}/matrices?{SCREEN}")
     choice = page.locator(".language-choice")
     expect(choice).to_have_value("en")

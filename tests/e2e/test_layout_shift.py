@@ -54,7 +54,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_that_loads_hardly_moves(newly_opened, server, path):
+def test_a_loading_page_has_little_layout_shift(newly_opened, server, path):
     page = newly_opened
     page.set_viewport_size({"width": 1280, "height": 720})
     page.add_init_script(FORGET)  # Other tabs of this browser may have opened the input panel.

@@ -21,7 +21,7 @@ def answered(page):
     return answer.inner_text().replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
+def test_a_lesson_is_completed_from_home_with_guesses(page, server):
     visit(page, server)
     expect(page.locator(".lessons a.way")).to_have_count(len(shipped()))
     page.locator(".lessons a.way").filter(has_text="Local windows").click()
@@ -81,7 +81,7 @@ def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server)
     expect(page.get_by_text("Open on Matrices:")).to_be_visible()
 
 
-def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
+def test_a_lesson_is_presented_with_the_arrow_keys(page, server):
     visit(page, f"{server}/masks?lesson=local_then_atrous&present=1")
     expect(card(page)).to_contain_text("Step 1 of 4")
     expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
@@ -242,7 +242,7 @@ def test_the_numbers_of_panels_appear_with_the_answer(page, server):
     expect(caption).to_be_visible()
 
 
-def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsewhere, server):
+def test_a_lesson_is_made_saved_and_opened_in_another_browser(page, other_page, server):
     visit(page, f"{server}/masks?input=synthetic&n=24&variants=softmax&variants=local~window~3")
     page.get_by_role("button", name="Share").click()
     page.get_by_role("button", name="Add this screen to a lesson").click()
@@ -265,16 +265,16 @@ def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsew
     file = saved(page, "Download lesson")
     assert 'ask = "How many pairs may look?"' in file.read_text("utf-8")
 
-    visit(elsewhere, f"{server}/lessons")
-    elsewhere.get_by_text("Open a lesson file").click()
-    elsewhere.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(
+    visit(other_page, f"{server}/lessons")
+    other_page.get_by_text("Open a lesson file").click()
+    other_page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(
         {"name": "own.toml", "mimeType": "text/plain", "buffer": file.read_bytes()}
     )
-    elsewhere.get_by_role("button", name="Begin").click()
-    expect(card(elsewhere)).to_contain_text("How many pairs may look?")
-    expect(board(elsewhere, "masks.board")).to_be_visible(timeout=60_000)
-    settle(elsewhere)
-    card(elsewhere).get_by_role("button", name="Show answer").click()
-    number = re.match(r"Answer: ([\d.]+)%", answered(elsewhere))[1]
-    sentence = elsewhere.get_by_test_id("stMain").get_by_text(re.compile(r"% of pairs"))
+    other_page.get_by_role("button", name="Begin").click()
+    expect(card(other_page)).to_contain_text("How many pairs may look?")
+    expect(board(other_page, "masks.board")).to_be_visible(timeout=60_000)
+    settle(other_page)
+    card(other_page).get_by_role("button", name="Show answer").click()
+    number = re.match(r"Answer: ([\d.]+)%", answered(other_page))[1]
+    sentence = other_page.get_by_test_id("stMain").get_by_text(re.compile(r"% of pairs"))
     expect(sentence.filter(has_text=f"{number}%").first).to_be_visible()

@@ -36,7 +36,7 @@ def masks(page, server, link=SMALL):
     settle(page)
 
 
-def test_the_whole_path(page, server):
+def test_every_part_of_the_page_works(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
     wanted = "Allowed by: window, global token, random key, not allowed; First connected by: layer 1, .*not connected"
@@ -69,7 +69,7 @@ def test_the_whole_path(page, server):
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
 
 
-def test_a_page_without_a_sidebar_keeps_no_room_for_one(page, server):
+def test_a_page_without_a_sidebar_reserves_no_space_for_one(page, server):
     masks(page, server)
     open_input(page)
     page.get_by_role("link", name="Home").click()
@@ -78,7 +78,7 @@ def test_a_page_without_a_sidebar_keeps_no_room_for_one(page, server):
     assert page.get_by_test_id("stMain").bounding_box()["x"] == 0
 
 
-def test_the_layers_are_played_in_the_browser_and_nothing_moves(page, server):
+def test_the_animation_of_layers_runs_in_the_browser_without_layout_shift(page, server):
     masks(page, server, f"{SMALL}&stack=local&stack_depth=1")
     page.evaluate(
         """() => {
@@ -141,7 +141,7 @@ def test_the_board_of_the_opening_screen_is_entirely_visible_on_a_projector(newl
     assert max(box["y"] + box["height"] for box in boxes) <= 720
 
 
-def test_a_click_takes_the_token_whose_front_is_followed(page, server):
+def test_a_click_selects_the_token_whose_front_is_shown(page, server):
     masks(page, server)
     board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")
@@ -153,13 +153,13 @@ def test_a_click_takes_the_token_whose_front_is_followed(page, server):
     expect(board(page, MASKS)).to_have_attribute("data-pinned", "10")
 
 
-def test_a_link_opens_the_same_page_elsewhere(page, server, elsewhere):
+def test_a_link_opens_the_same_page_elsewhere(page, server, other_page):
     link = SMALL + "&causal=1&stack=bigbird&stack_depth=3&front=7&front_way=hears&masks_part=reach"
     masks(page, server, link)
-    masks(elsewhere, server, "?" + query(page))
-    assert words(elsewhere) == words(page)
+    masks(other_page, server, "?" + query(page))
+    assert words(other_page) == words(page)
     for panel in ("bigbird", "reach"):
-        there, here = (board(each, MASKS).locator(f'[data-panel="{panel}"] canvas') for each in (elsewhere, page))
+        there, here = (board(each, MASKS).locator(f'[data-panel="{panel}"] canvas') for each in (other_page, page))
         assert drawn(there.first) == drawn(here.first)
 
 

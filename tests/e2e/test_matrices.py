@@ -78,7 +78,7 @@ def test_it_opens_on_a_real_story_with_four_variants(newly_opened, server):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(newly_opened, server, width):
+def test_the_name_of_the_input_links_to_the_input_panel(newly_opened, server, width):
     page = newly_opened
     page.add_init_script(FORGET)
     page.set_viewport_size({"width": width, "height": 844})
@@ -137,7 +137,7 @@ def test_picking_a_head_by_its_picture(newly_opened, server):
     assert {"layer=3", "head=4"} <= words(page)
 
 
-def test_what_share_hands_out_is_the_address(page, server):
+def test_share_offers_the_address(page, server):
     matrices(page, server, SMALL)
     for view in ("difference", "weights"):
         switch(page, view.capitalize())
@@ -147,7 +147,7 @@ def test_what_share_hands_out_is_the_address(page, server):
         page.keyboard.press("Escape")
 
 
-def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
+def test_a_knob_repaints_only_its_panel_and_changes_the_link(page, server):
     matrices(page, server, SMALL)
     here, other = (page.locator(f'[data-panel="{key}"] canvas').first for key in ("local", "softmax"))
     before, untouched = drawn(here), drawn(other)
@@ -203,7 +203,7 @@ def test_the_four_matrices_are_entirely_visible_on_a_projector(newly_opened, ser
     assert max(box["y"] + box["height"] for box in boxes) <= 720
 
 
-def test_causal_leaves_out_what_cannot_be_and_says_why(page, server):
+def test_causal_leaves_out_variants_with_the_reason(page, server):
     matrices(page, server, SMALL)
     page.get_by_text("Causal", exact=True).click()
     expect(page.get_by_text("Nyström cannot be causal", exact=False).first).to_be_visible()
@@ -238,7 +238,7 @@ def strip(page, key):
     return page.locator(f'[data-strip="{key}"]')
 
 
-def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, server):
+def test_a_word_is_pinned_without_the_server_and_unpinned_by_a_key(page, server):
     matrices(page, server, SMALL + "&head=1&variants=softmax&variants=local~window~3&row=4")
     before = strip(page, "softmax").locator(".word, .sliver").evaluate_all(SHADES)
     assert strip(page, "local").locator('[data-j="9"]').evaluate(PRESSED), "drawn three frames later, before any answer"
@@ -266,7 +266,7 @@ def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, serv
 
 
 @pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
-def test_a_single_strip_leaves_no_blank_below_it(page, server, link):
+def test_a_single_strip_has_no_empty_space_below(page, server, link):
     matrices(page, server, link)
     strips = page.locator(".strips")
     expect(strips.locator(".text")).to_have_count(1)
@@ -274,7 +274,7 @@ def test_a_single_strip_leaves_no_blank_below_it(page, server, link):
     assert room - strips.bounding_box()["height"] < 8
 
 
-def test_a_head_is_chosen_among_all_of_them_at_large(page, server):
+def test_a_head_is_chosen_in_the_large_view_of_all_heads(page, server):
     first = ranked(head_scores(ac.inputs.record_layers(presets.texts()["repeats"]), causal=False), "sink")[0]
     matrices(page, server, "?text=@repeats&variants=softmax&more=heads&head_order=sink")
     large = page.locator('[data-board="heads.large"] canvas').first
@@ -284,17 +284,17 @@ def test_a_head_is_chosen_among_all_of_them_at_large(page, server):
     assert query(page) != before
 
 
-def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere):
+def test_a_link_opens_the_same_state_in_another_browser(page, server, other_page):
     link = SMALL + "&variants=softmax&variants=local~window~3&causal=1&row=4&tone=log&view=difference"
     matrices(page, server, link)
     expect(page.get_by_role("slider", name="Local: window")).to_have_attribute("aria-valuetext", "3")
     switch(page, "Weights")
-    matrices(elsewhere, server, "?" + query(page))
-    expect(elsewhere.get_by_text("20 tokens").first).to_be_visible()
-    expect(elsewhere.get_by_role("slider", name="Local: window")).to_have_attribute("aria-valuetext", "3")
-    assert words(elsewhere) == words(page)
-    assert "view=" not in query(elsewhere)
-    here, there = (drawn(each.locator('[data-panel="local"] canvas').first) for each in (page, elsewhere))
+    matrices(other_page, server, "?" + query(page))
+    expect(other_page.get_by_text("20 tokens").first).to_be_visible()
+    expect(other_page.get_by_role("slider", name="Local: window")).to_have_attribute("aria-valuetext", "3")
+    assert words(other_page) == words(page)
+    assert "view=" not in query(other_page)
+    here, there = (drawn(each.locator('[data-panel="local"] canvas').first) for each in (page, other_page))
     assert here == there
 
 
@@ -316,7 +316,7 @@ def test_a_hostile_link_falls_back_with_a_notice(page, server):
 
 
 @pytest.mark.parametrize("text", ["   ", "\u0007\u0000"])
-def test_blank_text_gets_a_sentence(page, server, text):
+def test_blank_text_gives_a_sentence(page, server, text):
     matrices(page, server)
     open_input(page)
     box = page.get_by_label("Your text")
@@ -357,7 +357,7 @@ def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server
     expect(page.locator(".strips")).to_contain_text(f"Weights of query “{token}”")
 
 
-def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
+def test_an_upload_is_drawn_and_a_bad_one_gives_a_sentence(page, server):
     matrices(page, server, "?variants=softmax")
     open_input(page)
     page.get_by_text("File", exact=True).click()
@@ -371,7 +371,7 @@ def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     expect(page.get_by_test_id("stAlert").first).to_be_visible()
 
 
-def test_the_numbers_can_be_taken_away(page, server):
+def test_the_numbers_can_be_downloaded(page, server):
     matrices(page, server, SMALL + "&variants=softmax&variants=linear&more=download")
     found = arrays(saved(page, "Matrices (NPZ)"))
     assert found["softmax"].shape == (20, 20)
@@ -385,7 +385,7 @@ def test_a_phone_shows_everything_without_sideways_scrolling(phone, server):
     assert phone.evaluate(SIDEWAYS) <= 390
 
 
-def test_nothing_is_asked_of_another_host(page, server):
+def test_no_other_host_is_requested(page, server):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     matrices(page, server, "?row=3&more=explain")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 WINDOW, SINK = "Local · window 64", "Attention sinks · window 64 · sinks 1"
 
 
-def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page, server, elsewhere):
+def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server, other_page):
     visit(page, f"{server}/model")
     window, sink = (page.get_by_role("radio", name=name) for name in (WINDOW, SINK))
     expect(window).to_have_attribute("aria-checked", "true")
@@ -32,11 +32,11 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     settle(page)
     assert legend(page) == ["Original model", WINDOW, SINK, "First occurrence: nothing to copy"]
-    visit(elsewhere, f"{server}/model?{query(page)}")
-    assert legend(elsewhere) == legend(page)
+    visit(other_page, f"{server}/model?{query(page)}")
+    assert legend(other_page) == legend(page)
 
 
-def test_a_teacher_adds_one_sink_takes_the_copy_test_and_stops_what_is_computed(page, server):
+def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     visit(page, f"{server}/model?m_words=local~window~64", until="× 2.18")
     settle(page)
     page.get_by_role("button", name="Add", exact=True).click()

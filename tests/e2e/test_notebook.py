@@ -92,7 +92,7 @@ def test_a_click_pins_a_row_and_python_can_pin_another(notebook):
     assert notebook.evaluate("window.saved") == [["first", 3]]
 
 
-def test_its_styles_stay_inside_and_it_follows_the_notebooks_theme(notebook):
+def test_its_styles_are_isolated_and_it_follows_the_notebooks_theme(notebook):
     look = """id => {
         const { minWidth, height, display, margin } = getComputedStyle(document.getElementById(id));
         return [minWidth, height, display, margin];

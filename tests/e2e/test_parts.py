@@ -41,9 +41,7 @@ async def turn(tab, name, value):
 
 
 @pytest.mark.parametrize(("page", "name", "value", "all_of_it"), MOVES)
-def test_a_move_draws_the_panel_on_the_left_again_only_where_something_there_depends_on_it(
-    server, page, name, value, all_of_it
-):
+def test_a_change_redraws_the_left_panel_only_if_the_panel_depends_on_it(server, page, name, value, all_of_it):
     async def go():
         tab = Tab(server, page, "input=synthetic&n=8&d=4&heads=2")
         await tab.open()

@@ -105,21 +105,21 @@ def test_the_button_on_an_image_opens_the_settings_of_its_variant(pictures):
     expect(pictures.locator(".st-key-variants-settings")).to_have_count(0)
 
 
-def test_an_own_photograph_is_shown_and_a_bad_file_is_refused(elsewhere, server):
-    visit(elsewhere, f"{server}/{LINK}&photo=own")
-    expect(elsewhere.get_by_text("Upload a PNG or JPEG")).to_be_visible()
-    open_input(elsewhere)
-    upload = elsewhere.get_by_test_id("stFileUploader").locator("input[type=file]")
+def test_an_own_photograph_is_shown_and_a_bad_file_is_refused(other_page, server):
+    visit(other_page, f"{server}/{LINK}&photo=own")
+    expect(other_page.get_by_text("Upload a PNG or JPEG")).to_be_visible()
+    open_input(other_page)
+    upload = other_page.get_by_test_id("stFileUploader").locator("input[type=file]")
     file = io.BytesIO()
     Image.new("RGB", (40, 20), (200, 100, 50)).save(file, "PNG")
     upload.set_input_files({"name": "mine.png", "mimeType": "image/png", "buffer": file.getvalue()})
-    expect(elsewhere.get_by_text("(40 × 20 pixels) was resized to 16 × 16 pixels")).to_be_visible()
+    expect(other_page.get_by_text("(40 × 20 pixels) was resized to 16 × 16 pixels")).to_be_visible()
     shown = "(canvas) => [...canvas.getContext('2d').getImageData(3, 3, 1, 1).data]"
-    expect(tile(elsewhere, "Original")).to_be_visible()
-    assert tile(elsewhere, "Original").locator(".pixels").evaluate(shown) == [200, 100, 50, 255]
+    expect(tile(other_page, "Original")).to_be_visible()
+    assert tile(other_page, "Original").locator(".pixels").evaluate(shown) == [200, 100, 50, 255]
     upload.set_input_files({"name": "bad.png", "mimeType": "image/png", "buffer": b"nothing"})
-    expect(elsewhere.get_by_text("bad.png is not a PNG or JPEG image.")).to_be_visible()
-    expect(elsewhere.locator("figure")).to_have_count(0)
+    expect(other_page.get_by_text("bad.png is not a PNG or JPEG image.")).to_be_visible()
+    expect(other_page.locator("figure")).to_have_count(0)
 
 
 def test_the_images_are_saved_as_png(pictures):

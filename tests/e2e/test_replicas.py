@@ -66,7 +66,7 @@ def kinds(pair):
     return found
 
 
-def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
+def test_a_visitor_keeps_their_state_when_their_replica_dies(pair, page):
     _, address, log = pair
     visit(page, f"{address}/matrices?input=synthetic&n=24&heads=1&variants=softmax&variants=local")
     switch(page, "Difference")
@@ -89,7 +89,7 @@ def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
     assert words(page) == before - {"view=difference"}
 
 
-def test_answers_are_compressed_and_name_no_software(pair):
+def test_responses_are_compressed_and_name_no_software(pair):
     _, address, _ = pair
     asked = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(asked) as answer:
@@ -111,7 +111,7 @@ def test_a_sweep_runs_in_a_worker_of_the_parent_that_all_replicas_share(pair, pa
     assert not [pid for replica in found["replica"] for pid in children(replica)]
 
 
-def test_all_end_with_the_command(pair):
+def test_all_processes_end_with_the_command(pair):
     process, _, log = pair
     found = kinds(pair)
     assert {kind: len(pids) for kind, pids in found.items()} == {"proxy": 1, "parent": 1, "replica": 2}

@@ -18,7 +18,7 @@ def fill(window):
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_a_token_stands_in_its_sentence_unchanged(fill, token):
+def test_a_token_is_unchanged_in_its_sentence(fill, token):
     said = fill("“{word}” looks at “{other}” ({word}, {unknown})", {"word": token, "other": "cat"})
     assert said == f"“{token}” looks at “cat” ({token}, {{unknown}})"
 

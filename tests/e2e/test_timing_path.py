@@ -10,7 +10,7 @@ SO_FAR = re.compile(r"\(this machine, .*\)\..*Incomplete run")
 TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
 
 
-def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
+def test_the_recorded_run_is_shown_and_a_live_run_is_stopped_saved_and_loaded(page, server, tmp_path):
     visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
     expect(page.get_by_text("faster than softmax:").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
@@ -40,7 +40,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     expect(page.get_by_text("The file is not a timing run")).to_be_visible()
 
 
-def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, server):
+def test_a_tiny_run_ends_by_itself_and_its_settings_are_in_the_link(page, server):
     visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=32&t_rounds=2&t_mode=backward&t_side=memory")
     press(page, "Run on this machine")
     expect(page.get_by_text("(this machine,").first).to_be_visible()
@@ -49,7 +49,7 @@ def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, se
     assert {"t_from=16", "t_to=32", "t_rounds=2", "t_mode=backward", "t_side=memory"} <= words(page)
 
 
-def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, server):
+def test_a_malformed_link_opens_the_defaults_and_names_the_faults(page, server):
     visit(page, f"{server}/timing?t_from=65&t_to=many&t_mode=sideways&t_beside=nothing&t_rounds=0")
     notice = page.get_by_text("The link contains values that are not valid")
     for name in ("t_from", "t_to", "t_mode", "t_rounds"):
@@ -57,7 +57,7 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, s
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
-def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connection_shows(newly_opened, server):
+def test_a_run_has_one_stop_button_and_a_lost_connection_is_shown(newly_opened, server):
     page, sockets, lost = newly_opened, [], []
 
     def connect(socket):

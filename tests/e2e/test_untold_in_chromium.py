@@ -12,7 +12,7 @@ ADDRESS = "/masks?input=synthetic&n=24"
 MOUNTED = 'globalThis[Symbol.for("attention-lab.page")]'
 
 
-def test_no_message_tells_a_path_or_a_version(newly_opened, server):
+def test_no_message_contains_a_path_or_a_version(newly_opened, server):
     heard = []
     newly_opened.on("websocket", lambda socket: socket.on("framereceived", lambda frame: heard.append(frame)))
     visit(newly_opened, server + ADDRESS)
@@ -25,7 +25,7 @@ def test_no_message_tells_a_path_or_a_version(newly_opened, server):
     expect(newly_opened.get_by_text("Made with")).to_have_count(0)
 
 
-def test_a_page_that_meets_another_version_is_loaded_anew_and_shows_the_same(newly_opened, server):
+def test_a_page_is_reloaded_after_a_new_version_and_shows_the_same(newly_opened, server):
     connections = []
 
     def of_a_server_before(raw):
