@@ -191,7 +191,7 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
     d, pairs = q.shape[-1], q.shape[-1] // 2
     total, means = float(sums(distance, d, base).sum()), []
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
-    for i, j in _ends(len(q), distance, causal=causal):
+    for i, j in _pairs_at(len(q), distance, causal=causal):
         products = torch.view_as_real(left[i] * right[j].conj())
         # The bound needs h_{d/2} = 0 after the products of all pairs. A head of size one has no pair, and ``diff``
         # needs two entries, so two zeros are appended. Their difference is zero and does not change the maximum.
@@ -202,7 +202,7 @@ def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) ->
     return sum(means) / len(means) / d**0.5
 
 
-def _ends(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
+def _pairs_at(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
     """Yield slices of the pairs at this distance: keys before queries, then, unless causal, keys after queries."""
     near, far = slice(0, n - distance), slice(distance, n)
     yield far, near

@@ -362,7 +362,7 @@ def _every_head(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
 
 def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
     first = group[0]
-    low, middle, high = _of_sample([getattr(row, measure) for row in group])
+    low, middle, high = _quantiles([getattr(row, measure) for row in group])
     floors = [row.floor for row in group if row.floor is not None]
     kinds = [row.floor_kind for row in group if row.floor_kind is not None]
     same = ("variant", "word", "reference", "setting", "value", "n", "multiply_adds")
@@ -374,16 +374,16 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
         mass=_median(group, "mass"),
         size=_median(group, "size"),
         negative_mass=_median(group, "negative_mass"),
-        floor=_of_sample(floors)[1] if len(floors) == len(group) else None,
+        floor=_quantiles(floors)[1] if len(floors) == len(group) else None,
         floor_kind=max(kinds, key=kinds.count, default=""),
     )
 
 
 def _median(group: Sequence[ErrorRow], name: str) -> float:
-    return _of_sample([getattr(row, name) for row in group])[1]
+    return _quantiles([getattr(row, name) for row in group])[1]
 
 
-def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:
+def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
     """Return the quantiles of ``BAND`` without interpolation, because an infinite neighbour would make them infinite.
 
     NaN if a value is NaN. Same as ``numpy.quantile`` with ``inverted_cdf``, in a quarter of a millisecond; a chart

@@ -77,9 +77,9 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     """Read the text up to the token with the unchanged and with the swapped model."""
     loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
     ids, attends = text.ids[: task.token], from_word(task.word)
-    old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)
+    old, before = _predict(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
-        new, after = _look(loaded, ids, attends, task.layers)
+        new, after = _predict(loaded, ids, attends, task.layers)
     moved = (after - before).abs().sum(-1) / 2  # [L, H]; total variation of the rows if both sum to one
     layer, head = divmod(int(moved.argmax()), moved.shape[1])
     target = text.ids[task.token]
@@ -100,7 +100,7 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     )
 
 
-def _look(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _predict(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
     # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record

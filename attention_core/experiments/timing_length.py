@@ -131,7 +131,7 @@ def next_sample(
         return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=taken[turn, n][0])
     shorter = {m: taken[turn, m][0] for m in spec.sizes if m < n and (turn, m) in taken}
     limits = current()
-    why, most = _too_much(
+    why, most = _exceeded_limit(
         attention_from_word(turn),
         spec,
         shorter,
@@ -195,7 +195,7 @@ def measure(
         yield rows[-1]
 
 
-def _too_much(
+def _exceeded_limit(
     attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, longest: float, most_bytes: int
 ) -> tuple[str, float] | tuple[None, None]:
     """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""

@@ -54,19 +54,19 @@ def _normal(generator: Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator)
 
 
-def _mixed(x: Tensor, d: int, generator: Generator) -> Tensor:
+def _projected(x: Tensor, d: int, generator: Generator) -> Tensor:
     """Return ``x`` multiplied by a random matrix for each head, ``[H, n, d]``, used as values."""
     return x @ _normal(generator, x.shape[0], x.shape[-1], d)
 
 
-def _around(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
+def _noisy_copies(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
     """Return queries and keys, noisy copies of ``x`` (``[H, n, d]`` of unit variance), and values made from ``x``."""
     signal, noise = math.sqrt(LIKENESS), math.sqrt(1 - LIKENESS)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
-    return Draw(q, k, _mixed(x, x.shape[-1], generator), tokens)
+    return Draw(q, k, _projected(x, x.shape[-1], generator), tokens)
 
 
-def _counted(groups: Sequence[int]) -> list[str]:
+def _numbered(groups: Sequence[int]) -> list[str]:
     """Return labels ``A0 A1 B0 A2 ...``: the letter of the group and the token's number within it."""
     seen = [0] * GROUPS
     labels = []
@@ -84,7 +84,7 @@ def _gaussian(shape: Shape, generator: Generator) -> Draw:
 def _grouped(shape: Shape, generator: Generator, group: Tensor) -> Draw:
     heads, _, d = shape
     centres = _normal(generator, heads, GROUPS, d)
-    return _around(centres[:, group], generator, _counted(group.tolist()))
+    return _noisy_copies(centres[:, group], generator, _numbered(group.tolist()))
 
 
 def _clustered(shape: Shape, generator: Generator) -> Draw:
@@ -105,13 +105,13 @@ def _locally_correlated(shape: Shape, generator: Generator) -> Draw:
     smooth = torch.zeros(shape)
     for shift, share in enumerate((bell / bell.norm()).tolist()):
         smooth.add_(white[:, shift : shift + n], alpha=share)
-    return _around(smooth, generator)
+    return _noisy_copies(smooth, generator)
 
 
 def _periodic(shape: Shape, generator: Generator) -> Draw:
     heads, n, d = shape
     phases = _normal(generator, heads, PERIOD, d)
-    return _around(phases[:, torch.arange(n) % PERIOD], generator)
+    return _noisy_copies(phases[:, torch.arange(n) % PERIOD], generator)
 
 
 def _needle(shape: Shape, generator: Generator) -> Draw:
@@ -136,14 +136,14 @@ def _low_rank(shape: Shape, generator: Generator) -> Draw:
     rank = min(RANK, d)
     basis = torch.linalg.qr(_normal(generator, heads, d, rank)).Q
     q, k = _normal(generator, 2, heads, n, rank)
-    return Draw(q @ basis.mT, k @ basis.mT, _mixed(k, d, generator))
+    return Draw(q @ basis.mT, k @ basis.mT, _projected(k, d, generator))
 
 
 def _heavy_tail(shape: Shape, generator: Generator) -> Draw:
     heads, n, d = shape
     q, k = _normal(generator, 2, *shape)
     q_spread, k_spread = _normal(generator, 2, heads, n, TAIL).square().mean(-1, keepdim=True).rsqrt()
-    return Draw(q * q_spread, k * k_spread, _mixed(k, d, generator))
+    return Draw(q * q_spread, k * k_spread, _projected(k, d, generator))
 
 
 KINDS = (

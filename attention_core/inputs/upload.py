@@ -68,7 +68,7 @@ def from_upload(data: bytes, name: str) -> QKV:
         )
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
     notices = [Notice("These arrays in the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
-    places = _places(npz, members, len(tokens), MASKS)
+    places = _unpadded(npz, members, len(tokens), MASKS)
     n, padding = len(places), len(tokens) - len(places)
     if padding:
         q = q[:, places].contiguous()
@@ -82,7 +82,7 @@ def from_upload(data: bytes, name: str) -> QKV:
             )
         )
     if KEY_MASK in members:
-        places = _places(npz, members, len(keys), (KEY_MASK,))
+        places = _unpadded(npz, members, len(keys), (KEY_MASK,))
         k, v = (array[:, places].contiguous() for array in (k, v))
         notices.append(
             Notice("The key mask hides {count} of {m} keys.", (("count", len(keys) - len(places)), ("m", len(keys))))
@@ -218,7 +218,7 @@ def _check_shapes(members: dict[str, Member]) -> None:
             )
 
 
-def _places(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
+def _unpadded(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
     """Return the positions that none of these masks marks as padding."""
     keep = np.ones(n, bool)
     for name in masks:

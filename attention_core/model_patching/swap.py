@@ -120,7 +120,7 @@ class _Swap:
         groups = query.shape[1] // key.shape[1]
         k, v = (x if groups == 1 else x.repeat_interleave(groups, dim=1) for x in (key, value))
         q = self._all_queries(module, usual_scale(query, scale_of(query, scaling)), k.shape[-2])
-        real = None if mask is None else _real(mask, causal)
+        real = None if mask is None else _not_padding(mask, causal)
         if real is None or bool(real.all()):
             return attends.attend(q, k, v, causal=causal)[..., -new:, :]
         out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
@@ -232,7 +232,7 @@ def layers_of(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
     return _known[model]
 
 
-def _real(mask: Tensor, causal: bool) -> Tensor:
+def _not_padding(mask: Tensor, causal: bool) -> Tensor:
     """Return which tokens are not padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = allowed).
 
     Raises:

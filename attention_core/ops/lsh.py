@@ -87,7 +87,7 @@ def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
     """
     n = bucket.shape[-1]
     size, rows = min(size, n), chunk_rows(n, 1, size)
-    slot = _place(order(bucket))
+    slot = _inverse(order(bucket))
     return Chunks((slot // size).int(), slot, rows, size)
 
 
@@ -105,7 +105,7 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
     size, rows = min(size, n), chunk_rows(n, buckets, size)
     count = bucket.new_zeros(*bucket.shape[:-1], buckets).scatter_add_(-1, bucket, torch.ones_like(bucket))
     chunks = (count + size - 1) // size
-    rank = _place(order(bucket)) - (count.cumsum(-1) - count).gather(-1, bucket)
+    rank = _inverse(order(bucket)) - (count.cumsum(-1) - count).gather(-1, bucket)
     slot = (chunks.cumsum(-1) - chunks).gather(-1, bucket) * size + rank
     # Tokens pair if their codes differ by 0 or 1. Adding the bucket's number to the code makes the last chunk of one
     # bucket and the first chunk of the next differ by at least 2, so that they do not pair.
@@ -117,7 +117,7 @@ def order(bucket: Tensor) -> Tensor:
     return bucket.argsort(dim=-1, stable=True)
 
 
-def _place(order: Tensor) -> Tensor:
+def _inverse(order: Tensor) -> Tensor:
     """Return each token's place in an order: the inverse permutation."""
     position = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, position)
@@ -129,7 +129,7 @@ def chunk_rows(n: int, runs: int, size: int) -> int:
     return (n + min(runs, n) * (size - 1)) // size
 
 
-def _near(query: Tensor, key: Tensor) -> Tensor:
+def _adjacent(query: Tensor, key: Tensor) -> Tensor:
     """Check ``0 <= query - key <= 1``: all bits of the difference except the last are zero."""
     return (query - key).bitwise_and_(-2) == 0
 
@@ -196,7 +196,7 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
     about = [held.int(), here, *(code[held] for code in codes[:-1])]
     q, k, v = (x.index_select(0, held) for x in tokens)
     parts = [
-        partial_attention(*views, mask=_first_seen(i, j, causal=causal))
+        partial_attention(*views, mask=_new_pairs(i, j, causal=causal))
         for *views, i, j in zip(
             (x.unsqueeze(1) * q.shape[-1] ** 0.5 for x in queries(q)),
             (x.mT.unsqueeze(1) for x in keys(k)),
@@ -211,7 +211,7 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
     return out, lse
 
 
-def _first_seen(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) -> Tensor:
+def _new_pairs(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) -> Tensor:
     """Return the pairs that this round allows and no earlier round allowed, ``bool [chunks, 1, size, 2 size]``.
 
     Args:
@@ -220,9 +220,9 @@ def _first_seen(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool)
         causal: whether query i attends to keys before i only.
     """
     (i, code_i, *before_i), (j, code_j, *before_j) = [x.unsqueeze(-1) for x in query], [x.unsqueeze(-2) for x in key]
-    seen = _near(code_i, code_j) & (j < i if causal else j != i)
+    seen = _adjacent(code_i, code_j) & (j < i if causal else j != i)
     for earlier_i, earlier_j in zip(before_i, before_j, strict=True):
-        seen &= ~_near(earlier_i, earlier_j)
+        seen &= ~_adjacent(earlier_i, earlier_j)
     return seen.unsqueeze(1)
 
 

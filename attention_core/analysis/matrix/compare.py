@@ -42,7 +42,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         attention: the variant with its settings; it gets all heads, as in the model.
         head: index of the head; None for the average of the heads' matrices.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
+        special: whether tokens that the tokenizer added are shown; if not, rows are rescaled to their total mass.
     """
     if qkv.crosses:
         attention.check_cross(causal)
@@ -101,7 +101,7 @@ def shown(qkv: QKV, *, special: bool) -> Tensor:
 
 
 def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
-    """Return the matrix without some tokens' rows and columns, ``[..., n', n']``; rows keep their absolute mass.
+    """Return the matrix without some tokens' rows and columns, ``[..., n', n']``; rows are rescaled to their mass.
 
     Args:
         weights: ``[..., n, n]``.

@@ -52,7 +52,7 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     Args:
         layers: one record per layer, of the same tokens.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are counted; without them rows keep their total mass.
+        special: whether tokens that the tokenizer added are counted; if not, rows are rescaled to their total mass.
 
     Returns:
         The scores in the order of layers and heads.

@@ -63,7 +63,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     causal = attention.variant.causal_reason is None
     tokens = replaced_tokens(qkv, head=head)
     inputs = [x[:, :tokens].double() for x in qkv.tensors]
-    others = [_like(x, seed, place) for place, x in enumerate(inputs)]
+    others = [_random_like(x, seed, place) for place, x in enumerate(inputs)]
     looked = slice(None) if head is None else slice(head, head + 1)
     if not attention.variant.couples_heads:
         inputs, others = ([x[looked] for x in group] for group in (inputs, others))
@@ -82,7 +82,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     return Influence(moved=sizes.where(sizes > ROUNDING, 0.0).float().numpy(), causal=causal)
 
 
-def _like(x: Tensor, seed: int, place: int) -> Tensor:
+def _random_like(x: Tensor, seed: int, place: int) -> Tensor:
     """Return random directions with the root mean square length of each head's vectors, ``[H, n, d]``."""
     drawn = torch.randn(x.shape, generator=generator(seed, place), dtype=x.dtype)
     size = x.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()

@@ -16,7 +16,7 @@ def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iter
     Args:
         layers: one record per layer, of the same tokens.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
+        special: whether tokens that the tokenizer added are shown; if not, rows are rescaled to their total mass.
     """
     softmax = registry.get("softmax")
     for qkv in layers:
@@ -29,7 +29,7 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
     Args:
         layers: one record per layer, of the same tokens.
         causal: whether future keys are hidden.
-        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
+        special: whether tokens that the tokenizer added are shown; if not, rows are rescaled to their total mass.
         size: maximum rows and columns of a miniature; shorter inputs keep their n.
 
     Returns:

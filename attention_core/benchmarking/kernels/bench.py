@@ -140,7 +140,7 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
     errors, wrong = {}, {}
     for subject in subjects:
         name = _name(subject)
-        errors[name], wrong[name] = _checked(subject, plan)
+        errors[name], wrong[name] = _check_result(subject, plan)
     for warming in (True, False):
         for shape in plan.shapes:
             for subject in subjects:
@@ -148,12 +148,12 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
                 if reason:
                     row = None if warming else _row(subject, plan, shape, error=error, reason=reason)
                 else:
-                    row = _tried(subject, plan, shape, clock, device_name, error, warming)
+                    row = _time_or_warm_up(subject, plan, shape, clock, device_name, error, warming)
                 if row is not None:
                     yield row
 
 
-def _tried(
+def _time_or_warm_up(
     subject: Subject, plan: Plan, shape: Shape, clock: Clock, device_name: str, error: float | None, warming: bool
 ) -> Row | None:
     """Warm up a subject at a shape and return None, or time it and return its row, also if timing it fails."""
@@ -241,7 +241,7 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
     return call, TENSORS_MOVED[plan.mode] * size
 
 
-def _checked(subject: Subject, plan: Plan) -> tuple[float | None, str]:
+def _check_result(subject: Subject, plan: Plan) -> tuple[float | None, str]:
     """Return the relative distance from float64 on the CPU on few tokens, and the reason not to time (empty: none)."""
     if isinstance(subject, Attention):
         why = unsupported_reason(subject, mode=plan.mode, causal=plan.causal)

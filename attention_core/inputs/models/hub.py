@@ -39,12 +39,12 @@ def read(name: str) -> Loaded:
             name=name[:80],
         )
     folder = _fetch(name, WORDS)
-    with _reading(name):
+    with _as_model_error(name):
         _check_kind(name, folder)
         words = _words(folder)
     if not list(_fetch(name, WEIGHTS).glob("model*.safetensors")):
         raise ModelError("{name} has no safetensors weights. Choose a model that has them.", name=name)
-    with _reading(name):
+    with _as_model_error(name):
         model = _network(name, folder)
         layers = record(model, [0, 0])
     if not layers:
@@ -153,7 +153,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
+def _as_model_error(name: str) -> Iterator[None]:
     """Turn any error from reading a third-party model into one ModelError, with the cause kept for the log."""
     try:
         yield

@@ -62,9 +62,9 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
     if score == INDEXER:
         into = normal((k.shape[-1], rank), seed, k) / rank**0.5
         short = scale * (keys @ into)  # [..., blocks, block, rank]
-        return lambda q, b: _each(q @ into, short, held, b).amax(-1)
+        return lambda q, b: _key_scores(q @ into, short, held, b).amax(-1)
     if score == MASS:
-        return lambda q, b: _each(q, scale * keys, held, b).logsumexp(-1)
+        return lambda q, b: _key_scores(q, scale * keys, held, b).logsumexp(-1)
     count = held.sum(-1, keepdim=True)
     mean = scale * keys.sum(-2) / count  # [..., blocks, d]
     if score == MEAN:
@@ -81,7 +81,7 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
     return second
 
 
-def _each(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
+def _key_scores(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
     """Compute ``q·k`` of every key of the first b blocks, ``[..., rows, b, block]``; ``-inf`` for padding."""
     some = keys[..., :b, :, :].flatten(-3, -2)
     return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)

@@ -159,11 +159,11 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))
-        out, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, size=CHUNK)
+        out, _ = by_chunks(partial(_read_final, rule=rule, p=p), memory, q, size=CHUNK)
     return out.to(v.dtype)
 
 
-def _look_back(memory: Memory, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
+def _read_final(memory: Memory, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
     """Return the outputs of a chunk of queries, read from the final state.
 
     Only the rule's queries are used. The rule also needs keys, so it is given the queries in their place.

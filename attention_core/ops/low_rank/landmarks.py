@@ -28,11 +28,11 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
     mean = x.mean(-2, keepdim=True)
     x, centres = x - mean, centres - mean
     for _ in range(LLOYD_ROUNDS):
-        centres = _moved(centres, x)
+        centres = _kmeans_round(centres, x)
     return centres + mean
 
 
-def _moved(centres: Tensor, x: Tensor) -> Tensor:
+def _kmeans_round(centres: Tensor, x: Tensor) -> Tensor:
     """Run one round of k-means: move each centre to the mean of its nearest tokens."""
     with torch.no_grad():
         # The squared distance |x - c|² without |x|², which is the same for all centres and does not change the nearest.

@@ -16,7 +16,7 @@ from attention_core.ops.softmax.partial import lowest_bias
 from attention_core.ops.softmax.union import Piece, among, merging, union_elements
 
 SHARE = 8
-"""A piece has about one in ``SHARE`` of all queries, so that it needs little memory compared with the output."""
+"""A piece has about 1/``SHARE`` of all queries, so that it needs little memory compared with the output."""
 ROWS = 128
 """Queries for which a mask over columns is made in one step."""
 

@@ -79,7 +79,7 @@ def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) ->
     keys, values, received, position = state.keys, state.values, state.received, state.position
     if heavy and state.tokens >= size - heavy:
         into = dropped(received, position, place, heavy)
-        keys, values, received, position = (_moved(x, place, into) for x in (keys, values, received, position))
+        keys, values, received, position = (_copy_slot(x, place, into) for x in (keys, values, received, position))
     keys, values = _written(keys, place, at_least_float32(k)), _written(values, place, at_least_float32(v))
     received, position = _written(received, place, 0.0), _written(position, place, state.tokens)
     weight = weigh(q.double(), keys.double(), position)
@@ -109,7 +109,7 @@ def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tenso
     return worst.masked_fill(worst == heavy, place)
 
 
-def _moved(x: Tensor, place: int, into: Tensor) -> Tensor:
+def _copy_slot(x: Tensor, place: int, into: Tensor) -> Tensor:
     """Copy the entry of slot ``place`` to the slots ``into``, ``[..., c, e]`` or ``[..., c]``."""
     if x.ndim == into.ndim:
         return x.scatter(-1, into, x[..., place : place + 1])
