@@ -37,7 +37,8 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
 
 def learning_rates(found: Sequence[Outcome]) -> str:
     """Return the learning rate of each variant, and how it was chosen."""
-    tuned, default = [], []
+    tuned: list[str] = []
+    default: list[str] = []
     for outcome in found:
         model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
         text = f"{escape_markdown(outcome.name)} {rate:g}"

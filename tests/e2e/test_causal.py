@@ -121,7 +121,7 @@ def test_every_view_opens_one_after_the_other(page, server):
 
 def test_a_phone_shows_the_whole_label_of_the_mark(phone, server):
     visit(phone, f"{server}/causal")
-    label = chart(phone).get_by_text(re.compile(r"^\d+ tokens: \d"))
+    label = chart(phone).get_by_text(re.compile(r"^softmax needs over \d"))
     expect(label).to_be_visible()
     place = label.bounding_box()
     assert place["x"] >= 0
