@@ -56,7 +56,7 @@ class Limits:
     timed_seconds: float = 5.0
     """Maximum seconds of a timed call: it cannot be interrupted, and the heavy tasks of all visitors wait for it."""
     timed_bytes: int = 2**32
-    """Maximum bytes that a timed call may hold on the CPU beyond its inputs: the process shares the machine."""
+    """Maximum bytes that a timed call may allocate on the CPU beyond its inputs: other processes need memory too."""
     run_bytes: int = 2 * 2**20
     """Maximum bytes of a saved timing run that is read: a sample takes about 100."""
     run_points: int = 2048

@@ -16,7 +16,7 @@ LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
 WAYS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", "trig") for orthogonal in (True, False))
 """Kinds of features that estimate softmax, each with orthogonal and with independent directions."""
 SEEDS = 12
-"""Draws of the directions: enough for stable quartiles."""
+"""Number of draws of the directions: enough for stable quartiles."""
 TOKENS = 256
 """Number of first tokens measured; each draw computes n times m features and an n x n matrix."""
 

@@ -1,6 +1,6 @@
 """Sources of queries, keys and values: immutable descriptions of an input that can be compared, hashed and loaded.
 
-Each kind of source is a class. Code outside this module uses its methods and does not ask for the kind.
+Each kind of source is a class. Code outside this module uses its methods and never checks the class.
 """
 
 import hashlib

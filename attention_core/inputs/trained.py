@@ -27,7 +27,7 @@ SEQUENCES = EVALUATED
 """Number of sequences that a trained model can read."""
 FASTEST = 1.0
 """Largest learning rate."""
-# A link does not carry the batch size, because the training time grows with it.
+# A link cannot set the batch size, because the training time grows with it.
 _MODEL, _TRAINING = (
     tuple(each.name for each in fields(kind) if each.name not in ("model", "task", "word", "batch"))
     for kind in (ModelSpec, TrainSpec)

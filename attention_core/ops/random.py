@@ -10,7 +10,7 @@ TILE = 64
 
 
 def generator(seed: int, *stream: int) -> torch.Generator:
-    """Return a new CPU generator for a seed and a stream; the global generator is not used."""
+    """Return a new CPU generator for a seed and further whole numbers; the global generator is not used."""
     # torch uses only 32 bits of a seed on the CPU, and visitors choose neighbouring seeds such as 0 and 1. A hash turns
     # every (seed, stream) into 32 well-mixed bits.
     digest = hashlib.blake2b(repr((seed, *stream)).encode(), digest_size=4).digest()

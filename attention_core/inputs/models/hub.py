@@ -98,8 +98,8 @@ def _words(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def _network(name: str, folder: Path) -> PreTrainedModel:
-    # transformers draws weights that are missing in the file at random. ``fork_rng`` restores torch's random generator
-    # afterwards, so that loading a model changes no other random numbers.
+    # transformers initialises weights that are missing in the file with random numbers. ``fork_rng`` restores torch's
+    # random generator afterwards, so that loading a model changes no other random numbers.
     with model_loading_lock(), torch.random.fork_rng(devices=[]):
         model, report = AutoModel.from_pretrained(
             folder,

@@ -40,8 +40,8 @@ def read() -> Loaded:
             folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
         )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    # By the tokenizer's file, every text would be cut or padded to 128 tokens. ``inputs.text`` cuts texts instead, and
-    # nothing is padded.
+    # With the settings of the tokenizer's file, every text would be cut or padded to 128 tokens. Here, ``inputs.text``
+    # cuts texts, and nothing is padded.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))

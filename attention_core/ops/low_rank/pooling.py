@@ -19,7 +19,7 @@ class Run(NamedTuple):
 
 
 Segments = tuple[Run, ...]
-"""Consecutive tokens cut into consecutive segments, in order."""
+"""The segments of all tokens in order, as runs of segments of one size."""
 
 
 def even_segments(n: int, m: int) -> Segments:

@@ -131,7 +131,7 @@ def kernel_takes(x: Inputs) -> bool:
 
 
 def part_forward(x: Inputs) -> tuple[Tensor, Tensor]:
-    """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if it takes the inputs."""
+    """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if ``kernel_takes`` the inputs."""
     return (fused if kernel_takes(x) else plain)(x)
 
 

@@ -139,7 +139,7 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
     walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
-    # With gradients, all heads run together: the backward pass recomputes features faster for all heads.
+    # With gradients, all heads run together, because the backward pass then recomputes the features faster.
     if wants_gradient(q, k, v):
         return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
     return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))

@@ -64,7 +64,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> T
 
 
 def sink_keys(n: int, p: SinkParams) -> int:
-    """Return how many keys, from the first, are visible to the sinks' own queries if not causal."""
+    """Return how many keys, from the first, the sinks' own queries can attend to if not causal."""
     return min(p.sinks + p.window - 1, n)
 
 

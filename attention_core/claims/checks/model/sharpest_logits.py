@@ -14,7 +14,7 @@ KEEPS, SURVIVES, COPIES = 50, 1.5, 50
 
 
 def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-    """Return how many variants that keep the largest logits survive, and how many of the other variants do."""
+    """Return how many of the variants that keep the largest logits still work, and how many of the others do."""
     keepers, others = [r for r in rows if r.kept >= KEEPS], [r for r in rows if r.kept < KEEPS]
     return {
         "keepers": len(keepers),
