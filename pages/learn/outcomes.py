@@ -17,6 +17,8 @@ from attention_core.learning.removed_parts import without
 
 LEARNED = 0.95
 """Accuracy from which a variant counts as having learned the task."""
+CLOSE = 0.05
+"""Largest difference of two accuracies that counts as none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,11 @@ class Outcome:
         largest = max(x for x, _share in points)
         shares = sorted(share for x, share in points if x == largest)
         return largest, shares[len(shares) // 2]
+
+    @property
+    def tested_seeds(self) -> set[int]:
+        """The seeds of the tested models."""
+        return {each.row.seed for each in self.tests}
 
     @property
     def _by_seed(self) -> list[list[LearnRow]]:

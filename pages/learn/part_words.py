@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
-from pages.learn.outcomes import PartOutcome
+from pages.learn.outcomes import CLOSE, PartOutcome
 
-CLOSE = 0.05
-"""Largest difference of two accuracies that counts as none."""
 PART_NAMES = {
     "convolution": N_("the short convolution"),
     "gate": N_("the gate"),

@@ -13,7 +13,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from attention_core.learning.tasks import task as task_of
-from pages.learn import gaps, words
+from pages.learn import gaps, positions, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
@@ -97,6 +97,8 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         lines.append(_guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
     _explain(rows, found)
+    if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
+        positions.show(rows)
 
 
 def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], *texts: str, definition: str = "") -> None:

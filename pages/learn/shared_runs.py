@@ -13,6 +13,8 @@ from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.experiments.task import Task
+from attention_core.learning import recorded_runs
+from attention_core.learning.train import TrainSpec
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 _known: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
@@ -37,6 +39,12 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         found += own
     rows[:] = found
     return learning.next_tasks(plan, rows)
+
+
+def known(spec: TrainSpec) -> Sequence[LearnRow]:
+    """Return the recorded rows of a model, otherwise those that a visitor's training has left in the cache."""
+    cached_rows = _known.known(digest((spec, learning.EVERY)))
+    return recorded_runs.known(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:

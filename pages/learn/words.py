@@ -10,7 +10,7 @@ from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import hidden_share
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.rates import GRID, tuned_rate
-from pages.learn.outcomes import LEARNED, Outcome
+from pages.learn.outcomes import CLOSE, LEARNED, Outcome
 
 WITH_FEATURES = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
@@ -357,4 +357,43 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
         own=trained_at,
         n=largest,
         names=names,
+    )
+
+
+def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+    """Return how the accuracy at the largest tested length differs with rotary positions and without positions.
+
+    Args:
+        found: variants whose models have rotary positions, or no positions.
+        others: the same variants with the other of the two; variants with other seeds or lengths are left out.
+    """
+    known, names, largest, changes = {each.word: each for each in others}, [], 0, []
+    for each in found:
+        other = known.get(each.word)
+        end, other_end = each.at_end("length"), other and other.at_end("length")
+        if not end or not other_end or end[0] != other_end[0] or each.tested_seeds != other.tested_seeds:
+            continue
+        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", end[0]
+        rotary, plain = (end[1], other_end[1]) if is_rotary else (other_end[1], end[1])
+        changes.append(abs(rotary - plain))
+        names.append(
+            _(
+                "**{name}** ({rotary} with RoPE, {plain} without)",
+                name=escape_markdown(each.name),
+                rotary=percent(rotary),
+                plain=percent(plain),
+            )
+        )
+    if not names:
+        return ""
+    values = {"n": largest, "names": enumeration(names), "most": round(100 * CLOSE)}
+    if max(changes) > CLOSE:
+        return _(
+            "Compare only models with the same positions, because rotary positions (RoPE) change the result at {n} "
+            "tokens: {names}.",
+            **values,
+        )
+    return _(
+        "Rotary positions (RoPE) change the accuracy at {n} tokens by at most {most} percentage points: {names}.",
+        **values,
     )

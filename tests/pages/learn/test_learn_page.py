@@ -19,7 +19,7 @@ from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.inputs import TrainedSource
 from attention_core.learning import defaults, recorded_runs
-from attention_core.learning.studies import parted, rotated
+from attention_core.learning.studies import STUDIES, parted, rotated
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
@@ -150,6 +150,28 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
     for each in outcomes(recorded_runs.known(rotated())):
         x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
         assert (x[-1], y[-1]) == pytest.approx(each.at_end("length"))
+
+
+@pytest.mark.parametrize(("shown", "other"), [("own", "rotary"), ("rotary", "none")])
+def test_a_button_shows_the_models_with_the_other_positions(shown, other):
+    at = open_learn(l_view="longer", l_positions=shown, variants=(ac.get("softmax"), ac.get("relu2")))
+    plans = rotated(), STUDIES["relu2_longer"]()[0]
+    softmax, relu2 = zip(*(outcomes(recorded_runs.known(plan)) for plan in plans), strict=True)
+    of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.at_end("length")[1]) for each in both))  # noqa: E731
+    text = f"at 256 tokens: **Softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
+    assert any(each.value.startswith("Compare only models") and each.value.endswith(text) for each in at.caption)
+    at = press(at, "Show with RoPE" if other == "rotary" else "Show without positions")
+    assert at.session_state["l_positions"] == other
+    assert any(each.value.endswith(text) for each in at.caption)
+    assert not any("Compare only models" in each.value for each in open_learn(l_view="capacity").caption)
+
+
+def test_models_that_visitors_have_trained_are_compared_too():
+    settings = {"l_view": "longer", "l_steps": 50, "l_layers": 1, "variants": (ac.get("cosine"),)}
+    at = press(open_learn(l_positions="rotary", **settings), "Train on this machine")
+    assert not any("with RoPE" in each.value for each in at.caption)
+    at = press(open_learn(**settings), "Train on this machine")
+    assert any("**Cosine** (" in each.value and "with RoPE" in each.value for each in at.caption)
 
 
 def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():

@@ -369,6 +369,48 @@ def test_tests_are_told_at_the_largest_length_or_number_of_items():
     assert not words.tested(outcomes(own), by="length", trained_at=32)
 
 
+def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
+    """Return the outcome of a variant that is tested at one length."""
+    rows = rows_of(word, [0.1, 1.0], seed=seed)
+    rows.append(row_of_test(rows, length=length, accuracy=accuracy))
+    spec = rows[0].spec
+    [outcome] = outcomes([replace(r, spec=replace(spec, model=replace(spec.model, positions=positions))) for r in rows])
+    return outcome
+
+
+CHANGE = "Compare only models with the same positions, because rotary positions (RoPE) change the result at 256 tokens:"
+NO_CHANGE = "Rotary positions (RoPE) change the accuracy at 256 tokens by at most 5 percentage points:"
+
+
+@pytest.mark.parametrize(
+    ("shares", "text"),
+    [
+        ({"softmax": (0.9, 1.0)}, f"{CHANGE} **Softmax** (90% with RoPE, 100% without)."),
+        ({"softmax": (1.0, 0.9)}, f"{CHANGE} **Softmax** (100% with RoPE, 90% without)."),
+        ({"softmax": (0.96, 1.0)}, f"{NO_CHANGE} **Softmax** (96% with RoPE, 100% without)."),
+        (
+            {"softmax": (0.96, 1.0), "relu2": (0.5, 0.9)},
+            f"{CHANGE} **Softmax** (96% with RoPE, 100% without) and **Squared ReLU** (50% with RoPE, 90% without).",
+        ),
+    ],
+)
+def test_the_accuracy_with_rotary_positions_is_compared_with_that_without_positions(shares, text):
+    rotary = [of_a_test(word, share, positions="rotary") for word, (share, _plain) in shares.items()]
+    plain = [of_a_test(word, share) for word, (_rotary, share) in shares.items()]
+    assert words.with_and_without(rotary, plain) == text
+    assert words.with_and_without(plain, rotary) == text
+
+
+def test_only_equal_tests_of_a_variant_are_compared():
+    one = of_a_test("softmax", 0.9, positions="rotary")
+    others = [of_a_test("linear", 0.5), of_a_test("softmax", 0.5, seed=1), of_a_test("softmax", 0.5, length=128)]
+    untested = outcomes(rows_of("softmax", [0.1, 1.0]))
+    for other in (*others, *untested):
+        assert words.with_and_without([one], [other]) == ""
+    assert words.with_and_without(untested, [one]) == ""
+    assert words.with_and_without([one], []) == ""
+
+
 def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not gaps.not_recorded([ac.get("softmax")], rows)

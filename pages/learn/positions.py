@@ -1,0 +1,44 @@
+"""The comparison of trained models on longer sequences with rotary positions and without positions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app.words.i18n import _
+from attention_core.experiments.learning import LearnRow
+from attention_core.learning.model import Positions
+from attention_core.learning.rates import rate
+from pages.learn import shared_runs, words
+from pages.learn.options import LearnOptions
+from pages.learn.outcomes import outcomes
+
+OTHER: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
+"""The position encoding that each of the two is compared with."""
+
+
+def show(rows: Sequence[LearnRow]) -> None:
+    """Draw the comparison of the models with both position encodings, and a button that changes the encoding."""
+    if not (text := words.with_and_without(outcomes(rows), outcomes(counterparts(rows)))):
+        return
+    other = OTHER[rows[0].spec.model.positions]
+    label = _("Show with RoPE") if other == "rotary" else _("Show without positions")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(text, width="content")
+        st.button(
+            label,
+            icon=":material/swap_horiz:",
+            type="tertiary",
+            key="learn.positions",
+            on_click=LearnOptions.positions.set,
+            args=(other,),
+        )
+
+
+def counterparts(rows: Sequence[LearnRow]) -> list[LearnRow]:
+    """Return the known rows of the same models with the other position encoding."""
+    found = []
+    for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER):
+        model = replace(spec.model, positions=OTHER[spec.model.positions])
+        found += shared_runs.known(replace(spec, model=model, rate=rate(model)))
+    return found
