@@ -217,31 +217,31 @@ def _cached_analysis(
         entries: as in ``cache``.
         parts: as in ``cache``.
     """
-    kept: ByteLRUCache[Frozen[T]] = cache(entries, parts)
+    results: ByteLRUCache[Frozen[T]] = cache(entries, parts)
 
     @wraps(of)
     def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = _key((source.canonical, args, *kwargs.items()))
-        if (known := kept.known(key)) is not None:
+        if (known := results.known(key)) is not None:
             return known.value
         qkv = record(source)
-        return _get_in_turn(kept, key, lambda: of(qkv, *args, **kwargs), qkv.n)
+        return _get_in_turn(results, key, lambda: of(qkv, *args, **kwargs), qkv.n)
 
     return look
 
 
-def _get_in_turn(kept: ByteLRUCache[Frozen[T]], key: Hashable, find: Callable[[], T], tokens: int) -> T:
+def _get_in_turn(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Callable[[], T], tokens: int) -> T:
     """Return a cached result, or wait for the compute lock and compute it. Other pages are drawn meanwhile."""
 
     def find_in_turn() -> Frozen[T]:
         with _compute_turn(tokens):
-            return Frozen(find())
+            return Frozen(compute())
 
-    if (known := kept.known(key)) is not None:
+    if (known := results.known(key)) is not None:
         return known.value
     show_spinner()
     with _release_page(tokens):
-        return kept.get(key, find_in_turn).value
+        return results.get(key, find_in_turn).value
 
 
 _compared = _cached_analysis(compare, 8, 6)
@@ -285,8 +285,8 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
 def most_informative_row(view: View, attention: ac.Attention) -> int | None:
     """Return the most informative query row of one variant's matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
-    find = partial(_telling_row.of_record, weights, qkv, special=view.special)
-    return _telling.get(_key((_canonical(view), attention)), lambda: Frozen(find())).value
+    compute = partial(_telling_row.of_record, weights, qkv, special=view.special)
+    return _telling.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
 
 
 _telling: ByteLRUCache[Frozen[int | None]] = cache(8)
@@ -302,12 +302,12 @@ _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
     """Return how far information travels through a stack of variants, repeated to a depth; errors as in ``matrix``."""
 
-    def find() -> Frozen[_stack.Reach]:
+    def compute() -> Frozen[_stack.Reach]:
         allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
         with _compute_turn(max(map(len, allowed), default=0)):
             return Frozen(_stack.reach(allowed, depth, causal=view.causal))
 
-    return _get_slow(_reaches, _key((view, layers, depth)), find).value
+    return _get_slow(_reaches, _key((view, layers, depth)), compute).value
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
@@ -333,21 +333,21 @@ def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.De
         LabError: if the image cannot be read.
     """
     qkv = record(source, source.size**2)
-    find = partial(_denoised_image.denoise, qkv, source.clean(), attention)
-    return _get_in_turn(_denoised, _key((source, attention)), find, qkv.n)
+    compute = partial(_denoised_image.denoise, qkv, source.clean(), attention)
+    return _get_in_turn(_denoised, _key((source, attention)), compute, qkv.n)
 
 
 def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.Maps:
     """Return to which pixels each pixel of a noisy image attends; errors are as in ``denoised``."""
     qkv = record(source, source.size**2)
-    find = partial(_denoised_image.attention_maps, qkv, attention)
-    return _get_in_turn(_attention_maps, _key((source, attention)), find, qkv.n)
+    compute = partial(_denoised_image.attention_maps, qkv, attention)
+    return _get_in_turn(_attention_maps, _key((source, attention)), compute, qkv.n)
 
 
 def _of_every_layer(
-    kept: ByteLRUCache[Frozen[T]],
+    results: ByteLRUCache[Frozen[T]],
     source: Source,
-    find: Callable[[Sequence[ac.inputs.QKV]], T],
+    compute: Callable[[Sequence[ac.inputs.QKV]], T],
     settings: Mapping[str, Hashable],
 ) -> T:
     """Return a cached result about all layers of a source; ``settings`` distinguish results about the same source."""
@@ -356,15 +356,15 @@ def _of_every_layer(
     def find_in_turn() -> Frozen[T]:
         layers = every_layer(source)
         with _compute_turn(layers[0].n):
-            return Frozen(find(layers))
+            return Frozen(compute(layers))
 
-    return _get_slow(kept, _key((source, *settings.values())), find_in_turn).value
+    return _get_slow(results, _key((source, *settings.values())), find_in_turn).value
 
 
-def _get_slow(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
+def _get_slow(results: ByteLRUCache[T], key: Hashable, compute: Callable[[], T]) -> T:
     """Return a cached result, or compute it. Other visitors' pages are drawn during the long computation."""
-    if (known := kept.known(key)) is not None:
+    if (known := results.known(key)) is not None:
         return known
     show_spinner()
     with page_lock().released():
-        return kept.get(key, find)
+        return results.get(key, compute)

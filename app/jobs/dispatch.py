@@ -57,11 +57,11 @@ def stream(
     handles: dict[int, TaskHandle] = {}
     ahead = 0
 
-    def to(i: int) -> Executor:
-        return _here() if in_process else executor(tasks[i])
+    def executor_of(i: int) -> Executor:
+        return _this_process() if in_process else executor(tasks[i])
 
     def submit(i: int) -> None:
-        handles[i] = scheduler_for(to(i)).submit(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
+        handles[i] = scheduler_for(executor_of(i)).submit(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
 
     try:
         for i, task in enumerate(tasks):
@@ -71,7 +71,7 @@ def stream(
                     if i not in handles:
                         submit(i)
                     ahead = max(ahead, i + 1)
-                    while ahead < len(tasks) and len(handles) < to(ahead).max_in_flight:
+                    while ahead < len(tasks) and len(handles) < executor_of(ahead).max_in_flight:
                         if known(experiment, tasks[ahead]) is None:
                             submit(ahead)
                         ahead += 1
@@ -108,11 +108,11 @@ def run_ready(
     try:
         while True:
             for task in ready():
-                to = executor(task)
-                if task not in handles and len(handles) < to.max_in_flight:
+                chosen = executor(task)
+                if task not in handles and len(handles) < chosen.max_in_flight:
                     # Timed tasks run again for each visitor. Other tasks run once for all visitors who request them.
                     key = object() if getattr(task, "timed", False) else (experiment, repr(task))
-                    handles[task] = scheduler_for(to).submit(visitor(), experiment, task, key)
+                    handles[task] = scheduler_for(chosen).submit(visitor(), experiment, task, key)
             if not handles:
                 return
             _wait(tuple(handles.values()), waiting)
@@ -187,7 +187,7 @@ def executor(task: Task) -> Executor:
     address = os.environ.get("ATTENTION_LAB_SCHEDULER", "").strip()
     if address and not getattr(task, "timed", False):
         return _cluster(address)
-    return workers() or _here()
+    return workers() or _this_process()
 
 
 @cached_singleton
@@ -204,5 +204,5 @@ def workers() -> WorkerExecutor | None:
 
 
 @cached_singleton
-def _here() -> ThreadExecutor:
+def _this_process() -> ThreadExecutor:
     return ThreadExecutor(cached.compute_lock(), cached.records().load)

@@ -135,7 +135,7 @@ def run_immediately(
         _("Stop") if going else _("Continue"),
         icon=":material/stop:" if going else ":material/play_arrow:",
         key=f"{key}.switch",
-        on_click=stop if going else _go_on,
+        on_click=stop if going else _continue_run,
         args=(key,),
     )
     # Cached results take no time, so they must not count in the estimate of the remaining time.
@@ -303,7 +303,7 @@ def run_on_button(
     if run is not None and run.request == request:
         if run.rows and not run.complete:
             further.button(
-                _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(key,)
+                _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_continue_run, args=(key,)
             )
         if run.error:
             st.info(run.error)
@@ -329,7 +329,7 @@ def _start(key: str, request: Hashable) -> None:
     st.session_state[f"{key}.run"] = Run(request, previous=last(key))
 
 
-def _go_on(key: str) -> None:
+def _continue_run(key: str) -> None:
     run: Run[Any] = st.session_state[f"{key}.run"]
     run.is_running, run.error = True, ""
 

@@ -50,7 +50,7 @@ def show(page: str) -> Callable[[], None]:
             answered = key in st.session_state.get(ANSWERED, {})
             pending = page == step.page and bool(step.ask) and not answered
             st.html(_head(lesson, place, translate, pending=pending), width="stretch")
-            st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
+            st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
         found = answer.find(step)
         st.html(_text(step, translate, answered=answered, table=found is not None and found.measure.in_table))
         with st.container(gap="xsmall"):
@@ -147,7 +147,7 @@ def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
     if names:
         label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
         look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
-        ready = st.pills(label, places, key=guess, on_change=_keep, args=(key,), **look) is not None
+        ready = st.pills(label, places, key=guess, on_change=_store_guess, args=(key,), **look) is not None
     elif found is not None:
         _slider(found.measure, Screen.of(step.at, step.reveal), key)
         ready = key in _guesses()
@@ -171,7 +171,7 @@ def _slider(measure: Measure, screen: Screen, key: str) -> None:
         step,
         format=f"%.{digits}f{unit}",
         key=f"{key}.guess",
-        on_change=_keep,
+        on_change=_store_guess,
         args=(key,),
         label_visibility="collapsed",
     )
@@ -182,7 +182,7 @@ def _guesses() -> dict[str, Any]:
     return found
 
 
-def _keep(key: str) -> None:
+def _store_guess(key: str) -> None:
     _guesses()[key] = st.session_state[f"{key}.guess"]
 
 
@@ -196,7 +196,7 @@ def _take(step: Step, key: str, *, guessed: bool) -> None:
     state.update(values)
 
 
-def _leave() -> None:
+def _leave_lesson() -> None:
     LessonOptions.lesson.set(None)
     LessonOptions.lesson_step.set(1)
 

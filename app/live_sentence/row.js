@@ -115,7 +115,7 @@ export class Row {
    * @param {number} word
    * @param {WordBox[]} boxes
    */
-  aim(word, boxes) {
+  shapeArcs(word, boxes) {
     this.arcs.forEach((arc, target) => arc.setAttribute("d", path(boxes[word], boxes[target])));
     this.words.forEach((each, place) => {
       each.classList.toggle("looking", place === word);

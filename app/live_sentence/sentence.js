@@ -59,8 +59,8 @@ export class Sentence {
     on("click", (event) => this.choose(indexAt(event.target, "word")));
     on("keydown", (event) => this.key(event));
     on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
-    on("change", () => this.rest()); // a slider released, or moved by a key
-    this.tour = new Tour((word) => this.visit(word));
+    on("change", () => this.reportAfterPause()); // a slider released, or moved by a key
+    this.tour = new Tour((word) => this.showWord(word));
   }
 
   /** @param {Received<SentenceHeader>} received */
@@ -110,16 +110,16 @@ export class Sentence {
   place() {
     if (!this.rows.length || !this.root.clientWidth) return;
     this.boxes = this.rows[0].boxes;
-    this.aim();
+    this.shapeArcs();
   }
 
   get looking() {
     return this.pointed ?? this.word;
   }
 
-  aim() {
+  shapeArcs() {
     if (this.boxes.length !== this.labels.length) return;
-    for (const row of this.rows) row.aim(this.looking, this.boxes);
+    for (const row of this.rows) row.shapeArcs(this.looking, this.boxes);
   }
 
   /** Draw the weights of all rows or of one, and the text about them. */
@@ -143,7 +143,7 @@ export class Sentence {
    * Show a word of the tour, or the chosen word again after it.
    * @param {number | null} word
    */
-  visit(word) {
+  showWord(word) {
     this.root.toggleAttribute("data-touring", word !== null);
     if (this.rows.length) this.point(word);
   }
@@ -152,7 +152,7 @@ export class Sentence {
   point(word) {
     if (word === this.pointed) return;
     this.pointed = word;
-    this.aim();
+    this.shapeArcs();
     this.paint();
   }
 
@@ -161,9 +161,9 @@ export class Sentence {
     if (word === null) return;
     this.pointed = null;
     this.word = word;
-    this.aim();
+    this.shapeArcs();
     this.paint();
-    this.rest();
+    this.reportAfterPause();
   }
 
   /** @param {HTMLInputElement} slider */
@@ -193,7 +193,7 @@ export class Sentence {
   }
 
   /** Report to the server and to screen readers, once input has paused. */
-  rest() {
+  reportAfterPause() {
     clearTimeout(this.due);
     this.due = setTimeout(() => {
       this.due = undefined;

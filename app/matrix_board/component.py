@@ -60,7 +60,7 @@ def mount(
         parts: further messages from `encode`, by a name that is unique on the board.
         receiver: the component that receives ``message``.
     """
-    callbacks: dict[str, Any] = {f"on_{event}_change": partial(_tell, key, event, act) for event, act in events.items()}
+    callbacks: dict[str, Any] = {f"on_{event}_change": partial(_call, key, event, act) for event, act in events.items()}
     if not parts and len(message) <= LIGHT:
         receiver(key=key, data=_with_settings(message, settings), **callbacks)
         return
@@ -86,10 +86,10 @@ def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None
         turn: called with the reported value before the script runs.
     """
     mounted = f"board_part.{key}.held"
-    _HELD(key=mounted, data=message, on_turn_change=partial(_tell, mounted, "turn", turn))
+    _HELD(key=mounted, data=message, on_turn_change=partial(_call, mounted, "turn", turn))
 
 
-def _tell(key: str, event: str, act: Callable[[Any], None]) -> None:
+def _call(key: str, event: str, act: Callable[[Any], None]) -> None:
     reported = st.session_state[key].get(event)
     if reported is not None:
         act(reported)

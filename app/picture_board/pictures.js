@@ -30,7 +30,7 @@ export class PictureBoard {
   /** @type {number | null} */
   pinned = null; // the pinned pixel
   /** @type {number | null} */
-  aimed = null; // the pixel under the pointer
+  pointed = null; // the pixel under the pointer
   /** @type {Send} */
   send;
 
@@ -44,8 +44,8 @@ export class PictureBoard {
     this.knobs = new Knobs(this);
     this.listeners = new AbortController();
     const on = listenTo(this.grid, this.listeners.signal);
-    on("pointermove", (event) => event.pointerType === "mouse" && this.aim(this.pixelAt(event)));
-    on("pointerleave", () => this.aim(null));
+    on("pointermove", (event) => event.pointerType === "mouse" && this.setPixel(this.pixelAt(event)));
+    on("pointerleave", () => this.setPixel(null));
     on("click", (event) => this.click(event));
     on("keydown", (event) => this.key(event));
     listenTo(this.save, this.listeners.signal)("click", () => {
@@ -63,7 +63,7 @@ export class PictureBoard {
   receive({ header }, parts) {
     const resized = this.header && this.header.side !== header.side;
     this.header = header;
-    if (resized) this.aimed = null;
+    if (resized) this.pointed = null;
     const before = new Map(this.panels.map(({ key, figure }) => [key, figure]));
     this.panels = parts.map((part) => this.unpack(part, before.get(part.header.key) ?? this.build()));
     this.arrange();
@@ -200,7 +200,7 @@ export class PictureBoard {
   point() {
     const { words } = this.settings;
     const { side, cell } = this.header ?? { side: 1, cell: 1 };
-    const shown = this.aimed ?? this.pinned;
+    const shown = this.pointed ?? this.pinned;
     const known = shown !== null && shown < side * side;
     const [row, column] = known ? [Math.floor(shown / side), shown % side].map((at) => at - (at % cell)) : [0, 0];
     const cells = side / cell;
@@ -241,9 +241,9 @@ export class PictureBoard {
   }
 
   /** @param {number | null} pixel */
-  aim(pixel) {
-    if (pixel === this.aimed || !this.settings) return;
-    this.aimed = pixel;
+  setPixel(pixel) {
+    if (pixel === this.pointed || !this.settings) return;
+    this.pointed = pixel;
     this.point();
   }
 
@@ -259,7 +259,7 @@ export class PictureBoard {
   /** @param {number | null} pixel */
   pin(pixel) {
     this.pinned = pixel;
-    if (pixel === null) this.aimed = null;
+    if (pixel === null) this.pointed = null;
     this.point();
     this.send("pin", { pixel });
   }
@@ -268,11 +268,11 @@ export class PictureBoard {
   key(event) {
     if (event.target !== this.grid || !this.header) return;
     const { side, cell } = this.header;
-    const now = this.aimed ?? this.pinned ?? Math.floor(side / 2) * (side + 1);
+    const now = this.pointed ?? this.pinned ?? Math.floor(side / 2) * (side + 1);
     const [row, column] = [Math.floor(now / side), now % side];
     const go = (/** @type {number} */ down, /** @type {number} */ right) => {
       const [y, x] = [row + down * cell, column + right * cell].map((place) => clamp(place, 0, side - 1));
-      this.aim(y * side + x);
+      this.setPixel(y * side + x);
     };
     perform(event, {
       ArrowUp: () => go(-1, 0),

@@ -39,10 +39,10 @@ def read_presets() -> None:
     for model in ac.inputs.models.SET_UP:
         for text, causal in product(presets.texts().values(), (False, True)):
             with contextlib.suppress(ac.LabError):
-                _look_at(ac.inputs.TextSource(text, model.key, presets.LAYER), causal)
+                _compute_views(ac.inputs.TextSource(text, model.key, presets.LAYER), causal)
 
 
-def _look_at(source: ac.inputs.TextSource, causal: bool) -> None:
+def _compute_views(source: ac.inputs.TextSource, causal: bool) -> None:
     cached.head_miniatures(source.at_layer(0), causal, special=False)
     view = cached.View(source=source, head=presets.HEAD, causal=causal, special=False)
     for attention in first_variants():

@@ -20,7 +20,7 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
         fields: the fields that the page knows.
         refused: the link's words, by name.
     """
-    instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
+    instead = [_replaced(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
     unknown = [_quoted([name]) for name in refused if name not in fields]
     more = len(instead) - NAMED
     return paragraph(
@@ -31,14 +31,14 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
             "This page has no parameter with the name {names}.",
             "This page has no parameters with the names {names}.",
             n=len(unknown),
-            names=_some(unknown),
+            names=_some_of(unknown),
         )
         if unknown
         else "",
     )
 
 
-def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
+def _replaced(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
     parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
     if kind.describe_allowed and kind.is_out_of_bounds([*words]):
         return _(
@@ -49,7 +49,7 @@ def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str
     return _("For `{name}`, the page uses {shown} instead of {word}.", **parts)
 
 
-def _some(items: Sequence[str]) -> str:
+def _some_of(items: Sequence[str]) -> str:
     more = len(items) - NAMED
     return enumeration([*items[:NAMED], _("{more} more", more=more) if more > 0 else ""])
 

@@ -76,7 +76,7 @@ def open_link() -> None:
     given = {name: query.get_all(name) for name in query}
     last: Link | None = state.get(LINK)
     stepped, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
-    if last is None or stepped or (given and not _ours(given, page, last)):
+    if last is None or stepped or (given and not _is_own_address(given, page, last)):
         state[LINK] = Link(given, given, page, is_first_run=last is None, unread=given)
         return
     pending = last.pending_queries if page == last.page else []
@@ -105,7 +105,7 @@ def keep_notice_next_run() -> None:
         st.session_state[LINK].keep_notice = True
 
 
-def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
+def _is_own_address(given: dict[str, list[str]], page: str, last: Link) -> bool:
     """Return whether the app wrote an address, or a link of the app carries only the language that is already shown."""
     if given == {LANGUAGE: [st.session_state.get(LANGUAGE)]}:
         return True

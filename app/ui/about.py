@@ -72,13 +72,13 @@ def what_is_counted() -> str:
 
 def sources(variant: ac.Variant) -> str:
     """Return the source and further references of a variant as Markdown."""
-    source, further = _cited(variant.source), enumeration(map(_cited, variant.further))
+    source, further = _citation(variant.source), enumeration(map(_citation, variant.further))
     if further:
         return _("Source: {source}. See also {further}", source=source, further=further)
     return _("Source: {source}", source=source)
 
 
-def _cited(paper: Paper) -> str:
+def _citation(paper: Paper) -> str:
     return f"[{escape_markdown(paper_heading(paper))} ({paper.year})]({paper.url})"
 
 

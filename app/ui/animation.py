@@ -41,7 +41,7 @@ class Animation:
     @property
     def is_running(self) -> bool:
         """True while the animation is running."""
-        drawn = st.session_state.get(self._drawn)
+        drawn = st.session_state.get(self._drawn_key)
         return drawn is not None and time.monotonic() - drawn < LEFT
 
     @property
@@ -52,9 +52,9 @@ class Animation:
     def step(self, ticking: bool) -> int:
         """Advance the option if the clock has ticked, and return the value to draw."""
         state, at = st.session_state, min(max(self.option.value, self.first), self.last)
-        if self.is_running and ticking and time.monotonic() - state[self._drawn] > TICK / 2:
+        if self.is_running and ticking and time.monotonic() - state[self._drawn_key] > TICK / 2:
             at = min(self.last, at + self.stride)
-            state[self._drawn] = time.monotonic() if at < self.last else None
+            state[self._drawn_key] = time.monotonic() if at < self.last else None
         self.option.set(at)
         return at
 
@@ -72,13 +72,13 @@ class Animation:
             st.rerun()
 
     @property
-    def _drawn(self) -> str:
+    def _drawn_key(self) -> str:
         return f"{self.key}.drawn"
 
     def _stop(self) -> None:
-        st.session_state[self._drawn] = None
+        st.session_state[self._drawn_key] = None
 
     def _start(self) -> None:
-        st.session_state[self._drawn] = time.monotonic()
+        st.session_state[self._drawn_key] = time.monotonic()
         if self.option.value >= self.last:
             self.option.set(self.first)

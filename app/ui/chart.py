@@ -71,7 +71,7 @@ class RawFigure(go.Figure):
     def to_dict(self) -> Figure:
         """Return the figure with its arrays in the encoding of plotly.js."""
         layout = {"template": _template(), **self._made["layout"]}
-        return {"data": [], **{name: _sent(part) for name, part in self._made.items()}, "layout": layout}
+        return {"data": [], **{name: _encoded(part) for name, part in self._made.items()}, "layout": layout}
 
 
 @cache
@@ -80,11 +80,11 @@ def _template() -> dict[str, Any]:
     return template
 
 
-def _sent(part: Any) -> Any:  # noqa: ANN401 - any JSON
+def _encoded(part: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(part, dict):
-        return {name: _sent(value) for name, value in part.items()}
+        return {name: _encoded(value) for name, value in part.items()}
     if isinstance(part, list) and part and isinstance(part[0], dict):
-        return [_sent(value) for value in part]
+        return [_encoded(value) for value in part]
     if not isinstance(part, np.ndarray):
         return part
     if part.dtype.kind != "f" or not part.size:

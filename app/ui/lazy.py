@@ -72,10 +72,10 @@ def draw_once_seen(draw: Callable[[], None], *, key: str, height: int) -> None:
     if key in st.session_state.get(SEEN, ()):
         draw()
     else:
-        _PLACE(key=f"{key}.place", height=height, on_seen_change=partial(_see, key))
+        _PLACE(key=f"{key}.place", height=height, on_seen_change=partial(_mark_seen, key))
 
 
-def _see(key: str) -> None:
+def _mark_seen(key: str) -> None:
     st.session_state[SEEN] = {*st.session_state.get(SEEN, ()), key}
     url.keep_notice_next_run()
 

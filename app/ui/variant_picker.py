@@ -163,7 +163,7 @@ def _settings(attention: ac.Attention, refused: str | None) -> None:
             else _("Left out because the keys are those of another sequence: {reason}", reason=_(refused))
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        knobs(attention, partial(_turn, variant.key))
+        knobs(attention, partial(_change_setting, variant.key))
         if variant.key != REFERENCE:
             st.button(
                 _("Remove"),
@@ -255,10 +255,10 @@ def set_budget(key: str, value: object) -> None:
     for attention in SharedOptions.variants.value:
         if attention.key == key and attention.variant.budget is not None:
             with suppress(ac.LabError):
-                _turn(key, attention.variant.budget.name, value)
+                _change_setting(key, attention.variant.budget.name, value)
 
 
-def _turn(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - checked by the setting
+def _change_setting(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - checked by the setting
     SharedOptions.variants.set(
         tuple(with_setting(a, name, value) if a.key == key else a for a in SharedOptions.variants.value)
     )

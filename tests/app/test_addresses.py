@@ -124,7 +124,7 @@ def walk(node):
         yield from walk(node.children[place])
 
 
-def in_short(values):
+def summary(values):
     """Return a summary of numbers: count, first, last, mean, root mean square, and a mean that depends on the order."""
     values = np.asarray(values, dtype=float).ravel()
     real = values[np.isfinite(values)]
@@ -140,7 +140,7 @@ def data(values):
     """Return a summary of the data along one axis: a digest of numbers, or the count of words."""
     values = numbers(values) if isinstance(values, dict) else values
     each = np.asarray([math.nan if value is None else value for value in np.ravel(np.asarray(values, dtype=object))])
-    return in_short(each) if np.issubdtype(each.dtype, np.number) else f"{each.size} words"
+    return summary(each) if np.issubdtype(each.dtype, np.number) else f"{each.size} words"
 
 
 def chart(element):
@@ -161,20 +161,20 @@ def board(element):
     header, payload = message(element)
     kind = header.get("kind")
     if kind == "part":
-        yield f"part {in_short(next(iter(matrices({'panels': [header]}, payload))))}"
+        yield f"part {summary(next(iter(matrices({'panels': [header]}, payload))))}"
     elif kind == "board":
         for panel, content in inside(header, payload):
-            yield f"panel {in_short(next(iter(matrices({'panels': [panel]}, content))))}"
+            yield f"panel {summary(next(iter(matrices({'panels': [panel]}, content))))}"
     elif kind == "heads":
-        yield f"heads {in_short(np.frombuffer(payload, np.uint8) / 255.0)}"
+        yield f"heads {summary(np.frombuffer(payload, np.uint8) / 255.0)}"
     elif "sentence" in name:
-        yield f"sentence {in_short(np.frombuffer(payload, '<f2'))}"
+        yield f"sentence {summary(np.frombuffer(payload, '<f2'))}"
 
 
 def table(element):
     """Yield lines that summarize the numeric columns of a table."""
     for _, column in element.value.select_dtypes("number").items():
-        yield f"column {in_short(column)}"
+        yield f"column {summary(column)}"
 
 
 def lines(at):
@@ -194,13 +194,13 @@ def shown(address):
     page, _, query = address.partition("?")
     verdicts, tell = {}, Board.tell
 
-    def heard(self, outcomes):
+    def record_outcomes(self, outcomes):
         outcomes = list(outcomes)
         verdicts.update({outcome.key: outcome.verdict.name for outcome in outcomes})
         tell(self, outcomes)
 
     # A GPU adds options, so the test hides it.
-    with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "tell", heard):
+    with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "tell", record_outcomes):
         at = visit(page, parse_qs(query, strict_parsing=bool(query)))
         found = list(lines(at))
         assert not at.exception

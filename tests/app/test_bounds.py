@@ -228,14 +228,14 @@ def test_a_value_at_the_limit_is_accepted_and_a_larger_one_is_refused(bound, mon
     most, ask, told = CASES[bound]
     monkeypatch.setattr(limits, "OWN_MACHINE", replace(limits.OWN_MACHINE, **{bound: most}))
 
-    def said(asked):
+    def refusal_of(asked):
         try:
             return ask(asked) or ""
         except LabError as error:
             return str(error)
 
-    assert said(most) == ""
-    beyond = said(most + 1)
+    assert refusal_of(most) == ""
+    beyond = refusal_of(most + 1)
     assert re.search(told, beyond), beyond
     assert "\n" not in beyond
     assert len(beyond) < 300

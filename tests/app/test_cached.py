@@ -175,7 +175,7 @@ def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
         "scheduler_for",
         "workers",
         "_cluster",
-        "_here",
+        "_this_process",
     }
     assert resources == bounded_otherwise  # They hold no results, or bound their own size.
 

@@ -20,21 +20,21 @@ def test_names_do_not_overlap_and_have_the_nearest_positions(wishes, chance):
     found = spread_positions(wanted, sizes, 0, 100)
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], found[i]))
 
-    def stand(places):
+    def is_apart(places):
         edges = [(places[i] - sizes[i] / 2, places[i] + sizes[i] / 2) for i in order]
         after = [100 - places[order[-1]] - sizes[order[-1]] / 2]
         return all(gap > -1e-6 for gap in [edges[0][0], *after, *(b[0] - a[1] for a, b in pairwise(edges))])
 
-    assert stand(found)
+    assert is_apart(found)
 
-    def far(places):
+    def distance(places):
         return sum((place - wish) ** 2 for place, wish in zip(places, wanted, strict=True))
 
     for step in (0.01, 1.0):
         for _try in range(20):
             others = [place + chance.uniform(-step, step) for place in found]
-            if stand(others):
-                assert far(others) >= far(found) - 1e-3
+            if is_apart(others):
+                assert distance(others) >= distance(found) - 1e-3
 
 
 def test_names_with_room_are_at_the_ends_of_their_lines():

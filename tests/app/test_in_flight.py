@@ -68,7 +68,7 @@ def test_a_concurrent_run_may_empty_state_that_this_run_has_set(monkeypatch):
     """Check that this run continues after a concurrent run of the session has deleted state that it had set."""
     use = url.register_fields
 
-    def undone(fields):
+    def register_and_delete(fields):
         use(fields)
         state = get_script_run_ctx().session_state._state._new_session_state
         for name in fields:
@@ -77,7 +77,7 @@ def test_a_concurrent_run_may_empty_state_that_this_run_has_set(monkeypatch):
     at = open_page("entropy", LONG)
     called = longest_of(at).options[-1]
     send(at, text=presets.texts()["long"][:1200])
-    monkeypatch.setattr(url, "register_fields", undone)
+    monkeypatch.setattr(url, "register_fields", register_and_delete)
     send(at, h_longest=called, h_unit=["bits"])
     assert not at.exception
     assert called not in at.query_params.get("h_longest", "")

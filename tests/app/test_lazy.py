@@ -128,7 +128,7 @@ def test_the_thumbnails_of_all_heads_wait_until_their_place_has_been_seen(monkey
     at = opened("masks", **{SEEN: ()})
     assert not drawn(at)
     monkeypatch.setattr(lazy.st, "session_state", {SEEN: {"another"}})
-    lazy._see("heads.board")
+    lazy._mark_seen("heads.board")
     seen = lazy.st.session_state[SEEN]
     monkeypatch.undo()
     assert seen == {"another", "heads.board"}

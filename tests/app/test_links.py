@@ -191,7 +191,7 @@ def sources():
         yield path, ast.parse(path.read_text())
 
 
-def keeping(tree):
+def unstored(tree):
     """Yield the calls in a file that draw a widget whose value no option stores."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
@@ -201,10 +201,10 @@ def keeping(tree):
 
 
 def test_every_control_is_an_option_or_passes_its_value_on():
-    assert not [f"{path.name}:{call.lineno}" for path, tree in sources() for call in keeping(tree)]
+    assert not [f"{path.name}:{call.lineno}" for path, tree in sources() for call in unstored(tree)]
 
 
-def spelled(tree):
+def literal_reads(tree):
     """Yield the places that read an option from the session by its literal name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
@@ -223,16 +223,16 @@ def spelled(tree):
 
 def test_a_value_is_read_from_its_option_and_not_from_the_session():
     known = [(path, tree) for path, tree in sources() if path not in KEEPERS]
-    assert not [f"{path.name}:{node.lineno}" for path, tree in known for node in spelled(tree)]
+    assert not [f"{path.name}:{node.lineno}" for path, tree in known for node in literal_reads(tree)]
 
 
 @pytest.mark.parametrize(
     "line", ["st.pills('T', [1, 2])", "left.slider('T', 0, 9, key='n')", "st.toggle('T', **layout)"]
 )
 def test_a_control_that_stores_no_option_is_found(line):
-    assert len(list(keeping(ast.parse(line)))) == 1
-    assert not list(keeping(ast.parse(f"{line[:-1]}, on_change=take)")))
-    assert not list(keeping(ast.parse(f"{line[:-1]}, **url.widget_arguments('n', few, 0, key='k'))")))
+    assert len(list(unstored(ast.parse(line)))) == 1
+    assert not list(unstored(ast.parse(f"{line[:-1]}, on_change=take)")))
+    assert not list(unstored(ast.parse(f"{line[:-1]}, **url.widget_arguments('n', few, 0, key='k'))")))
 
 
 @pytest.mark.parametrize("session", ["st.session_state", "state"])
@@ -240,8 +240,8 @@ def test_a_control_that_stores_no_option_is_found(line):
     "line", ["{}['causal']", "{}.get('causal')", "'causal' in {}", "{}.causal", "{}['causal'] = 1"]
 )
 def test_a_value_read_from_the_session_by_name_is_found(line, session):
-    assert len(list(spelled(ast.parse(line.format(session))))) == 1
-    assert not list(spelled(ast.parse(line.format(session).replace("causal", "drawn"))))
+    assert len(list(literal_reads(ast.parse(line.format(session))))) == 1
+    assert not list(literal_reads(ast.parse(line.format(session).replace("causal", "drawn"))))
 
 
 SHORT = {"input": "synthetic", "h_longest": "128", "h_seeds": "1"}
@@ -308,11 +308,11 @@ def kind_of(key):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def used_options(monkeypatch):
     """Return the set of names of the options that are drawn or set without a widget."""
     found = set()
 
-    def noting(act):
+    def record_use(act):
         def noted(control, *given, **told):
             found.add(control.name)
             return act(control, *given, **told)
@@ -321,7 +321,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one device has no menu
     for name in ("draw", "draw_with_options"):
-        monkeypatch.setattr(Control, name, noting(getattr(Control, name)))
+        monkeypatch.setattr(Control, name, record_use(getattr(Control, name)))
     return found
 
 
@@ -339,7 +339,7 @@ def set_elsewhere():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_changed_control_changes_the_link(page, asked):
+def test_every_changed_control_changes_the_link(page, used_options):
     for view in VIEWS.get(page, [{}]):
         at = open_tiny(page, view)
         assert not at.exception
@@ -359,7 +359,7 @@ def test_every_changed_control_changes_the_link(page, asked):
             assert refused == ()
             assert all(at.session_state[name] == value for name, value in values.items())
     of_page = PAGES[page].options.controls | (SharedOptions.controls if page == "matrices" else {})
-    unasked = {name for name, control in of_page.items() if control.name not in asked}
+    unasked = {name for name, control in of_page.items() if control.name not in used_options}
     assert unasked <= set_elsewhere(), "options that nothing on any of these addresses asks for"
 
 

@@ -79,7 +79,7 @@ print(resident() - before)
 )
 
 
-def given_back(first, last="gc.collect()"):
+def mib_returned(first, last="gc.collect()"):
     """Return the MiB that a collection gives back when every other one of 4000 blocks of 60 kB is free."""
     done = subprocess.run(
         [sys.executable, "-c", HOLES.format(first=first, last=last)], capture_output=True, text=True, check=True
@@ -88,16 +88,16 @@ def given_back(first, last="gc.collect()"):
 
 
 def test_a_full_collection_returns_free_memory_between_used_blocks():
-    assert given_back("") < 1
-    assert given_back("from app.server import gc_tuning; gc_tuning.freeze_objects('test')") > 90
+    assert mib_returned("") < 1
+    assert mib_returned("from app.server import gc_tuning; gc_tuning.freeze_objects('test')") > 90
 
 
 def test_free_memory_is_also_returned_after_other_collections_in_intervals():
     begin = "from app.server import gc_tuning; gc_tuning.freeze_objects('test')"
     long_ago = f"{begin}; gc_tuning._given_back -= 2 * gc_tuning.TRIM_INTERVAL"
-    assert given_back(long_ago, "gc.collect(0)") < 1
-    assert given_back(long_ago, "gc.collect(1)") > 90
-    assert given_back(f"{begin}; gc_tuning.TRIM_INTERVAL = 600", "gc.collect(1)") < 1
+    assert mib_returned(long_ago, "gc.collect(0)") < 1
+    assert mib_returned(long_ago, "gc.collect(1)") > 90
+    assert mib_returned(f"{begin}; gc_tuning.TRIM_INTERVAL = 600", "gc.collect(1)") < 1
 
 
 def kept(first):

@@ -20,7 +20,7 @@ OLDEST = 2
 
 
 @pytest.fixture(autouse=True)
-def put_back(monkeypatch):
+def restored_methods(monkeypatch):
     monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", WRITE)
     monkeypatch.setattr(ScriptRunContext, "reset", RESET)
 
@@ -34,7 +34,7 @@ def large(name, part="", place=0):
     return message
 
 
-def begun(parts=(), run="run"):
+def run_started(parts=(), run="run"):
     message = ForwardMsg()
     message.metadata.run.script_run_id, message.metadata.run.fragment_ids[:] = run, parts
     message.new_session.config.max_cached_message_age = OLDEST
@@ -112,7 +112,7 @@ def test_a_browser_has_every_hashed_message_and_gets_no_cached_one_again(runs):
     held, screen = BrowserMessageCache(OLDEST), Screen("http://127.0.0.1/")
     for number, (parts, names, whole) in enumerate(runs):
         run = str(number)
-        screen.read(begun(parts, run).SerializeToString())
+        screen.read(run_started(parts, run).SerializeToString())
         for place, name in enumerate(names):
             holds = name in screen._cached
             message = large(name, "one" if name in "abc" else "other" if name in "de" else "", place)

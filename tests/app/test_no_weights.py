@@ -55,7 +55,7 @@ def in_workers(workers, monkeypatch):
     monkeypatch.setattr(dispatch, "scheduler_for", lambda executor: line)
 
 
-def said(at):
+def messages(at):
     return " ".join(each.value for each in (*at.info, *at.error, *at.warning, *at.markdown))
 
 
@@ -89,8 +89,8 @@ def test_a_worker_without_weights_computes_and_names_missing_packages(workers):
 def test_pages_compute_synthetic_input_in_workers(in_workers, page, options):
     at = visit(page, SMALL | options)
     assert not at.exception
-    assert WRONG not in said(at)
-    assert "not installed" not in said(at)
+    assert WRONG not in messages(at)
+    assert "not installed" not in messages(at)
 
 
 @pytest.mark.parametrize("page", discover())
@@ -99,9 +99,9 @@ def test_an_empty_address_opens_synthetic_input(environment, page):
     assert not at.exception
     assert at.session_state["input"] == "synthetic"
     if page == "matrices":
-        assert "not installed" not in said(at)
+        assert "not installed" not in messages(at)
     if page == "home":
-        assert PACKAGES.replace("_", "\\_") in said(at)
+        assert PACKAGES.replace("_", "\\_") in messages(at)
 
 
 def test_an_address_with_a_text_says_what_to_install(environment):

@@ -77,7 +77,7 @@ def test_a_record_with_an_origin_can_be_read_again():
 
 
 @pytest.fixture
-def told(monkeypatch):
+def origins(monkeypatch):
     found = []
     now = export_metadata.now
 
@@ -89,12 +89,12 @@ def told(monkeypatch):
     return found
 
 
-def test_a_file_describes_the_screen(told):
+def test_a_file_describes_the_screen(origins):
     open_page(
         "matrices",
         {"text": "@repeats", "layer": "1", "head": "2", "variants": ["softmax", "local~window~3"], "more": "download"},
     )
-    [matrices, *_others] = told
+    [matrices, *_others] = origins
     assert matrices["title"] == "Matrices · Matrices (CSV)"
     assert (matrices["model"], matrices["layer"], matrices["head"]) == ("MiniLM-L6", "1", "head 2")
     assert matrices["settings"] == "softmax local~window~3"
@@ -102,12 +102,12 @@ def test_a_file_describes_the_screen(told):
     assert matrices["text"].split()
 
 
-def test_facts_that_do_not_apply_are_left_out(told):
+def test_facts_that_do_not_apply_are_left_out(origins):
     open_page("masks", input="synthetic", n=12, masks_part="download")
-    assert not {"layer", "text"} & told[0].keys()
-    assert told[0]["model"] == "Locally correlated"
+    assert not {"layer", "text"} & origins[0].keys()
+    assert origins[0]["model"] == "Locally correlated"
 
 
-def test_a_long_text_is_cut(told):
+def test_a_long_text_is_cut(origins):
     open_page("masks", text="word " * 300, masks_part="download")
-    assert len(told[0]["text"]) == export_metadata.TEXT + 1
+    assert len(origins[0]["text"]) == export_metadata.TEXT + 1

@@ -35,7 +35,7 @@ def test_every_page_opens_without_an_error(page):
     assert any(title.startswith(f"# {words}") for title in titles(at))
 
 
-def apart(at):
+def inside_links(at):
     """Return the variants, with their settings, that the page links to on the Inside page."""
     told = [(link.page, parse_qs(link.query_string), link.label) for link in links(at)]
     told += ways(*(each.value for each in at.markdown))
@@ -45,11 +45,11 @@ def apart(at):
 
 
 def test_every_variant_with_a_story_is_linked_where_it_is_shown():
-    found = apart(open_app("home"))
+    found = inside_links(open_app("home"))
     assert sorted(found) == sorted([v.key] for v in ac.all_variants() if v.anatomy)
     variants = (ac.get("softmax"), ac.get("nystrom", landmarks=7))
-    assert apart(open_app(variants=variants, more="explain", explained="nystrom")) == [["nystrom~landmarks~7"]]
-    assert apart(open_app(variants=variants, more="explain")) == []
+    assert inside_links(open_app(variants=variants, more="explain", explained="nystrom")) == [["nystrom~landmarks~7"]]
+    assert inside_links(open_app(variants=variants, more="explain")) == []
 
 
 @pytest.mark.parametrize("text", ["", "   \n ", "\u200b", "\x00\x01"])

@@ -274,7 +274,7 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
     taken, ended = [], threading.Event()
     module = ModuleType("attention_core.experiments.endless")
 
-    def go_on(task, *, load):
+    def run_endlessly(task, *, load):
         try:
             for i in count():
                 task_steps.step(i, 1 + i)
@@ -282,7 +282,7 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
         finally:
             ended.set()
 
-    module.run = go_on
+    module.run = run_endlessly
     monkeypatch.setitem(sys.modules, module.__name__, module)
     ticket = FairScheduler(ThreadExecutor(cached.compute_lock(), cached.record)).submit("one", "endless", "a", "a")
     until(lambda: taken)

@@ -13,7 +13,7 @@ LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystr
 CHAPTERS = ("Overview", "State", "Generation", "Decay", "Leaks", "Training")
 
 
-def take_away(page, name):
+def download_file(page, name):
     page.get_by_text("Export", exact=True).click()
     return saved(page, name)
 
@@ -38,7 +38,7 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
     expected = influence(qkv, ac.get("nystrom", landmarks=4), head=1).moved
     [row] = [
         r
-        for r in rows(take_away(page, "Maps (CSV)"))
+        for r in rows(download_file(page, "Maps (CSV)"))
         if (r["variant"], r["t"], r["i"]) == ("nystrom~landmarks~4", "20", "3")
     ]
     assert float(row["change"]) == pytest.approx(float(expected[20, 3]))
@@ -103,7 +103,7 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     expect(names).to_have_count(8)
     settle(page)
     assert {"c_decays=0.5", "c_decays=0.8", "c_decays=0.95"} <= words(page)
-    assert take_away(page, "Numbers (CSV)").stat().st_size > 1000
+    assert download_file(page, "Numbers (CSV)").stat().st_size > 1000
 
 
 def test_every_view_opens_one_after_the_other(page, server):

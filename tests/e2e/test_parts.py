@@ -29,15 +29,15 @@ async def turn(tab, name, value):
     tab.screen.values[widget.id] = widget.field, value
     await tab.ask(tab.screen.rerun(fragment), fragment)
 
-    def again():
+    def redrawn():
         return {path for path, node in tab.screen.nodes.items() if path in before and node.run != before[path].run}
 
     with suppress(TimeoutError):
         async with asyncio.timeout(1):
-            while PANEL not in {path[0] for path in again()}:
+            while PANEL not in {path[0] for path in redrawn()}:
                 await asyncio.sleep(0.02)
     assert not tab.screen.errors
-    return again()
+    return redrawn()
 
 
 @pytest.mark.parametrize(("page", "name", "value", "all_of_it"), MOVES)

@@ -135,7 +135,7 @@ def labels(
     if places is None:
         return None
     names = [_name(end, place, above=end.y > high) for end, place in zip(ends, places, strict=True)]
-    joints = []
+    lines = []
     for bundle in _bundles(ends, SAME * pixel):
         end, first, last = ends[bundle[0]], places[bundle[0]], places[bundle[-1]]
         if right - end.x > NEAR * (right - left) or end.y > high:
@@ -146,8 +146,8 @@ def labels(
             # A line from one point to each name would look tangled, so a bracket joins the names.
             parts.append((right, first, right, last))
             colour, name = GREY, ALL
-        joints += [_joint(*part, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for part in parts]
-    return {"annotations": names, "shapes": joints}
+        lines += [_line(*part, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for part in parts]
+    return {"annotations": names, "shapes": lines}
 
 
 def _bundles(ends: Sequence[End], near: float) -> list[list[int]]:
@@ -168,7 +168,7 @@ def _bundles(ends: Sequence[End], near: float) -> list[list[int]]:
     return sorted(parts, key=min)
 
 
-def _joint(
+def _line(
     x0: float, y0: float, x1: float, y1: float, *, name: str, colour: int, log_x: bool, log_y: bool
 ) -> dict[str, Any]:
     """Return a dotted line between a curve and its name, because a solid line would look like data."""

@@ -91,7 +91,7 @@ export class Board {
     this.watch = new ResizeObserver(() => this.schedule("layout"));
     this.watch.observe(this.root);
     this.watchDensity();
-    const onPointed = (/** @type {Event} */ event) => this.light(/** @type {CustomEvent} */ (event).detail.token);
+    const onPointed = (/** @type {Event} */ event) => this.highlightToken(/** @type {CustomEvent} */ (event).detail.token);
     addEventListener(POINTED, onPointed, { signal: this.listeners.signal });
     document.fonts.ready.then(() => this.schedule("paint"));
   }
@@ -392,7 +392,7 @@ export class Board {
     }
     this.root.dataset.pinned = String(this.pinned ?? "");
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
-    this.readout.tell();
+    this.readout.show();
     dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
   }
 
@@ -483,14 +483,14 @@ export class Board {
    * Highlight a token that a text points at: null removes the highlight, and undefined changes nothing.
    * @param {{ count: number, at: number } | null | undefined} token
    */
-  light(token) {
+  highlightToken(token) {
     if (token === undefined || (token?.at === this.token?.at && token?.count === this.token?.count)) return;
     this.token = token;
     this.schedule("marks");
   }
 
   /** @param {Cell | null} cell */
-  aim(cell) {
+  setCell(cell) {
     const now = this.cell;
     if (now?.panel === cell?.panel && now?.row === cell?.row && now?.col === cell?.col) return;
     this.cell = cell;

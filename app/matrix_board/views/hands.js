@@ -36,7 +36,7 @@ export class Hands {
     on("pointerup", (event) => this.pointerUp(event));
     on("pointercancel", (event) => this.pointerGone(event));
     on("pointerleave", (event) => {
-      if (event.pointerType === "mouse") board.aim(null);
+      if (event.pointerType === "mouse") board.setCell(null);
     });
     on("mousedown", (event) => {
       if (event.detail === 1) this.pinBefore = board.pinned; // restored if this is the first click of a double click
@@ -75,7 +75,7 @@ export class Hands {
         const cell = board.views.cellAt(panel, x, y);
         if (!cell || !this.drag) return;
         this.drag.moved = true; // the following release is not a tap
-        board.aim(cell);
+        board.setCell(cell);
         board.pin(panel, cell.row);
       }, LONG_PRESS);
     }
@@ -89,7 +89,7 @@ export class Hands {
       const panel = this.panelOf(event);
       if (event.pointerType === "mouse") {
         this.touched = false;
-        board.aim(panel ? board.views.cellAt(panel, event.clientX, event.clientY) : null);
+        board.setCell(panel ? board.views.cellAt(panel, event.clientX, event.clientY) : null);
       }
       return;
     }
@@ -124,7 +124,7 @@ export class Hands {
     const cell = board.views.cellAt(drag.panel, event.clientX, event.clientY);
     if (!cell) return;
     if (!this.touched) {
-      board.aim(cell);
+      board.setCell(cell);
       board.pin(drag.panel, cell.row, DOUBLE_CLICK);
       return;
     }
@@ -133,7 +133,7 @@ export class Hands {
       board.pin(drag.panel, board.cell.row);
     } else {
       this.tapped = event;
-      board.aim(cell);
+      board.setCell(cell);
     }
   }
 
@@ -197,7 +197,7 @@ export class Hands {
       p: () => this.turn(panel, row, col, -1),
       Enter: () => board.cell && board.pin(panel, row),
       " ": () => board.cell && board.pin(panel, row),
-      Escape: () => (board.pinned === null ? board.aim(null) : board.setPin(null, 0)),
+      Escape: () => (board.pinned === null ? board.setCell(null) : board.setPin(null, 0)),
       "+": () => board.views.zoomAll(2),
       "=": () => board.views.zoomAll(2),
       "-": () => board.views.zoomAll(0.5),
@@ -216,7 +216,7 @@ export class Hands {
     const row = clamp(toRow, 0, panel.rows - 1);
     const col = clamp(toCol, 0, panel.cols - 1);
     board.views.follow(panel, row, col);
-    board.aim({ panel: board.panels.indexOf(panel), row, col });
+    board.setCell({ panel: board.panels.indexOf(panel), row, col });
   }
 
   /**

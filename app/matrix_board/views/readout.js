@@ -24,7 +24,7 @@ export function cellText(panel, row, col, settings) {
 
 export class Readout {
   /** @type {number | undefined} */
-  telling;
+  announcing;
 
   /** @param {Board} board */
   constructor(board) {
@@ -34,9 +34,9 @@ export class Readout {
   }
 
   /** Show the board's cell, or nothing without a cell. */
-  tell() {
+  show() {
     const { cell, panels, settings } = this.board;
-    clearTimeout(this.telling);
+    clearTimeout(this.announcing);
     this.tip.hidden = !cell;
     if (!cell) return;
     const { words } = settings;
@@ -54,7 +54,7 @@ export class Readout {
     const what = make("div", { class: "what" }, plain ? text : `${words.unit} ${text}`);
     this.tip.replaceChildren(where, what);
     this.place(panel, cell);
-    this.telling = setTimeout(() => {
+    this.announcing = setTimeout(() => {
       const linked = panels.filter((other) => other.shape === panel.shape);
       const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, settings)}`);
       this.live.textContent = `${where.textContent}: ${values.join(", ")}`;
@@ -81,6 +81,6 @@ export class Readout {
   }
 
   destroy() {
-    clearTimeout(this.telling);
+    clearTimeout(this.announcing);
   }
 }

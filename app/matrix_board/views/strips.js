@@ -53,11 +53,11 @@ export class Strips {
     this.listeners = new AbortController();
     const { signal } = this.listeners;
     const on = listenTo(this.list, signal);
-    on("pointermove", (event) => this.look(indexAt(event.target, "j")));
-    on("pointerleave", () => this.look(null));
+    on("pointermove", (event) => this.setWord(indexAt(event.target, "j")));
+    on("pointerleave", () => this.setWord(null));
     on("click", (event) => this.click(event));
     this.root.addEventListener("keydown", (event) => this.press(event), { signal });
-    this.root.addEventListener("blur", () => this.look(null), { signal });
+    this.root.addEventListener("blur", () => this.setWord(null), { signal });
     const onPainted = (/** @type {Event} */ event) => {
       if (/** @type {CustomEvent<string>} */ (event).detail === this.key && this.stamp !== this.drawn) this.schedule();
     };
@@ -157,7 +157,7 @@ export class Strips {
     this.root.classList.toggle("narrow", width < TIGHT);
     this.root.style.setProperty("--mark", this.theme.mark);
     this.root.dataset.pinned = String(pinned ?? "");
-    this.tell();
+    this.showWord();
   }
 
   /**
@@ -208,14 +208,14 @@ export class Strips {
   }
 
   /** @param {number | null} at */
-  look(at) {
+  setWord(at) {
     if (at === this.at) return;
     this.at = at;
-    this.tell();
+    this.showWord();
   }
 
   /** Show the current word in every strip: on its line, and for screen readers. */
-  tell() {
+  showWord() {
     const { at } = this;
     for (const old of this.list.querySelectorAll("[data-j].here")) old.classList.remove("here");
     for (const place of this.list.querySelectorAll(".at")) place.textContent = "";
@@ -255,7 +255,7 @@ export class Strips {
     const last = this.tokens.length - 1;
     const at = this.at ?? (this.queries ? 0 : (this.rows.pinned ?? 0));
     const choose = () => !this.queries && this.pin(at);
-    const go = (/** @type {number} */ to) => this.look(clamp(to, 0, last));
+    const go = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
     perform(event, {
       ArrowLeft: () => go(at - 1),
       ArrowRight: () => go(at + 1),
@@ -265,7 +265,7 @@ export class Strips {
       End: () => go(last),
       Enter: choose,
       " ": choose,
-      Escape: () => (this.at === null ? this.pin(null) : this.look(null)),
+      Escape: () => (this.at === null ? this.pin(null) : this.setWord(null)),
     });
   }
 

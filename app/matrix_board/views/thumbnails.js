@@ -50,9 +50,9 @@ export class Thumbnails {
     host.append(this.root);
     this.listeners = new AbortController();
     const on = listenTo(this.canvas, this.listeners.signal);
-    on("pointermove", (event) => this.look(this.at(event)));
-    on("pointerleave", () => this.look(null));
-    on("blur", () => this.look(null));
+    on("pointermove", (event) => this.setFocus(this.at(event)));
+    on("pointerleave", () => this.setFocus(null));
+    on("blur", () => this.setFocus(null));
     on("click", (event) => this.choose(this.at(event)));
     on("keydown", (event) => this.key(event));
     this.watch = new ResizeObserver(() => this.schedule());
@@ -65,7 +65,7 @@ export class Thumbnails {
    */
   receive({ header: { layers, heads, size }, payload }) {
     Object.assign(this, { layers, heads, size, payload: new Uint8Array(payload), pictures: new Map() });
-    this.look(null);
+    this.setFocus(null);
     this.schedule();
   }
 
@@ -214,7 +214,7 @@ export class Thumbnails {
   }
 
   /** @param {[layer: number, head: number] | null} place */
-  look(place) {
+  setFocus(place) {
     if (String(place) === String(this.focus)) return;
     this.focus = place;
     this.tip.hidden = !place;
@@ -256,7 +256,7 @@ export class Thumbnails {
     const [line, column] = [Math.floor(i / columns), i % columns];
     const go = (/** @type {number} */ down, /** @type {number} */ right) => {
       const [toLine, toColumn] = [clamp(line + down, 0, Math.ceil(places.length / columns) - 1), clamp(column + right, 0, columns - 1)];
-      this.look(places[Math.min(places.length - 1, toLine * columns + toColumn)]);
+      this.setFocus(places[Math.min(places.length - 1, toLine * columns + toColumn)]);
     };
     perform(event, {
       ArrowUp: () => go(-1, 0),
@@ -267,7 +267,7 @@ export class Thumbnails {
       End: () => go(0, columns),
       Enter: () => this.choose(this.focus),
       " ": () => this.choose(this.focus),
-      Escape: () => this.look(null),
+      Escape: () => this.setFocus(null),
     });
   }
 

@@ -28,7 +28,7 @@ def test_no_message_contains_a_path_or_a_version(newly_opened, server):
 def test_a_page_is_reloaded_after_a_new_version_and_shows_the_same(newly_opened, server):
     connections = []
 
-    def of_a_server_before(raw):
+    def as_older_version(raw):
         message = ForwardMsg.FromString(raw)
         component = message.delta.new_element.bidi_component
         if "page_script." in component.js_content:
@@ -39,7 +39,7 @@ def test_a_page_is_reloaded_after_a_new_version_and_shows_the_same(newly_opened,
     def connect(socket):
         upstream, first = socket.connect_to_server(), not connections
         connections.append(socket)
-        upstream.on_message(lambda raw: socket.send(of_a_server_before(raw) if first else raw))
+        upstream.on_message(lambda raw: socket.send(as_older_version(raw) if first else raw))
 
     newly_opened.route_web_socket("**/_stcore/stream", connect)
     visit(newly_opened, server + ADDRESS)
