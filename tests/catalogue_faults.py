@@ -21,6 +21,9 @@ ROOT = Path(__file__).parents[1]
 LOCALES = ROOT / "app" / "locale"
 MARKUP = re.compile(r"\$\$?[^$]+\$\$?|`[^`]*`|\*\*|\]\([^)]*\)|</?\w+[^>]*>|:material/\w+:")
 """Formulas, code, emphasis, addresses, tags and icons, which a translation contains as often as its message."""
+BOLD = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
+MARKS = tuple("。！？，；：")
+"""Full-width marks. Markdown shows the asterisks themselves if bold text ends in one and more text follows at once."""
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:articles|usual) \|", re.MULTILINE)
 FREE = re.compile(r"free: (.+)")
 
@@ -77,6 +80,8 @@ def _differences(message: Message, found: Message) -> Iterator[str]:
     """Yield what a translation does not have in common with its message."""
     translated, english = forms(found.string), forms(message.id)
     for words in translated:
+        if any(bold.endswith(MARKS) for bold in BOLD.findall(words)):
+            yield f"bold ends in a mark: {words}"
         # The singular may leave out the number, as "one token" does. A language with one form for all numbers may not.
         equal_to = english if words is translated[0] and len(translated) > 1 else english[-1:]
         for kind, parts in (("fields", fields), ("markup", markup)):

@@ -66,6 +66,7 @@ def test_a_catalogue_without_faults_has_none():
             "**{name}** 使用 $n^3$ 和 `torch`",
             "markup ['$n^2$', '$n^3$']: **{name}** 使用 $n^3$ 和 `torch`",
         ),
+        ("**{n} hold.** See below", "**{n} 个成立。**见下", "bold ends in a mark: **{n} 个成立。**见下"),
         (("{n} token", "{n} tokens"), ("{m} 个 token",), "fields ['m', 'n']: {m} 个 token"),
         (("one token", "{n} tokens"), ("一个 token",), "fields ['n']: 一个 token"),
         (
