@@ -92,7 +92,7 @@ def test_only_an_empty_address_hides_special_tokens_by_default():
     assert first.session_state["text"] == presets.texts()["story"]
     assert first.session_state["variants"] == session.first_variants()
     written = dict(first.run().query_params)
-    assert written == {"text": "@story", "variants": WORDS, "special": "0"}
+    assert written == {"text": "@story", "variants": WORDS, "special": "0", "row": "opening"}
     again = driver.visit("matrices", {"text": ["@story"], "variants": WORDS, "special": ["0"]})
     for name in ("text", "variants", "special"):
         assert again.session_state[name] == first.session_state[name], "the address opens what the first visit shows"
