@@ -3,7 +3,7 @@
 from app.board_messages.panel import Category, Knob, Panel
 from app.matrix_board.board import BoardEvent, matrix_board
 from app.matrix_board.row_strips import Strip, row_strips
-from app.matrix_board.thumbnails import HeadLabel, height_in_sidebar, shades, thumbnail_board
+from app.matrix_board.thumbnails import HeadLabel, shades, thumbnail_board
 
 __all__ = [
     "BoardEvent",
@@ -12,7 +12,6 @@ __all__ = [
     "Knob",
     "Panel",
     "Strip",
-    "height_in_sidebar",
     "matrix_board",
     "row_strips",
     "shades",

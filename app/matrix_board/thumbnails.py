@@ -82,11 +82,6 @@ def thumbnail_board(
     mount(pack_thumbnails(images, key=key), key=key, events={"choose": choose}, settings=settings)
 
 
-def height_in_sidebar(layers: int, heads: int) -> int:
-    """Return the height in pixels of the board of all heads in the sidebar, as ``views/thumbnails.js`` computes it."""
-    return 20 + layers * max(12, min(214 // heads, 402 // layers, 56))
-
-
 def shades(images: np.ndarray) -> np.ndarray:
     """Return the thumbnails as colours, one byte per cell.
 

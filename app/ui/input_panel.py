@@ -8,11 +8,10 @@ import streamlit as st
 
 import attention_core as ac
 from app.jobs import cached
-from app.matrix_board import height_in_sidebar, thumbnail_board
+from app.matrix_board import thumbnail_board
 from app.state.session import SharedOptions
 from app.ui import navigation
 from app.ui.input_forms import forms, read_with
-from app.ui.lazy import draw_once_seen
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.by_scores import by_scores
@@ -289,15 +288,11 @@ def future_share_message(share: float, head: int | None) -> str:
 def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
     """Draw the pickers for layer and head, as lists and as pictures."""
     draw_layer_and_head(source, qkv)
-
-    def draw() -> None:
-        here = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
-        causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
-        # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
-        pictures = cached.head_miniatures(source.at_layer(0), causal, special)
-        thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
-
-    draw_once_seen(draw, key="heads.board", height=height_in_sidebar(source.layer_count, qkv.heads))
+    here = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
+    causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
+    # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
+    pictures = cached.head_miniatures(source.at_layer(0), causal, special)
+    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads")
     if open_heads:
         st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)

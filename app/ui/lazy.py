@@ -1,23 +1,13 @@
-"""Content that is built only while it is open, or once it is on screen, because building all of it is slow."""
+"""Popovers and expanders whose content is built only while they are open, because building all of it is slow."""
 
 import re
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from app import page_script
-from app.state import url
-
 OPENED = "form.opened"
 """Session key of the keys of open forms, as ``in_markup`` returns them."""
-SEEN = "lazy.seen"
-"""Session key of the keys of content that has been on screen."""
-_PLACE = st.components.v2.component(
-    "attention_lab_place", js=Path(page_script.__file__).with_name("place.js").read_text("utf-8"), isolate_styles=False
-)
 
 
 def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **look: Any) -> None:  # noqa: ANN401
@@ -65,19 +55,6 @@ def lazy_expander(
             draw()
         else:
             st.empty()
-
-
-def draw_once_seen(draw: Callable[[], None], *, key: str, height: int) -> None:
-    """Draw content once its place on the page has been on screen; until then reserve its height in pixels."""
-    if key in st.session_state.get(SEEN, ()):
-        draw()
-    else:
-        _PLACE(key=f"{key}.place", height=height, on_seen_change=partial(_mark_seen, key))
-
-
-def _mark_seen(key: str) -> None:
-    st.session_state[SEEN] = {*st.session_state.get(SEEN, ()), key}
-    url.keep_notice_next_run()
 
 
 def in_markup(key: str) -> str:

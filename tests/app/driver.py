@@ -23,7 +23,7 @@ from streamlit.util import calc_hash
 import attention_core as ac
 from app.state.controls import Options
 from app.state.url import LINK, Link
-from app.ui.lazy import OPENED, SEEN
+from app.ui.lazy import OPENED
 from app.ui.variant_picker import SETTINGS
 
 # Without the cache, each opened page scans all installed packages for components: a tenth of a second.
@@ -71,8 +71,7 @@ class All:
 
 def _before_its_first_run(page, query):
     at = AppTest.from_file(str(MAIN), default_timeout=120)
-    # In tests, every form of a page counts as opened, and all lazy content as seen.
-    at.session_state[OPENED] = at.session_state[SETTINGS] = at.session_state[SEEN] = All()
+    at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # In tests, every form of a page counts as opened.
     return _aim(at, page, query)
 
 

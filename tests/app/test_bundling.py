@@ -11,10 +11,7 @@ from app.page_script import bundling
 
 APP = Path(app.__file__).parent
 CHANNELS = APP / "matrix_board" / "channels"
-ENTRIES = [
-    *(APP / "page_script" / f"{name}.js" for name in ("entry", "place")),
-    *(CHANNELS / f"{name}.js" for name in ("numbers", "settings", "widget")),
-]
+ENTRIES = [APP / "page_script" / "entry.js", *(CHANNELS / f"{name}.js" for name in ("numbers", "settings", "widget"))]
 NAMED = r"^{}(?:async )?(?:const|let|function|class) (\w+)"
 
 

@@ -4,10 +4,8 @@ import pytest
 from driver import board, chosen, open_page, set_state
 
 import attention_core as ac
-from app.matrix_board import height_in_sidebar
 from app.page import discover
-from app.ui import lazy
-from app.ui.lazy import OPENED, SEEN, in_markup
+from app.ui.lazy import OPENED, in_markup
 from app.ui.variant_picker import SETTINGS
 
 EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
@@ -119,25 +117,3 @@ def test_a_chip_opens_and_closes_its_settings_in_place_of_others():
         return {key.split(".")[1] for key in forms(at) if key.startswith("knob.")}
 
     assert [press(key) for key in ("local", "nystrom", "nystrom")] == [{"local"}, {"nystrom"}, set()]
-
-
-def test_the_thumbnails_of_all_heads_wait_until_their_place_has_been_seen(monkeypatch):
-    def drawn(at):
-        return [each for each in at.get("bidi_component") if each.proto.id.endswith("-heads.board")]
-
-    at = opened("masks", **{SEEN: ()})
-    assert not drawn(at)
-    monkeypatch.setattr(lazy.st, "session_state", {SEEN: {"another"}})
-    lazy._mark_seen("heads.board")
-    seen = lazy.st.session_state[SEEN]
-    monkeypatch.undo()
-    assert seen == {"another", "heads.board"}
-    assert drawn(set_state(at, **{SEEN: seen}))
-
-
-def test_a_board_in_the_sidebar_is_as_tall_as_its_heads_and_layers():
-    assert height_in_sidebar(1, 4) == 73
-    assert height_in_sidebar(1, 1) == 76, "a head has at most 56 pixels"
-    assert height_in_sidebar(6, 12) == 122
-    assert height_in_sidebar(30, 9) == 410, "all layers fit into 420 pixels"
-    assert height_in_sidebar(60, 32) == 740, "a head has at least 12 pixels"
