@@ -49,6 +49,12 @@ class LearnOptions(Options, prefix="l_"):
         help=N_("Number of models trained here for each variant, with different initial weights and data."),
     )
     layers = whole(2, 1, MOST_LAYERS, N_("Layers"), widget=st.slider)
+    heads = stops(
+        (1, 2, 4),
+        1,
+        N_("Heads"),
+        help=N_("More heads are smaller, so that a state of fixed size holds fewer numbers in all heads together."),
+    )
     convolution = choice(
         {"on": N_("on"), "off": N_("off")},
         N_("Short convolution"),
@@ -101,6 +107,7 @@ def _set_up() -> None:
     left, right = st.columns(2)
     with left:
         LearnOptions.layers.draw()
+        LearnOptions.heads.draw()
         LearnOptions.convolution.draw()
         LearnOptions.positions.draw()
         LearnOptions.gates.draw()
@@ -141,6 +148,7 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
         lengths=LONGER.get(task, ()),
         more_items=MORE.get(task, ()),
         layers=options.layers,
+        heads=options.heads,
         convolution=TOKENS if options.convolution == "on" else 0,
         positions=TASKS[task].positions if options.positions == OWN else options.positions,
         fixed=options.gates == "fixed",

@@ -151,8 +151,8 @@ def _export(rows: Sequence[LearnRow], plan: Plan) -> None:
     seeds = len({each.seed for each in plan.specs})
     st.code(
         f"python -m attention_core learn --task {spec.model.task} --variants {names} --seeds {seeds} "
-        f"--steps {spec.steps} --layers {spec.model.layers} --convolution {spec.model.convolution} "
-        f"--positions {spec.model.positions}",
+        f"--steps {spec.steps} --layers {spec.model.layers} --heads {spec.model.heads} "
+        f"--convolution {spec.model.convolution} --positions {spec.model.positions}",
         language=None,
         wrap_lines=True,
     )

@@ -2,22 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import streamlit as st
 
+import attention_core as ac
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _, paragraph
-from attention_core.experiments.learning import LearnRow
+from attention_core.experiments import generation
+from attention_core.experiments.learning import LearnRow, length_for
 from attention_core.formatting import percent
+from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
 from pages.learn import gaps, positions, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
 HEIGHT = 320
+FLOAT32 = 4
+"""Bytes of a number."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -96,9 +102,19 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     else:
         lines.append(_guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
-    _explain(rows, found)
+    longest = length_for(wanted, spec.length, int(x[-1]))
+    stored = {each.name: numbers_stored(each.rows[0].spec.model) for each in found}
+    _explain(rows, found, words.memory(stored, longest) if by == "items" else "")
     if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
         positions.show(rows)
+
+
+@cache
+def numbers_stored(model: ModelSpec) -> tuple[int, int]:
+    """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
+    size, attention = model.width // model.heads, ac.from_word(model.word)
+    fixed, grown = generation.memory(attention, model.heads, size, size)
+    return fixed // FLOAT32, grown // FLOAT32
 
 
 def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], *texts: str, definition: str = "") -> None:

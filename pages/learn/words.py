@@ -397,3 +397,22 @@ def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str
         "Rotary positions (RoPE) change the accuracy at {n} tokens by at most {most} percentage points: {names}.",
         **values,
     )
+
+
+def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
+    """Return how many numbers a layer with each variant keeps for the next token.
+
+    Args:
+        stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
+        length: tokens at which memories that grow are compared.
+    """
+    grown, constant = [], []
+    for name, (fixed, more) in stored.items():
+        text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
+        (grown if more else constant).append(text)
+    return paragraph(
+        _("Memory of a layer at {n} tokens, which grows with the length: {names}.", n=length, names=enumeration(grown))
+        if grown
+        else "",
+        _("Memory of a layer at any length: {names}.", names=enumeration(constant)) if constant else "",
+    )

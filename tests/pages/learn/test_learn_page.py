@@ -166,6 +166,17 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
     assert not any("Compare only models" in each.value for each in open_learn(l_view="capacity").caption)
 
 
+def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
+    pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
+    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "Memory of a layer" in each.value]
+    assert "at 128 tokens, which grows with the length: **Softmax** (16,384 numbers)" in text
+    assert "**Linear** (4,160 numbers)" in text
+    at = press(open_learn(l_heads=4, **pair), "Train on this machine")
+    assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
+    assert any("**Linear** (1,088 numbers)" in each.value for each in at.caption)
+    assert any("4 heads of size 16" in each.value for each in at.caption)
+
+
 def test_models_that_visitors_have_trained_are_compared_too():
     settings = {"l_view": "longer", "l_steps": 50, "l_layers": 1, "variants": (ac.get("cosine"),)}
     at = press(open_learn(l_positions="rotary", **settings), "Train on this machine")

@@ -21,6 +21,7 @@ from attention_core.limits import HOSTED
 from pages.learn import gaps, part_words, words
 from pages.learn.options import most_variants
 from pages.learn.outcomes import LEARNED, PartOutcome, outcomes, steepest
+from pages.learn.race import numbers_stored
 
 
 def rows_of(word, accuracies, *, seed=0, every=10, loss=1.0):
@@ -409,6 +410,33 @@ def test_only_equal_tests_of_a_variant_are_compared():
         assert words.with_and_without([one], [other]) == ""
     assert words.with_and_without(untested, [one]) == ""
     assert words.with_and_without([one], []) == ""
+
+
+GROWS, CONSTANT = "Memory of a layer at 64 tokens, which grows with the length:", "Memory of a layer at any length:"
+
+
+@pytest.mark.parametrize(
+    ("stored", "text"),
+    [
+        ({"Softmax": (0, 128)}, f"{GROWS} **Softmax** (8,192 numbers)."),
+        ({"Linear": (4160, 0)}, f"{CONSTANT} **Linear** (4,160 numbers)."),
+        (
+            {"Softmax": (8, 128), "Linear": (4160, 0), "DeltaNet": (4096, 0)},
+            f"{GROWS} **Softmax** (8,200 numbers). {CONSTANT} **Linear** (4,160 numbers) and **DeltaNet** (4,096 "
+            "numbers).",
+        ),
+    ],
+)
+def test_the_memory_of_a_layer_is_named_for_each_variant(stored, text):
+    assert words.memory(stored, 64) == text
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_a_state_has_fewer_numbers_with_more_heads_and_a_cache_has_not(heads):
+    of = lambda word: numbers_stored(learning.plan([word], heads=heads).specs[0].model)  # noqa: E731
+    assert of("softmax") == (0, 2 * 64)
+    assert of("deltanet") == (64 * 64 // heads, 0)
+    assert of("linear") == (64 * 64 // heads + 64, 0)  # and the sums of the keys
 
 
 def test_variants_without_a_recorded_run_are_named():
