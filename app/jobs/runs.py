@@ -229,6 +229,7 @@ def run_on_button(
     progress: Callable[[Run[RowT]], tuple[float, str]],
     draw: Callable[[Run[RowT] | None, str], None] | None = None,
     kind: Literal["primary", "secondary"] = "primary",
+    help: str | None = None,
 ) -> Run[RowT] | None:
     """Draw a button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
 
@@ -248,6 +249,7 @@ def run_on_button(
         draw: draws the run, or the previous run if this one has found nothing yet, or None without any run. Receives a
             key that differs from drawing to drawing.
         kind: the button's type.
+        help: the button's help while no run is in progress.
 
     Returns:
         The last run that has found something, even if it measured something else.
@@ -263,6 +265,7 @@ def run_on_button(
         icon=":material/stop:" if going else icon,
         key=button,
         type=kind,
+        help=None if going else help,
         on_click=stop if going else _start,
         args=(key,) if going else (key, request),
     )

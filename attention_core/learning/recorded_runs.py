@@ -8,13 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
+from typing import cast
 
 import msgspec
 import numpy as np
 
 from attention_core.benchmarking.device import Stamp
 from attention_core.experiments.learning import LearnRow, Plan
-from attention_core.learning.model import ModelSpec
+from attention_core.learning.defaults import SEEDS, STEPS
+from attention_core.learning.model import ModelSpec, Positions
+from attention_core.learning.rates import rate
+from attention_core.learning.tasks import task as task_of
 from attention_core.learning.train import Row, TrainSpec
 
 LEVELS = 127
@@ -48,6 +52,28 @@ def known(plan: Plan) -> list[LearnRow]:
     found = recorded(plan.specs[0].model.task) if plan.specs else None
     runs = {} if found is None else found.runs
     return [_row(spec, each) for spec in plan.specs for each in runs.get(name(spec), ())]
+
+
+def seconds(spec: TrainSpec) -> float | None:
+    """Estimate the CPU seconds of a training run from a recorded run; None if its variant has none.
+
+    A step takes as long as in the recorded run of the same model. Without such a run, it takes as long as with the
+    variant's usual model, in proportion to the layers.
+    """
+    if (found := recorded(spec.model.task)) is None:
+        return None
+    task = task_of(spec.model.task)
+    usual = ModelSpec(
+        task=task.key,
+        word=spec.model.word,
+        positions=cast("Positions", task.positions),
+        tokens=spec.model.tokens or spec.length,
+    )
+    for model in (spec.model, usual):
+        wanted = name(replace(spec, model=model, rate=rate(model), steps=STEPS, seed=SEEDS[0]))
+        for row in found.runs.get(wanted, ())[-1:]:
+            return row.seconds / row.step * spec.steps * spec.model.layers / model.layers
+    return None
 
 
 def name(spec: TrainSpec | ModelSpec) -> str:

@@ -69,6 +69,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
             row=row,
             progress=partial(progress, plan),
             draw=show,
+            help=words.duration([recorded_runs.seconds(spec) for spec in plan.specs]),
         )
 
 

@@ -37,7 +37,7 @@ def show(rows: Sequence[LearnRow]) -> None:
 
 def counterparts(rows: Sequence[LearnRow]) -> list[LearnRow]:
     """Return the known rows of the same models with the other position encoding."""
-    found = []
+    found: list[LearnRow] = []
     for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER):
         model = replace(spec.model, positions=OTHER[spec.model.positions])
         found += shared_runs.known(replace(spec, model=model, rate=rate(model)))

@@ -1,5 +1,6 @@
 """The sentences of the Learn page, each made from measured numbers."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -367,10 +368,10 @@ def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str
         found: variants whose models have rotary positions, or no positions.
         others: the same variants with the other of the two; variants with other seeds or lengths are left out.
     """
-    known, names, largest, changes = {each.word: each for each in others}, [], 0, []
-    for each in found:
-        other = known.get(each.word)
-        end, other_end = each.at_end("length"), other and other.at_end("length")
+    names, largest, changes = [], 0, []
+    pairs = [(each, other) for each in found for other in others if each.word == other.word]
+    for each, other in pairs:
+        end, other_end = each.at_end("length"), other.at_end("length")
         if not end or not other_end or end[0] != other_end[0] or each.tested_seeds != other.tested_seeds:
             continue
         is_rotary, largest = each.rows[0].spec.model.positions == "rotary", end[0]
@@ -406,7 +407,8 @@ def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
         stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
         length: tokens at which memories that grow are compared.
     """
-    grown, constant = [], []
+    grown: list[str] = []
+    constant: list[str] = []
     for name, (fixed, more) in stored.items():
         text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
         (grown if more else constant).append(text)
@@ -415,4 +417,29 @@ def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
         if grown
         else "",
         _("Memory of a layer at any length: {names}.", names=enumeration(constant)) if constant else "",
+    )
+
+
+def duration(seconds: Sequence[float | None]) -> str:
+    """Return how long the training of some models takes.
+
+    Args:
+        seconds: CPU seconds of each model; None if they are not known.
+    """
+    known = [each for each in seconds if each is not None]
+    values = {"seconds": math.ceil(sum(known)), "count": len(known)}
+    if not known:
+        return _n(
+            "Trains {n} model. No run of this variant is recorded, so its training time is not known.",
+            "Trains {n} models. No runs of these variants are recorded, so their training time is not known.",
+            n=len(seconds),
+        )
+    if len(known) < len(seconds):
+        text = N_("Trains {n} models. {count} of them train for about {seconds} CPU seconds, as in the recorded runs.")
+        return _(text, n=len(seconds), **values)
+    return _n(
+        "Trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
+        "Trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
+        n=len(seconds),
+        **values,
     )

@@ -1,5 +1,6 @@
 """Tests of recorded training runs: what is written is what is read, and the recorded file is that of its plan."""
 
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -107,6 +108,26 @@ def test_a_model_without_a_tuned_rate_has_that_of_its_variant(monkeypatch):
     assert (rate(), rate(layers=1), rate(layers=1, convolution=0)) == (0.1, 0.1, 0.2)
     assert rates.name(ModelSpec(task="digits", word="softmax", positions="learned", tokens=64)) == "softmax"
     assert rates.name(ModelSpec(task="digits", word="softmax")) == "softmax positions=none"
+
+
+def test_training_time_is_estimated_from_recorded_steps():
+    specs = default_plan("recall").specs
+    own = next(spec for spec in specs if spec.model.word == "deltanet" and spec.seed == SEEDS[0])
+    end = next(row for row in recorded_runs.known(default_plan("recall")) if row.spec == own and row.row.step == 400)
+    changed = lambda **model: replace(own, model=replace(own.model, **model))  # noqa: E731
+    assert recorded_runs.seconds(own) == pytest.approx(end.row.seconds)
+    assert recorded_runs.seconds(replace(own, seed=7, steps=100)) == pytest.approx(end.row.seconds / 4)
+    assert recorded_runs.seconds(changed(layers=4, heads=2)) == pytest.approx(2 * end.row.seconds)
+    assert recorded_runs.seconds(changed(word="cosine")) is None
+    for task in WHOLE:
+        [first, *_rest] = learning.plan(["softmax"], task=task, steps=100).specs
+        assert recorded_runs.seconds(first) is not None
+
+
+def test_the_time_without_a_part_is_that_of_its_own_recorded_run():
+    [spec] = learning.plan(["softmax"], layers=1).specs
+    end = next(row.row for row in recorded_runs.known(learning.Plan(specs=(spec,))) if row.row.step == 400)
+    assert recorded_runs.seconds(spec) == pytest.approx(end.seconds)
 
 
 ANCHORS = recorded_runs.known(default_plan("recall"))

@@ -1,5 +1,6 @@
 """Tests of the Learn page: recorded results at first sight, training on request, refusals, and the link."""
 
+import math
 from collections import Counter
 from functools import partial
 from statistics import median
@@ -116,6 +117,19 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     assert sentence < min(button, chip)
     assert max(button, chip) < picture
     assert not any(kind in ("button", "button_group", "selectbox") for kind, _text in kinds[picture:])
+
+
+def test_the_button_tells_the_time_that_training_takes():
+    at = open_learn(l_steps=200, l_seeds=2, variants=(ac.get("softmax"), ac.get("cosine")))
+    [button] = [each for each in at.button if each.label == "Train on this machine"]
+    [end] = [
+        row.row.seconds
+        for row in recorded_runs.known(learning.plan(["softmax"], seeds=[0]))
+        if row.row.step == 400 and not row.is_test
+    ]
+    assert button.help == (
+        f"Trains 4 models. 2 of them train for about {math.ceil(end)} CPU seconds, as in the recorded runs."
+    )
 
 
 def test_the_chart_of_accuracy_shows_what_counts_as_learned():

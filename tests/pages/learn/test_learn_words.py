@@ -412,6 +412,20 @@ def test_only_equal_tests_of_a_variant_are_compared():
     assert words.with_and_without([one], []) == ""
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        ([8.2], "Trains 1 model for about 9 CPU seconds, as in the recorded runs."),
+        ([8.2, 20.0], "Trains 2 models for about 29 CPU seconds in total, as in the recorded runs."),
+        ([8.2, None, 20.0], "Trains 3 models. 2 of them train for about 29 CPU seconds, as in the recorded runs."),
+        ([None], "Trains 1 model. No run of this variant is recorded, so its training time is not known."),
+        ([None, None], "Trains 2 models. No runs of these variants are recorded, so their training time is not known."),
+    ],
+)
+def test_the_time_of_training_is_told_before_the_press(seconds, text):
+    assert words.duration(seconds) == text
+
+
 GROWS, CONSTANT = "Memory of a layer at 64 tokens, which grows with the length:", "Memory of a layer at any length:"
 
 
