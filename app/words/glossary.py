@@ -62,8 +62,8 @@ ENTRIES = (
     Entry(
         N_("direction error"),
         N_(
-            "One minus the cosine of the angle between a variant's output and that of its reference, usually softmax. "
-            "It is 0 for equal directions."
+            "One minus the cosine of the angle between a variant's output and that of its reference, usually softmax."
+            " It is 0 if both outputs point in the same direction."
         ),
     ),
     Entry(

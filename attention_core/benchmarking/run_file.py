@@ -116,7 +116,9 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:
-        message = N_("The file has {count:,} entries in {name}; use at most {most:,}, with fewer variants or lengths.")
+        message = N_(
+            "The file has {count:,} entries in {name}. At most {most:,} are allowed: use fewer variants or lengths."
+        )
         raise InputError(message, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
         raise InputError("The file has a point whose variant is not in its spec.")

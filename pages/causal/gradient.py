@@ -69,8 +69,8 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
         _(
-            "In every entry, the gradient from running sums differs from autograd's gradient by at most {most} times "
-            "the largest entry.",
+            "The gradient from running sums differs from autograd's gradient by at most {most} times the largest "
+            "entry of autograd's.",
             most=at_most(single),
         )
         if single is not None

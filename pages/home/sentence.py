@@ -79,6 +79,7 @@ def caption(found: Budgets) -> str:
             "Linear and Nyström also compute features or landmarks. This pays off in long texts, where softmax's cost "
             "grows with the square of the length."
         ),
+        _("[CLS] and [SEP] are counted but not drawn."),
         _(
             "Weights: model MiniLM-L6, layer {layer}, head {head}.",
             layer=presets.SENTENCE_LAYER,

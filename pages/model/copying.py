@@ -21,7 +21,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         lines.append(guide(_("First occurrence: nothing to copy"), ends, [mean(first)] * 2))
     x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
     figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=None)
-    message = _("Lines: the loss of each repeated token, in the original model and with each variant")
+    message = _("Lines: the loss on each repeated token, in the original model and with each variant")
     chart.show(figure, key=f"{key}.chart", name="copying", alt=message)
 
 

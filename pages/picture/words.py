@@ -221,7 +221,7 @@ def metrics() -> str:
             "**PSNR** is the peak signal-to-noise ratio, −10 log₁₀ of the mean squared difference from the image "
             "without noise, where black is 0 and white is 1."
         ),
-        _("**SSIM** is the structural similarity, which is 1 for equal images."),
+        _("**SSIM** is the structural similarity, which is 1 for identical images."),
         _(
             "**Difference from the mean** is the root mean square difference from the image whose pixels are all the "
             "mean of the noisy image."

@@ -127,7 +127,7 @@ VARIANT = Variant(
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
     params=BlocksParams,
-    cross_reason="the block of a query is always among its blocks of keys, so both must be tokens of one sequence.",
+    cross_reason="a query always attends to its own block, so queries and keys must be tokens of one sequence.",
     pairs="n (m + 1) b",
     approximates="softmax",
     random=lambda p: p.score == key_blocks.INDEXER,

@@ -179,8 +179,8 @@ def _factors(seen: Seen) -> Step:
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each of these two steps mixes the "
-            "landmarks. Z, the inverse of the landmarks' attention to each other, removes one of the two mixings."
+            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each of these two steps spreads the "
+            "weight. Z, the inverse of the landmarks' attention to each other, undoes one of the two spreads."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={

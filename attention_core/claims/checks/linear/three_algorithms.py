@@ -125,7 +125,7 @@ CLAIM = Claim(
             digits=2,
             bound=True,
         ),
-        Quantity("below", "memory of the cumulative sum ÷ memory of the whole matrix, at n = d²/2"),
+        Quantity("below", "memory for the cumulative sum ÷ memory for the whole matrix, at n = d²/2"),
         Quantity("above", "memory of the cumulative sum ÷ memory of the whole matrix, at n = 2d²"),
         Quantity("size", "head size d"),
         Quantity("short", "length n = d²/2", "tokens"),

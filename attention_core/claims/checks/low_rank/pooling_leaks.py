@@ -176,7 +176,7 @@ CLAIM = Claim(
     finding="A pool combines several tokens, so a query that attends to a pool can also use later tokens. If only the "
     "weights are masked, changing the last token still changes earlier outputs (a leak) in {leaking} of {pooled} "
     "variants with pools.",
-    details="The change reaches up to {back} tokens back.",
+    details="A changed token changes outputs up to {back} tokens before it.",
     notes=(
         Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(

@@ -84,7 +84,7 @@ CLAIM = Claim(
         x="kept",
         y="times",
         by="variant",
-        x_title="kept share of softmax's weight on the highest-scoring key (%)",
+        x_title="share of softmax's weight on the highest-scoring key that the variant keeps (%)",
         y_title="perplexity ÷ unchanged model's",
         log="y",
     ),
