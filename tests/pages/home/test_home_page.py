@@ -21,6 +21,7 @@ from app.words.labels import family_line, family_title
 
 ROW = '<div class="variant">'
 OPENING = {
+    "matrices": {"row": ["opening"]},
     "entropy": {"h_base": ["64"], "h_measure": ["keys"]},
     "error": {"against": ["cost"], "fidelity": ["output"]},
     "causal": {"c_view": ["overview"]},
