@@ -168,7 +168,7 @@ CASES = {
         r"\(allowed: up to 3 variants, each once",
     ),
     "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), r"\(allowed: up to 3 layers"),
-    "run_points": (20, run_file, "21 entries in points; use at most 20"),
+    "run_points": (20, run_file, "21 entries in points. At most 20 are allowed"),
     "run_bytes": (2**18, run_bytes, "262,145 bytes; give a timing run of at most 262,144"),
     "sweep_tokens": (
         256,
