@@ -92,7 +92,7 @@ def run_file(points):
     try:
         from_json(json.dumps(document).encode())
     except LabError as error:
-        return str(error) if "at most" in str(error) else None  # repeated points are refused later
+        return str(error) if "At most" in str(error) else None  # repeated points are refused later
 
 
 def run_bytes(size):
