@@ -23,7 +23,7 @@ MARKUP = re.compile(r"\$\$?[^$]+\$\$?|`[^`]*`|\*\*|\]\([^)]*\)|</?\w+[^>]*>|:mat
 """Formulas, code, emphasis, addresses, tags and icons, which a translation contains as often as its message."""
 BOLD = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
 MARKS = tuple("。！？，；：")
-"""Full-width marks. Markdown shows the asterisks themselves if bold text ends in one and text follows without a space."""
+"""Full-width marks. Markdown shows the asterisks of bold text that ends in one if text follows without a space."""
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:articles|usual) \|", re.MULTILINE)
 FREE = re.compile(r"free: (.+)")
 

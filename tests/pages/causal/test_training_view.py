@@ -163,8 +163,8 @@ APART = [
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
 DIFFER = (
-    "In every entry, the gradient from running sums differs from autograd's gradient "
-    "by at most 3 × 10⁻⁶ times the largest entry."
+    "The gradient from running sums differs from autograd's gradient by at most 3 × 10⁻⁶ times the largest entry of "
+    "autograd's."
 )
 
 
