@@ -226,14 +226,14 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
     """
     values = {"few": number(few), "many": number(many)}
     if growth * few <= SAME * many:
-        return _("With log n scaling, the number changes from {few} to {many}.", **values)
+        return _("With log n scaling, the number of effective keys changes from {few} to {many}.", **values)
     return paragraph(
         _("Log n scaling flattens weights below {base} keys and sharpens them above.", base=base),
-        _("The number then grows only from {few} to {many}.", **values)
+        _("The number of effective keys then grows only from {few} to {many}.", **values)
         if many > SAME * few
-        else _("The number then falls from {few} to {many}.", **values)
+        else _("The number of effective keys then falls from {few} to {many}.", **values)
         if SAME * many < few
-        else _("The number then hardly changes: from {few} to {many}.", **values),
+        else _("The number of effective keys then hardly changes: from {few} to {many}.", **values),
     )
 
 

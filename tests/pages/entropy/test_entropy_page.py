@@ -38,7 +38,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**Attention dilutes as the text grows, and log n scaling slows the dilution.** Softmax gives" in spoken(at)
-    assert "sharpens them above. The number then grows only from" in spoken(at)
+    assert "sharpens them above. The number of effective keys then grows only from" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])

@@ -37,11 +37,27 @@ def test_a_growing_number_of_effective_keys_is_dilution():
 @pytest.mark.parametrize(
     ("last", "finding", "effect"),
     [
-        (9.5, ", and log n scaling slows the dilution.**", "The number then grows only from 6 to 9.5."),
-        (6.4, ", and log n scaling slows the dilution.**", "The number then grows only from 6 to 6.4."),
-        (6.2, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 6.2."),
-        (5.8, ", and log n scaling prevents the dilution.**", "The number then hardly changes: from 6 to 5.8."),
-        (5.6, ", and log n scaling prevents the dilution.**", "The number then falls from 6 to 5.6."),
+        (
+            9.5,
+            ", and log n scaling slows the dilution.**",
+            "The number of effective keys then grows only from 6 to 9.5.",
+        ),
+        (
+            6.4,
+            ", and log n scaling slows the dilution.**",
+            "The number of effective keys then grows only from 6 to 6.4.",
+        ),
+        (
+            6.2,
+            ", and log n scaling prevents the dilution.**",
+            "The number of effective keys then hardly changes: from 6 to 6.2.",
+        ),
+        (
+            5.8,
+            ", and log n scaling prevents the dilution.**",
+            "The number of effective keys then hardly changes: from 6 to 5.8.",
+        ),
+        (5.6, ", and log n scaling prevents the dilution.**", "The number of effective keys then falls from 6 to 5.6."),
     ],
 )
 def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
@@ -53,11 +69,11 @@ def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
 def test_log_n_scaling_without_less_growth_has_no_effect():
     flatter = growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.6), 64)
     assert flatter.startswith("**Attention dilutes as the text grows.** ")
-    assert flatter.endswith("to 3.1%. With log n scaling, the number changes from 6 to 12.")
+    assert flatter.endswith("to 3.1%. With log n scaling, the number of effective keys changes from 6 to 12.")
     assert "slows the dilution" in growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.3), 64)
     sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
     assert sharper.startswith("**Attention does not dilute on this input.** ")
-    assert sharper.endswith("The number then falls from 6 to 5.")
+    assert sharper.endswith("The number of effective keys then falls from 6 to 5.")
 
 
 @pytest.mark.parametrize(
