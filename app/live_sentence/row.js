@@ -62,9 +62,10 @@ export class Row {
    * @returns {Looks}
    */
   looks(word, words) {
-    const { title, knob, settings, less } = this.sent;
-    const name = knob ? fill(words.named, { title, knob, setting: String(settings[this.step]) }) : title;
-    return { name, less, weights: this.weights(word) };
+    const { title, knob, settings, why } = this.sent;
+    const setting = String(settings[this.step]);
+    const name = knob ? fill(words.named, { title, knob, setting }) : title;
+    return { name, title, setting, why, weights: this.weights(word) };
   }
 
   /**

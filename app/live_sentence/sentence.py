@@ -6,7 +6,7 @@ At 40 tokens they are a quarter of a megabyte, at 15 tokens ten kilobytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,8 @@ class Row:
         title: its name on screen.
         knob: the slider's label; empty without a slider.
         note: the text in place of the slider.
-        less: the sentence about a weight smaller than the reference's, with its reason; empty for the usual sentence.
+        why: the reasons for a weight smaller ("less") or larger ("more") than the reference's and for negative weights
+            ("negative"); a missing reason is not mentioned.
         settings: the slider's value at each step; None without a slider.
         words: the variant with each setting, as in links.
         weights: its matrices, ``[S, n, n]``; NaN for pairs that are not allowed.
@@ -48,7 +49,7 @@ class Row:
     errors: Sequence[float]
     costs: Sequence[float]
     long_costs: Sequence[float]
-    less: str = ""
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,20 +127,13 @@ def _words() -> dict[str, str]:
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
         "named": _("{title} ({knob} {setting})"),
-        "mostly": _("“{word}” attends mostly to “{target}” (softmax: {weight})."),
-        "most": _("“{word}” attends most to “{target}” (softmax: {weight})."),
-        "spread": _("“{word}” attends to many words, most to “{target}” (softmax: {weight})."),
-        "itself": _("“{word}” attends most to itself (softmax: {weight})."),
-        "all": _("All other variants keep at least half of this weight."),
-        "none": _("No other variant keeps half of this weight."),
-        "only": _("Only {row} keeps at least half of this weight."),
-        "some": _("{count} of {total} other variants keep at least half of this weight."),
-        "masked": _("{row} cannot reach “{target}”, {away} tokens away."),
-        "negative": _("{row} gives “{target}” a negative weight, {weight}."),
-        "same": _("{row} gives “{target}” about the same weight, {weight}."),
-        "less": _("{row} gives “{target}” less weight, {weight}."),
-        "more": _("{row} gives “{target}” more weight, {weight}."),
-        "below": _("{row} also gives “{other}” a negative weight, {least}."),
+        "mostly": _("“{word}” attends mostly to “{target}”: {list}."),
+        "most": _("“{word}” attends most to “{target}”: {list}."),
+        "spread": _("“{word}” attends to many words, most to “{target}”: {list}."),
+        "itself": _("“{word}” attends most to itself: {list}."),
+        "own": _("{weight} with softmax"),
+        "share": _("{weight} with {row}"),
+        "same": _("All variants give “{target}” about the same weight."),
         "looks": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),
         "seen": _("“{target}” {weight}"),

@@ -1,12 +1,15 @@
 // The data that Python sends to the sentence (sentence.py), and the types shared by its modules.
 
+/** Sentences about the reasons for a smaller or larger weight than the reference's, and for negative weights. */
+export type Reasons = { less?: string; more?: string; negative?: string };
+
 /** The sentence under one variant; lists have one entry for each step of its slider. */
 export interface SentRow {
   key: string;
   title: string;
   knob: string;
   note: string;
-  less: string; // the sentence about a smaller weight than the reference's, with its reason; empty for the usual one
+  why: Reasons;
   settings: (number | null)[];
   words: string[];
   errors: number[];
@@ -29,16 +32,9 @@ export interface StoryWords {
   most: string;
   spread: string;
   itself: string;
-  all: string;
-  none: string;
-  only: string;
-  some: string;
-  masked: string;
-  negative: string;
+  own: string; // the reference's weight
+  share: string; // another row's weight
   same: string;
-  less: string;
-  more: string;
-  below: string;
   looks: string;
   nowhere: string;
   seen: string;
@@ -67,8 +63,10 @@ export interface SentenceSettings {
 
 /** The weights of one query word under one variant: one per word, NaN where the query cannot attend. */
 export interface Looks {
-  name: string;
-  less: string;
+  name: string; // with the setting
+  title: string; // without it
+  setting: string;
+  why: Reasons;
   weights: number[];
 }
 

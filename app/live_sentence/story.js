@@ -7,7 +7,6 @@ const MOSTLY = 0.5; // a larger weight on one word exceeds the weights on all ot
 const MOST = 0.25;
 const SAME = 0.05; // weights that differ by less count as equal
 const BELOW = -0.1; // weights below this are mentioned for any word
-const HALF_OF_IT = 0.5; // the share of the reference's weight from which a variant counts in the finding
 const SPOKEN = 3; // the number of words mentioned to screen readers
 
 /**
@@ -23,8 +22,8 @@ export function percent(share, precision) {
 }
 
 /**
- * Return the finding (the word that the query attends to in the first row, and the other rows that attend to it too), and
- * the text about each of the other rows.
+ * Return the finding (the word that the query attends to in the first row, with its weight in every row), and why its
+ * weight differs in the other rows.
  * @param {StoryWords} words
  * @param {string[]} labels
  * @param {number} word
@@ -34,47 +33,34 @@ export function story(words, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
   const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
-  const kept = others.filter(({ weights }) => weights[target] >= HALF_OF_IT * weight);
-  const counts = { count: String(kept.length), total: String(others.length), row: kept.length ? kept[0].name : "" };
-  const values = { word: labels[word], target: labels[target], weight: percent(weight), ...counts };
-  const most = kept.length === 0 ? "none" : kept.length === others.length ? "all" : kept.length === 1 ? "only" : "some";
-  const finding = [words[kind], ...(others.length > 1 ? [words[most]] : [])];
-  const compare = (/** @type {Looks} */ row) => compared(words, labels, word, row, target, weight);
-  return [finding.map((each) => fill(each, values)), others.flatMap(compare)].map((each) => joined(words.sentences, each));
+  const on = (/** @type {Looks} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
+  const shares = [...others]
+    .sort((a, b) => on(b) - on(a))
+    .map((row) => fill(words.share, { weight: percent(on(row)), row: row.title }));
+  const list = listed(words, [fill(words.own, { weight: percent(weight) }), ...shares]);
+  const same = others.every((row) => Math.abs(on(row) - weight) <= SAME);
+  const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
+  const finding = fill(words[kind], { word: labels[word], target: labels[target], list });
+  return [finding, joined(words.sentences, [...(same ? [fill(words.same, { target: labels[target] })] : []), ...reasons])];
 }
 
 /**
- * Return the text about a row's weight on the word with the reference's largest weight, and its most negative weight.
- * @param {StoryWords} words
+ * Return why a row gives the word with the reference's largest weight another weight, and why weights are negative.
  * @param {string[]} labels
  * @param {number} word
  * @param {Looks} row
  * @param {number} target
  * @param {number} reference
  */
-function compared(words, labels, word, { name, less, weights }, target, reference) {
-  const weight = weights[target];
-  const away = String(Math.abs(target - word));
-  const values = { row: name, target: labels[target], weight: percent(weight), away };
-  const kind = sentenceOf(weight, reference);
+function reasonsOf(labels, word, { title, setting, why, weights }, target, reference) {
+  const more = (weights[target] || 0) - reference;
   const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
-  const below = { row: name, other: labels[least], least: percent(weights[least]) };
+  const values = { row: title, setting, target: labels[target], away: String(Math.abs(target - word)) };
+  const negative = { row: title, other: labels[least], least: percent(weights[least]) };
   return [
-    fill((kind === "less" && less) || words[kind], values),
-    ...(least !== target && weights[least] <= BELOW ? [fill(words.below, below)] : []),
-  ];
-}
-
-/**
- * Return the key of the sentence about a weight.
- * @param {number} weight
- * @param {number} reference
- */
-function sentenceOf(weight, reference) {
-  if (Number.isNaN(weight)) return "masked";
-  if (Math.abs(weight - reference) <= SAME) return "same";
-  if (weight <= -0.005) return "negative";
-  return weight < reference ? "less" : "more";
+    fill((more < -SAME && why.less) || (more > SAME && why.more) || "", values),
+    fill((weights[least] <= BELOW && why.negative) || "", negative),
+  ].filter(Boolean);
 }
 
 /**
@@ -92,11 +78,20 @@ export function spoken(words, labels, word, rows) {
       .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
       .slice(0, SPOKEN)
       .map(({ weight, target }) => fill(words.seen, { target, weight: percent(weight) }));
-    const [last, others] = [seen.at(-1) ?? "", joined(words.items, seen.slice(0, -1))];
-    const list = others ? fill(words.list, { others, last }) : last;
+    const list = listed(words, seen);
     return fill(list ? words.looks : words.nowhere, { row: name, word: labels[word], list });
   });
   return joined(words.sentences, sentences);
+}
+
+/**
+ * Return the items as a list in the visitor's language.
+ * @param {StoryWords} words
+ * @param {string[]} items
+ */
+function listed(words, items) {
+  const [last, others] = [items.at(-1) ?? "", joined(words.items, items.slice(0, -1))];
+  return others ? fill(words.list, { others, last }) : last;
 }
 
 /**

@@ -53,7 +53,7 @@ def show() -> None:
         way=_way(text),
         pinned=PINNED,
         columns=[
-            _("difference from softmax's output"),
+            _("output error, whole sentence"),
             _("multiply-adds vs softmax, {n} tokens", n=found.n),
             _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
         ],
@@ -79,7 +79,11 @@ def caption(found: Budgets) -> str:
             "Linear and Nyström also compute features or landmarks. This pays off in long texts, where softmax's cost "
             "grows with the square of the length."
         ),
-        _("[CLS] and [SEP] are counted but not drawn."),
+        _(
+            "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
+            "words.",
+            n=found.n,
+        ),
         _(
             "Weights: model MiniLM-L6, layer {layer}, head {head}.",
             layer=presets.SENTENCE_LAYER,
@@ -92,8 +96,9 @@ def notes(found: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
-            "The difference from softmax's output is measured over all {n} tokens and divided by the size of that "
-            "output. With equal weights for all tokens, it would be {mean}. The page Error shows it for longer texts.",
+            "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
+            "softmax's output. Equal weights for all tokens would give {mean}. The page Error shows the output error "
+            "for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),
         ),
@@ -102,9 +107,8 @@ def notes(found: Budgets) -> list[str]:
             "the same length."
         ),
         _(
-            "The {n} tokens include the special tokens [CLS] and [SEP], which are not drawn. A sentence can have at "
-            "most {most} tokens, so that every word fits on the screen. Negative weights are orange.",
-            n=found.n,
+            "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
+            "orange.",
             most=presets.SENTENCE_TOKENS,
         ),
     ]
@@ -119,7 +123,7 @@ def row(steps: Steps) -> Row:
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
         note=_("all pairs") if variant.key == REFERENCE else _("all pairs, no exponential"),
-        less=_less().get(variant.key, ""),
+        why=_why().get(variant.key, {}),
         settings=[_set(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,
@@ -129,15 +133,23 @@ def row(steps: Steps) -> Row:
     )
 
 
-def _less() -> dict[str, str]:
-    """Return why variants give a word less weight than softmax, by key; the browser fills in the words in braces."""
+def _why() -> dict[str, dict[str, str]]:
+    """Return why variants give a word less or more weight than softmax, or a negative weight, by their keys.
+
+    The browser fills in the words in braces.
+    """
+    averages = _("{row}: each landmark is an average of neighbouring tokens.")
     return {
-        "linear": _(
-            "{row} gives “{target}” only {weight}, because no exponential enlarges the differences between words."
-        ),
-        "nystrom": _(
-            "{row} gives “{target}” only {weight}, because its landmarks are averages of neighbouring tokens."
-        ),
+        "local": {
+            "less": _("{row}: “{target}” is {away} tokens away, outside the window of {setting}."),
+            "more": _("{row}: only the words in the window share the weight."),
+        },
+        "linear": {"less": _("{row}: no exponential enlarges the differences between words.")},
+        "nystrom": {
+            "less": averages,
+            "more": averages,
+            "negative": _("{row}: an inverse matrix makes some weights negative, such as {least} for “{other}”."),
+        },
     }
 
 

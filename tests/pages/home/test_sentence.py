@@ -68,9 +68,9 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
         f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}."
     )
     errors, _, length = first[2]["words"]["notes"]
-    assert f"over all {qkv.n} tokens and divided" in errors
+    assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
-    assert f"With equal weights for all tokens, it would be {off:.0%}." in errors
+    assert f"Equal weights for all tokens would give {off:.0%}." in errors
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -84,11 +84,11 @@ def test_error_and_cost_are_of_the_same_tokens(text):
             for word, cost in zip(row["words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     assert settings["words"]["columns"] == [
-        "difference from softmax's output",
+        "output error, whole sentence",
         f"multiply-adds vs softmax, {n} tokens",
         "multiply-adds vs softmax, 8,192 tokens",
     ]
-    assert f"The {n} tokens include the special tokens [CLS] and [SEP]," in settings["words"]["notes"][-1]
+    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["words"]["caption"]
 
 
 @pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
