@@ -6,6 +6,7 @@ import { clamp, indexAt, make, perform, printable, readTheme } from "../matrix_b
 import { fill } from "../page_script/templates.js";
 
 const WORSE = 6; // the increase in nats at which a token has the full colour
+const NAMED_CHANGES = 3; // tokens named above the text
 
 export class ReadingBoard {
   /** @type {string[]} */
@@ -14,6 +15,8 @@ export class ReadingBoard {
   columns = [];
   /** @type {SentReading[]} */
   rows = [];
+  /** @type {string[]} */
+  floor = [];
   /** @type {HTMLElement[]} */
   tokens = [];
   /** @type {HTMLElement[]} */
@@ -21,6 +24,7 @@ export class ReadingBoard {
   /** @type {ReadingSettings} */
   settings;
   shown = 0;
+  against = 0; // the reading that the shown one is compared with, among all readings
   token = -1; // the chosen token
   at = 0; // the token with the keyboard focus
   /** @type {Send} */
@@ -33,8 +37,13 @@ export class ReadingBoard {
     this.table = make("div", { class: "readers", role: "radiogroup" });
     this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
     this.loss = make("p", { class: "loss", role: "status", "aria-live": "polite" });
-    this.legend = make("p", { class: "legend" });
-    this.root = make("div", { class: "reading" }, this.table, this.legend, this.loss, this.text);
+    this.tint = make("span");
+    this.baseline = make("select");
+    this.scale = make("span");
+    this.note = make("span");
+    this.legend = make("p", { class: "legend" }, make("span", {}, this.tint, " ", this.baseline), this.scale, this.note);
+    this.largest = make("p", { class: "loss" });
+    this.root = make("div", { class: "reading" }, this.table, this.loss, this.legend, this.largest, this.text);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(indexAt(event.target, "token")));
     this.text.addEventListener("pointerleave", () => this.point(null));
@@ -42,13 +51,19 @@ export class ReadingBoard {
     this.text.addEventListener("click", (event) => this.choose(indexAt(event.target, "token")));
     this.text.addEventListener("keydown", (event) => this.key(event));
     this.table.addEventListener("keydown", (event) => this.turn(event));
+    this.baseline.addEventListener("change", () => {
+      this.against = Number(this.baseline.value);
+      this.paint();
+      this.report();
+    });
   }
 
   /** @param {Received<ReadingHeader>} received */
-  receive({ header: { tokens, labels, columns, rows } }) {
+  receive({ header: { tokens, labels, columns, rows, floor } }) {
     this.labels = labels.map(printable);
     this.rows = rows;
     this.columns = columns;
+    this.floor = floor;
     const same = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
     if (!same) {
       this.at = 0;
@@ -63,7 +78,7 @@ export class ReadingBoard {
   /** @param {ReadingSettings} settings */
   show(settings) {
     this.settings = settings;
-    const state = JSON.stringify([settings.shown, settings.token]);
+    const state = JSON.stringify([settings.shown, settings.token, settings.against]);
     if (this.pending === undefined || this.pending === state) {
       this.pending = undefined;
       this.take();
@@ -74,6 +89,7 @@ export class ReadingBoard {
   take() {
     this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
     this.token = this.settings.token < this.labels.length ? this.settings.token : -1;
+    this.against = this.settings.against;
     this.build();
     this.paint();
   }
@@ -99,7 +115,8 @@ export class ReadingBoard {
     });
     const [{ name, numbers }] = this.rows;
     const original = make("div", { class: "reader original" }, ...[name, ...numbers].map((word) => make("span", {}, word)));
-    this.table.replaceChildren(head, original, ...this.choices);
+    const floor = make("div", { class: "reader floor" }, ...this.floor.map((word) => make("span", {}, word)));
+    this.table.replaceChildren(head, original, ...this.choices, ...(this.floor.length ? [floor] : []));
     if (focused) this.choices[this.shown]?.focus();
   }
 
@@ -109,28 +126,45 @@ export class ReadingBoard {
       line.setAttribute("aria-checked", String(place === this.shown));
       line.tabIndex = place === this.shown ? 0 : -1;
     });
-    const before = this.rows[0]?.losses ?? [];
+    if (!this.rows[this.against]?.losses.length || this.against === this.shown + 1) this.against = 0;
+    const before = this.rows[this.against]?.losses ?? [];
     const after = this.rows[this.shown + 1]?.losses ?? [];
+    const changes = before.length ? after.map((loss, i) => loss - before[i]) : [];
     this.tokens.forEach((token, place) => {
-      const [old, now] = [before[place - 1] ?? 0, after[place - 1] ?? 0];
-      const worse = after.length ? clamp((now - old) / WORSE, -1, 1) : 0;
+      const worse = clamp((changes[place - 1] ?? 0) / WORSE, -1, 1);
       token.classList.toggle("better", worse < 0);
       token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worse))}%`);
       token.setAttribute("aria-label", this.sentence(place));
       token.setAttribute("aria-pressed", String(place === this.token));
       token.tabIndex = place === this.at ? 0 : -1;
     });
-    this.paintLegend();
+    this.paintLegend(changes);
     this.point(null);
   }
 
-  /** Draw the legend of the tint. */
-  paintLegend() {
+  /**
+   * Draw the legend of the tint, and name the tokens with the largest changes.
+   * @param {number[]} changes of the losses, one per token except the first
+   */
+  paintLegend(changes) {
     const { words } = this.settings;
     const changed = this.rows[this.shown + 1];
+    this.legend.hidden = !changed;
+    if (!changed) return;
     const [lower, higher] = [words.lower, words.higher].map((end) => fill(end, { nats: String(WORSE) }));
-    const texts = changed ? [fill(words.tint, { name: changed.name }), make("span", {}, lower, make("i"), higher), changed.note] : [];
-    this.legend.replaceChildren(...texts.filter(Boolean).map((text) => make("span", {}, text)));
+    this.tint.textContent = fill(words.tint, { name: changed.name });
+    const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
+    this.baseline.setAttribute("aria-label", this.tint.textContent);
+    this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
+    this.baseline.value = String(this.against);
+    this.baseline.disabled = choices.length < 2;
+    this.scale.replaceChildren(lower, make("i"), higher);
+    this.note.textContent = this.against === 0 ? changed.note : "";
+    const size = (/** @type {number} */ i) => Math.abs(changes[i]);
+    const places = [...changes.keys()].sort((one, other) => size(other) - size(one)).slice(0, NAMED_CHANGES);
+    const signed = (/** @type {number} */ i) => `${changes[i] < 0 ? "−" : "+"}${size(i).toFixed(1)}`;
+    const named = places.filter((i) => size(i) >= 0.05).map((i) => `“${this.labels[i + 1]}” ${signed(i)}`);
+    this.largest.textContent = named.length ? `${words.largest} ${named.join(" · ")}` : "";
   }
 
   /**
@@ -139,12 +173,12 @@ export class ReadingBoard {
    */
   sentence(place) {
     const { words } = this.settings;
-    const [first, other] = [this.rows[0], this.rows[this.shown + 1]];
+    const [first, other] = [this.rows[this.against], this.rows[this.shown + 1]];
     const [before, after] = [first?.losses[place - 1], other?.losses[place - 1]];
     const token = this.labels[place];
     if (place === 0 || before === undefined) return fill(words.first, { token });
     if (after === undefined) return fill(words.waiting, { token, before: before.toFixed(1) });
-    return fill(words.both, { token, before: before.toFixed(1), after: after.toFixed(1), name: other.name });
+    return fill(words.both, { token, before: before.toFixed(1), baseline: first.name, after: after.toFixed(1), name: other.name });
   }
 
   /** @param {number | null} place */
@@ -171,8 +205,8 @@ export class ReadingBoard {
   }
 
   report() {
-    this.pending = JSON.stringify([this.shown, this.token]);
-    this.send("look", { shown: this.shown, token: this.token });
+    this.pending = JSON.stringify([this.shown, this.token, this.against]);
+    this.send("look", { shown: this.shown, token: this.token, against: this.against });
   }
 
   /** @param {KeyboardEvent} event */

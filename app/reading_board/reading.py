@@ -39,10 +39,12 @@ class ReadingState:
     Attributes:
         shown: the index of the changed reading shown under the text, from 0.
         token: the index of the chosen token; negative for none.
+        against: the index of the reading that it is compared with: 0 for the unchanged model, then the changed ones.
     """
 
     shown: int
     token: int
+    against: int = 0
 
 
 def reading_board(
@@ -52,6 +54,7 @@ def reading_board(
     columns: Sequence[str],
     look: ReadingState,
     *,
+    floor: Sequence[str] = (),
     key: str,
     on_look: Callable[[ReadingState], None],
 ) -> None:
@@ -63,21 +66,28 @@ def reading_board(
         changed: the readings of the changed models.
         columns: the titles of the readings' numbers.
         look: the visitor's choices.
+        floor: name and numbers of a line below the models that has no losses; empty for no such line.
         key: the element's key, unique in the app.
         on_look: called before the script's next run, once a visitor chose another reading or a token.
     """
-    settings = {"shown": look.shown, "token": look.token, "words": _words()}
+    settings = {**vars(look), "words": _words()}
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
-            on_look(ReadingState(int(reported["shown"]), int(reported["token"])))
+            on_look(ReadingState(int(reported["shown"]), int(reported["token"]), int(reported["against"])))
 
-    message = pack(tokens, original, changed, columns, key=key)
+    message = pack(tokens, original, changed, columns, floor=floor, key=key)
     mount(message, key=key, events={"look": report}, settings=settings, receiver=_READING)
 
 
 def pack(
-    tokens: Sequence[str], original: Reading, changed: Sequence[Reading], columns: Sequence[str], *, key: str
+    tokens: Sequence[str],
+    original: Reading,
+    changed: Sequence[Reading],
+    columns: Sequence[str],
+    *,
+    floor: Sequence[str] = (),
+    key: str,
 ) -> bytes:
     """Return the message to the browser; arguments are as in `reading_board`.
 
@@ -94,6 +104,7 @@ def pack(
         "labels": list(number_repeats(tokens)),
         "columns": list(columns),
         "rows": list(map(vars, (original, *changed))),
+        "floor": list(floor),
     }
     return encode(header)
 
@@ -106,11 +117,12 @@ def _words() -> dict[str, str]:
             "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
         ),
         "rows": _("Attention variant"),
-        "both": _("“{token}”: the loss is {before} nats in the original model and {after} nats with {name}."),
+        "both": _("Loss of “{token}” in nats: {before} ({baseline}) and {after} ({name})."),
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
-        "tint": _("Change of a token's loss with {name}:"),
+        "tint": _("Colour: a token's loss with {name} minus its loss with"),
+        "largest": _("Largest changes in nats:"),
         "higher": _("+{nats} nats or more (harder to predict)"),
         "lower": _("−{nats} nats (easier)"),
     }

@@ -15,6 +15,7 @@ export interface ReadingHeader {
   labels: string[]; // the tokens, with numbered repeats
   columns: string[];
   rows: SentReading[]; // the unchanged model, then the changed ones
+  floor: string[]; // name and numbers of a line without losses, or empty
 }
 
 /** Sentences; the parts in braces are filled in. */
@@ -27,6 +28,7 @@ export interface ReadingWords {
   waiting: string;
   hint: string;
   tint: string;
+  largest: string;
   higher: string;
   lower: string;
 }
@@ -34,5 +36,6 @@ export interface ReadingWords {
 export interface ReadingSettings {
   shown: number; // the index among the changed readings, from 0
   token: number; // the chosen token, or negative
+  against: number; // the index of the reading that the shown one is compared with, among all readings
   words: ReadingWords;
 }

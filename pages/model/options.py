@@ -145,6 +145,7 @@ class ModelOptions(Options, prefix="m_"):
         ),
     )
     shown = whole(0, 0, lambda: current().swap_variants - 1, "")
+    against = whole(0, 0, lambda: current().swap_variants, "")
     token = place(lambda: current().swap_tokens)
     edge = choice(
         {
@@ -262,8 +263,9 @@ def called(word: str) -> str:
 
 
 def take_look(look: ReadingState) -> None:
-    """Select another variant's reading, or another token."""
+    """Select another variant's reading, another baseline of the colours, or another token."""
     ModelOptions.shown.set(look.shown)
+    ModelOptions.against.set(look.against)
     ModelOptions.token.set(look.token if look.token >= 0 else None)
 
 

@@ -10,7 +10,7 @@ from app.words.i18n import _, _n, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
-from attention_core.formatting import number
+from attention_core.formatting import formatted, number
 from attention_core.variant import SOFTMAX
 from pages.model import glance, sweep, words
 from pages.model.options import Question, take_look, tokens_in_words
@@ -87,7 +87,12 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         _reading(original, original, first),
         [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
         [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
-        ReadingState(question.options.shown, -1 if question.options.token is None else question.options.token),
+        ReadingState(
+            question.options.shown,
+            -1 if question.options.token is None else question.options.token,
+            question.options.against,
+        ),
+        floor=(_("Uniform guess over the vocabulary"), "–", "–", formatted(words.GUESS, ".1f")),
         key=f"{key}.board",
         on_look=take_look,
     )
@@ -97,7 +102,7 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
     numbers = [
         _number(each.perplexity, 3),
         f"× {_number(each.perplexity / original.perplexity, 3)}",
-        _number(each.copied, 2),
+        "…" if math.isnan(each.copied) else formatted(each.copied, ".1f"),
     ]
     return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured(each))
 

@@ -10,6 +10,7 @@ from app.jobs import dispatch, runs
 from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import continuation, swap
+from pages.model import words
 from pages.model.options import Question
 
 RowT = TypeVar("RowT")
@@ -94,7 +95,9 @@ def show_definitions() -> None:
             ),
             _(
                 "The copying loss is the mean loss of all repeated tokens except the first. A uniform guess among all "
-                "49,152 tokens has a loss of 10.8 nats. A confident but wrong prediction has a larger loss."
+                "{n:,} tokens has a loss of {loss:.1f} nats. A confident but wrong prediction has a larger loss.",
+                n=swap.VOCABULARY,
+                loss=words.GUESS,
             ),
         ),
         key="model.method",

@@ -1,8 +1,9 @@
 """Sentences of the Model page, computed from the measurements."""
 
+import math
 from collections.abc import Sequence
 
-from app.words.i18n import N_, _, _n, clauses, enumeration, paragraph
+from app.words.i18n import _, _n, clauses, enumeration, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.swap import SwapRow
@@ -18,6 +19,8 @@ COPIED = 0.2
 """Largest lost share of what copying saves for which copying counts as preserved."""
 LOST = 0.8
 """Lost share from which on copying fails."""
+GUESS = math.log(swap.VOCABULARY)
+"""Loss in nats of a uniform guess over the vocabulary."""
 MOST = 3
 """Largest number of variants with a sentence each. Of more variants, only the best and the worst are named."""
 
@@ -76,8 +79,8 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
             high=number(high, 3),
         ),
         _(
-            "Both variants hide {hidden} of the query–key pairs, but many heads put spare weight on the first token "
-            "(an attention sink). {most} hides this token from most queries.",
+            "Both variants hide {hidden} of the query–key pairs, but only {most} hides the first token from most "
+            "queries. Many heads put spare weight on the first token (an attention sink).",
             hidden=shares.pop(),
             most=most.name,
         ),
@@ -143,31 +146,33 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
         lost = lost_share(original, each)
         (failing if lost >= LOST else worse if lost > COPIED else preserved).append(each)
 
-    def effect(group: Sequence[Score], text: str, with_reason: str) -> str:
-        if not group:
-            return ""
-        explained = all(each.hidden and each.hidden.copies for each in group)
-        names = named([each.name for each in group], len(changed))
-        return _(with_reason if explained else text, names=names, n=swap.COPY_DISTANCE)
+    def names(group: Sequence[Score]) -> str:
+        return named([each.name for each in group], len(changed))
 
     return paragraph(
-        effect(
-            failing,
-            N_("**Copying fails with {names}.**"),
-            N_(
-                "**Copying fails with {names}.** The token to copy is {n} tokens back, farther than most queries "
-                "attend."
-            ),
-        ),
-        effect(
-            worse,
-            N_("**Copying gets worse with {names}.**"),
-            N_(
-                "**Copying gets worse with {names}.** The token to copy is {n} tokens back, farther than most queries "
-                "attend."
-            ),
-        ),
-        effect(preserved, *[N_("**Copying is preserved with {names}.**")] * 2),
+        ""
+        if not failing
+        else _("**Copying fails with {names}, with a higher loss than a uniform guess.**", names=names(failing))
+        if min(each.copied for each in failing) > GUESS
+        else _("**Copying fails with {names}.**", names=names(failing)),
+        _why_lost(failing),
+        _("**Copying gets worse with {names}.**", names=names(worse)) if worse else "",
+        _why_lost(worse),
+        _("**Copying is preserved with {names}.**", names=names(preserved)) if preserved else "",
+    )
+
+
+def _why_lost(group: Sequence[Score]) -> str:
+    """Return why copying gets worse with all variants of a group; empty unless their patterns explain it."""
+    hidden = [each.hidden for each in group if each.hidden and each.hidden.copies]
+    if not group or len(hidden) < len(group):
+        return ""
+    relays = {each.relay for each in hidden}
+    return paragraph(
+        _("The token to copy is {n} tokens back, hidden from most queries.", n=swap.COPY_DISTANCE),
+        _("It could be passed on through {n} layers, but the model was not trained to do so.", n=relays.pop())
+        if len(relays) == 1 and None not in relays
+        else "",
     )
 
 

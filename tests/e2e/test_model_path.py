@@ -28,6 +28,13 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
     token.press("ArrowRight")
     expect(page.locator("[data-token='101']")).to_be_focused()
 
+    largest = page.get_by_text("Largest changes in nats:")
+    before = largest.text_content()
+    page.get_by_role("combobox", name="minus its loss with").select_option(WINDOW)
+    expect(largest).not_to_have_text(before)
+    settle(page)
+    assert "m_against=1" in query(page)
+
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     settle(page)
@@ -46,7 +53,7 @@ def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     settle(page)
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
-    expect(page.get_by_text("Copying fails with both variants.")).to_be_visible()
+    expect(page.get_by_text("Copying fails with both variants, with a higher loss than a uniform guess.")).to_be_visible()
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")
     press(page, "Stop")

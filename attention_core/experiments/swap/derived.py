@@ -23,6 +23,8 @@ class Hidden:
         share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
         first: whether most queries cannot attend to the first token.
         copies: whether most queries of the copy test cannot attend to the token that they should copy.
+        relay: smallest number of layers in a row that connect most of these queries to that token; None if no number
+            does.
         from_token: position of the first token that is predicted without some of the tokens before it; the length of
             the text if there is no such token.
     """
@@ -30,6 +32,7 @@ class Hidden:
     share: float
     first: bool
     copies: bool
+    relay: int | None
     from_token: int
 
 
@@ -109,11 +112,16 @@ def hidden_by(word: str, n: int) -> Hidden | None:
     mask, repeated = (_fixed_mask(word, length) for length in (n, 2 * PERIOD))
     if mask is None or repeated is None:
         return None
+    reached, connected, relay = repeated, 0, 1
+    while (share := reached.diagonal(-COPY_DISTANCE).double().mean()) < 0.5 and int(reached.sum()) > connected:
+        connected, relay = int(reached.sum()), relay + 1
+        reached = reached | (reached.double() @ repeated.double() > 0)  # a layer also keeps what a token has
     incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
     return Hidden(
         share=1 - int(mask.sum()) / (n * (n + 1) // 2),
         first=bool(mask[:, 0].double().mean() < 0.5),
         copies=bool(repeated.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
+        relay=relay if share >= 0.5 else None,
         from_token=int(incomplete[0]) + 1 if len(incomplete) else n,
     )
 

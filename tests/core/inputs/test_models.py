@@ -33,6 +33,7 @@ from transformers import (
 from transformers.utils import logging
 
 from attention_core.errors import ModelError, SettingError
+from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.inputs import text as text_input
 from attention_core.inputs.models import e5, hub, minilm, smollm2
@@ -175,6 +176,7 @@ def test_smollm2_reads_english_only_with_its_rotary_order_undone(cold):
     ids = loaded.tokenizer.encode(PARAGRAPH).ids
     loss = next_token_loss(loaded.model, ids)
     assert loss < 3.5  # Guessing among 49,152 tokens costs 10.8.
+    assert len(loaded.model.embed_tokens.weight) == swap.VOCABULARY
 
     as_stored = copy.deepcopy(loaded.model)
     for layer in as_stored.layers:

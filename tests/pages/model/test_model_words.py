@@ -67,6 +67,13 @@ def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told)
     )
 
 
+@pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.81, True)])
+def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
+    text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
+    assert ("**Copying fails with both variants, with a higher loss than a uniform guess.**" in text) == worse
+    assert ("**Copying fails with both variants.**" in text) != worse
+
+
 def test_of_many_variants_the_best_and_the_worst_are_named():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert words.verdict(AS_IT_IS, many) == (
@@ -101,16 +108,23 @@ def test_what_a_pattern_hides_is_counted(word, reach, sinks, n):
     assert found.share == pytest.approx(len(hidden) / len(pairs))
     assert found.first == (sum(j == 0 for _, j in hidden) > n / 2)
     assert found.copies == (reach < swap.PERIOD - 1)
+    assert found.relay == -(-(swap.PERIOD - 1) // reach)
     assert found.from_token == (1 + hidden[0][0] if hidden else n)
     assert derived.hidden_by("linear", n) is derived.hidden_by("uniform", n) is None
 
 
+def test_a_pattern_that_never_connects_the_copies_has_no_relay():
+    """Strides of 2 reach even distances only, but the token to copy is an odd distance back."""
+    assert derived.hidden_by("atrous~stride~2", 40).relay is None
+
+
 def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
-    hidden = derived.Hidden(share=0.614, first=True, copies=True, from_token=66)
+    hidden = derived.Hidden(share=0.614, first=True, copies=True, relay=2, from_token=66)
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
-    reason = ".** The token to copy is 95 tokens back, farther than most queries attend."
+    far_back = ".** The token to copy is 95 tokens back, hidden from most queries."
+    reason = f"{far_back} It could be passed on through 2 layers, but the model was not trained to do so."
     assert words.verdict(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity (× 2).** It hides 61% of the query–key pairs, including the first token from most "
         "queries.  \n**B raises perplexity (× 2).** It hides 61% of the query–key pairs, but not the first token.  \n"
@@ -123,8 +137,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
             "**Keeping the first token visible limits the rise of perplexity to × 1.10 instead of × 2.** Both variants "
-            "hide 61% of the query–key pairs, but many heads put spare weight on the first token (an attention sink). "
-            f"A hides this token from most queries.  \n**Copying fails with both variants{reason}"
+            "hide 61% of the query–key pairs, but only A hides the first token from most queries. Many heads put spare "
+            f"weight on the first token (an attention sink).  \n**Copying fails with both variants{reason}"
         )
     )
     less = dataclasses.replace(hidden, share=0.5, first=False)
@@ -139,6 +153,9 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     assert words.verdict(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
     worse = dataclasses.replace(blind, copied=5.0)
     assert words.verdict(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
+    never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, relay=None))
+    for group in ([never], [never, dataclasses.replace(blind, name="B")]):
+        assert words.copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert words.verdict(AS_IT_IS, [same]) == (
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
