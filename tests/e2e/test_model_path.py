@@ -53,7 +53,9 @@ def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     settle(page)
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
-    expect(page.get_by_text("Copying fails with both variants, with a higher loss than a uniform guess.")).to_be_visible()
+    expect(
+        page.get_by_text("Copying fails with both variants, with a higher loss than a uniform guess.")
+    ).to_be_visible()
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")
     press(page, "Stop")
