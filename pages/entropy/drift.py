@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.figures.lines.curves import Curve, guide
+from app.figures.lines.curves import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import N_, _, paragraph
@@ -108,7 +108,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     title = _("{measure} relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
     mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
-    return drawn, {**axes, "mark": mark, "x_ticks": lengths}
+    return drawn, {**axes, "mark": mark, "x_ticks": doublings(drawn)}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, guide
+from app.figures.lines.curves import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.lessons import sweep_results
 from app.lessons.screen import Screen
@@ -105,7 +105,7 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
         return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
-    base = getattr(ac.from_word(words["softmax_log_n"]).params, "base_length") if scaled else 0  # noqa: B009
+    base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     return paragraph(sentence(softmax, scaled, base, causal=question.causal), evenness(rows, question))
 
 
@@ -144,7 +144,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     for word, line in lines_of(question).items():
         found, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
         curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
-        drawn.append(replace(curve, label=line.label))
+        drawn.append(replace(curve, label=label_with_end(line.label, found.middle)))
     lengths = max((curve.x for curve in drawn), key=len)
     nats = [uniform_entropy(n, causal=question.causal) for n in lengths]
     top = {"keys": [math.exp(h) for h in nats], "entropy": [question.per_nat * h for h in nats]}.get(
@@ -156,9 +156,35 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
-    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=_("equal weights on all keys")))
+    equal = label_with_end(_("equal weights on all keys"), top)
+    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=equal))
     axes = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
-    return drawn, {**axes, "x_ticks": lengths}
+    base = next((base for line in lines_of(question).values() if (base := base_length(line.attention))), 0)
+    mark = crossing(base, lengths, causal=question.causal)
+    return drawn, {**axes, "x_ticks": doublings(drawn), "mark": mark}
+
+
+def label_with_end(name: str, values: Sequence[float]) -> str:
+    """Return the label of a line with its last value, if that is measured."""
+    return _("{name}: {value}", name=name, value=number(values[-1])) if values and values[-1] == values[-1] else name
+
+
+def crossing(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int, str] | None:
+    """Return the number of keys at which log n scaling does not change softmax, with its label; None outside the axis.
+
+    Args:
+        base: this number of keys; 0 if log n scaling is not drawn.
+        lengths: the measured lengths, ascending.
+        causal: whether a causal mask is used.
+    """
+    if causal or not lengths or not lengths[0] < base < lengths[-1]:
+        return None  # With a causal mask, each row has its own number of keys, so no length has the factor 1.
+    return base, _("factor log n / log {base} = 1", base=base)
+
+
+def base_length(attention: ac.Attention) -> int:
+    """Return the number of keys at which log n scaling does not change softmax; 0 for other variants."""
+    return getattr(attention.params, "base_length", 0) if attention.key == "softmax_log_n" else 0
 
 
 def slope(found: Spread, per_nat: float) -> PowerFit | None:
@@ -180,38 +206,36 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     few, many = softmax.middle[0], softmax.middle[-1]
     a, b = int(softmax.x[0]), int(softmax.x[-1])
     values = {"a": a, "b": b, "few": number(few), "many": number(many)}
-    values |= {"less": percent(keys_share(few, a, causal=causal)), "more": percent(keys_share(many, b, causal=causal))}
-    meaning = _("With {few}, its weight is as spread out as equal weights on {few} keys.", **values)
     if len(softmax.x) == 1:
         return paragraph(
             _("A query has {few} effective keys at {a:,} tokens.", **values),
-            meaning,
+            _("With {few}, its weight is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
     growth, scaled_growth = many / few, last / first if first and last else math.inf
+    scaling = log_n(first, last, base, growth=growth) if first and last else ""
     if growth <= SAME:
-        finding = _("**Attention does not dilute on this input.** The additional keys get little weight.")
-    else:
-        finding = paragraph(
-            _("**Attention dilutes as the text grows.**")
-            if growth <= SAME * scaled_growth
-            else _("**Attention dilutes as the text grows, and log n scaling slows the dilution.**")
-            if scaled_growth > SAME
-            else _("**Attention dilutes as the text grows, and log n scaling prevents the dilution.**"),
-            _("Softmax gives every key some weight, so more keys share a query's weight."),
+        return paragraph(
+            _("**Attention does not dilute on this input.** The additional keys get little weight."),
+            _("A query has {few} effective keys at {a:,} tokens and {many} at {b:,}.", **values),
+            scaling,
         )
-    falls = SAME * keys_share(many, b, causal=causal) < keys_share(few, a, causal=causal)
+    equal = growth * keys_share(few, a, causal=causal) / keys_share(many, b, causal=causal)
     return paragraph(
-        finding,
-        _("A query has {few} effective keys at {a:,} tokens and {many} at {b:,}.", **values),
-        meaning,
-        _("The share of all keys is {less} at first and {more} at the end.", **values)
-        if not falls
-        else _("The text grows faster, so the share of all keys falls from {less} to {more}.", **values)
-        if growth > SAME
-        else _("The share of all keys falls from {less} to {more}.", **values),
-        log_n(first, last, base, growth=growth) if first and last else "",
+        _("**Attention dilutes as the text grows.**")
+        if growth <= SAME * scaled_growth
+        else _("**Attention dilutes as the text grows, and log n scaling slows the dilution.**")
+        if scaled_growth > SAME
+        else _("**Attention dilutes as the text grows, and log n scaling prevents the dilution.**"),
+        _(
+            "Softmax gives every key some weight, so a query's weight spreads over {times} times as many effective "
+            "keys at {b:,} tokens ({many}) as at {a:,} tokens ({few}).",
+            **values,
+            times=number(growth),
+        ),
+        _("Equal weights on all keys would give {equal} times as many.", equal=number(equal)),
+        scaling,
     )
 
 
@@ -228,12 +252,16 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
     if growth * few <= SAME * many:
         return _("With log n scaling, the number of effective keys changes from {few} to {many}.", **values)
     return paragraph(
-        _("Log n scaling flattens weights below {base} keys and sharpens them above.", base=base),
-        _("The number of effective keys then grows only from {few} to {many}.", **values)
+        _(
+            "Log n scaling multiplies the logits by log n / log {base} for n keys, so weights become flatter below "
+            "{base} keys and sharper above.",
+            base=base,
+        ),
+        _("The effective keys then grow only from {few} to {many}.", **values)
         if many > SAME * few
-        else _("The number of effective keys then falls from {few} to {many}.", **values)
+        else _("The effective keys then fall from {few} to {many}.", **values)
         if SAME * many < few
-        else _("The number of effective keys then hardly changes: from {few} to {many}.", **values),
+        else _("The effective keys then hardly change: from {few} to {many}.", **values),
     )
 
 

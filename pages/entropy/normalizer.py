@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from app.figures.lines.curves import Curve, guide
+from app.figures.lines.curves import Curve, doublings, guide
 from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import N_, _, paragraph
@@ -80,7 +80,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
         "log_x": True,
         "log_y": True,
     }
-    return drawn, {**axes, "x_ticks": lengths}
+    return drawn, {**axes, "x_ticks": doublings(drawn)}
 
 
 def sentence(found: Mapping[str, Spread]) -> str:

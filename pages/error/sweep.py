@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.lines.curves import Curve
+from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
 from app.ui import export, navigation, palette, sweep
@@ -96,7 +96,7 @@ class View:
                 "top": end if highest > end else 1.08 * highest or 1.0,
                 "right": right,
                 "mark": None if whole is None else (words.SHARE * whole, _("half of softmax's cost")),
-                "x_ticks": ticks(drawn) if whole is None else shares(drawn, whole),
+                "x_ticks": doublings(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
 
@@ -146,13 +146,6 @@ def axis_end(question: Question, found: Sequence[ErrorPoint]) -> float:
     """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
     return math.inf if question.options.log else HEADROOM * max(zeros, default=0.0) or math.inf
-
-
-def ticks(drawn: Sequence[Curve]) -> list[float]:
-    """Return the powers of two between the ends of the axis, and its upper end."""
-    xs = [x for line in drawn for x in line.x]
-    stops = [2.0**i for i in range(math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs))) + 1)]
-    return [x for x in stops if x <= max(xs) / 1.3] + [max(xs)]
 
 
 def shares(drawn: Sequence[Curve], whole: float) -> dict[float, str]:

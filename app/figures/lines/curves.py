@@ -81,6 +81,13 @@ def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") 
     return Curve(name, x, y, colour=GREY, dash=dash, marks=False)
 
 
+def doublings(lines: Iterable[Curve]) -> list[float]:
+    """Return ticks for a logarithmic axis: the doublings of the lines' smallest position, and the largest position."""
+    xs = [x for line in lines for x in line.x] or [1.0]
+    stops = [min(xs) * 2**i for i in range(math.floor(math.log2(max(xs) / min(xs))) + 1)]
+    return [*(x for x in stops if x <= max(xs) / 1.3), max(xs)]
+
+
 def curves(
     lines: Sequence[Curve],
     *,

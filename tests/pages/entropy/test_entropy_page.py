@@ -38,7 +38,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**Attention dilutes as the text grows, and log n scaling slows the dilution.** Softmax gives" in spoken(at)
-    assert "sharpens them above. The number of effective keys then grows only from" in spoken(at)
+    assert "sharper above. The effective keys then grow only from" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -369,7 +369,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"A query has {few} effective keys at {x[0]:g} tokens and {many} at {x[-1]:g}." in spoken(at)
+    assert f"effective keys at {x[-1]:g} tokens ({many}) as at {x[0]:g} tokens ({few})." in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():

@@ -24,69 +24,66 @@ def line(**values):
     return spread(points.items())
 
 
+LOG_N = (
+    "Log n scaling multiplies the logits by log n / log 64 for n keys, so weights become flatter below 64 keys and "
+    "sharper above."
+)
+
+
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "**Attention dilutes as the text grows.** Softmax gives every key some weight, so more keys share a "
-        "query's weight. A query has 4 effective keys at 16 tokens and 31 at 256. With 4, its weight is as spread out "
-        "as equal weights on 4 keys. The text grows faster, so the share of all keys falls from 25% to 12%."
+        "**Attention dilutes as the text grows.** Softmax gives every key some weight, so a query's weight spreads "
+        "over 7.8 times as many effective keys at 256 tokens (31) as at 16 tokens (4). Equal weights on all keys would "
+        "give 16 times as many."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert "the share of all keys falls from 59% to 32%." in causal
+    assert causal.endswith("Equal weights on all keys would give 14 times as many.")
+
+
+@pytest.mark.parametrize(
+    ("base", "causal", "marked"),
+    [(16, False, False), (32, False, True), (32, True, False), (128, False, True), (256, False, False)],
+)
+def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the_ends(base, causal, marked):
+    scaled = ac.get("softmax_log_n", base_length=base)
+    assert growth.base_length(scaled) == base
+    assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
+    found = growth.crossing(base, [16, 64, 256], causal=causal)
+    assert found == ((base, f"factor log n / log {base} = 1") if marked else None)
+    assert growth.crossing(base, [], causal=causal) is None
+    assert growth.crossing(0, [16, 64, 256], causal=causal) is None
+
+
+def test_a_label_has_the_last_value_where_it_is_measured():
+    assert growth.label_with_end("Softmax", (3.5, 22.4)) == "Softmax: 22"
+    assert growth.label_with_end("Softmax", ()) == "Softmax"
+    assert growth.label_with_end("Softmax", (3.5, math.nan)) == "Softmax"
 
 
 @pytest.mark.parametrize(
     ("last", "finding", "effect"),
     [
-        (
-            9.5,
-            ", and log n scaling slows the dilution.**",
-            "The number of effective keys then grows only from 6 to 9.5.",
-        ),
-        (
-            6.4,
-            ", and log n scaling slows the dilution.**",
-            "The number of effective keys then grows only from 6 to 6.4.",
-        ),
-        (
-            6.2,
-            ", and log n scaling prevents the dilution.**",
-            "The number of effective keys then hardly changes: from 6 to 6.2.",
-        ),
-        (
-            5.8,
-            ", and log n scaling prevents the dilution.**",
-            "The number of effective keys then hardly changes: from 6 to 5.8.",
-        ),
-        (5.6, ", and log n scaling prevents the dilution.**", "The number of effective keys then falls from 6 to 5.6."),
+        (9.5, ", and log n scaling slows the dilution.**", "The effective keys then grow only from 6 to 9.5."),
+        (6.4, ", and log n scaling slows the dilution.**", "The effective keys then grow only from 6 to 6.4."),
+        (6.2, ", and log n scaling prevents the dilution.**", "The effective keys then hardly change: from 6 to 6.2."),
+        (5.8, ", and log n scaling prevents the dilution.**", "The effective keys then hardly change: from 6 to 5.8."),
+        (5.6, ", and log n scaling prevents the dilution.**", "The effective keys then fall from 6 to 5.6."),
     ],
 )
 def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
     text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last), 64)
     assert text.startswith(f"**Attention dilutes as the text grows{finding} Softmax gives")
-    assert text.endswith(f" Log n scaling flattens weights below 64 keys and sharpens them above. {effect}")
+    assert text.endswith(f" {LOG_N} {effect}")
 
 
 def test_log_n_scaling_without_less_growth_has_no_effect():
     flatter = growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.6), 64)
     assert flatter.startswith("**Attention dilutes as the text grows.** ")
-    assert flatter.endswith("to 3.1%. With log n scaling, the number of effective keys changes from 6 to 12.")
+    assert flatter.endswith("16 times as many. With log n scaling, the number of effective keys changes from 6 to 12.")
     assert "slows the dilution" in growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.3), 64)
     sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
     assert sharper.startswith("**Attention does not dilute on this input.** ")
-    assert sharper.endswith("The number of effective keys then falls from 6 to 5.")
-
-
-@pytest.mark.parametrize(
-    ("last", "words"),
-    [
-        (4.1, "The share of all keys falls from 25% to 1.6%."),
-        (60.0, "The text grows faster, so the share of all keys falls from 25% to 23%."),
-        (61.5, "The share of all keys is 25% at first and 24% at the end."),
-        (64.0, "The share of all keys is 25% at first and 25% at the end."),
-    ],
-)
-def test_a_falling_share_of_the_keys_is_reported(last, words):
-    assert growth.sentence(line(n16=4.0, n256=last), None).endswith(f" {words}")
+    assert sharper.endswith("The effective keys then fall from 6 to 5.")
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
