@@ -10,8 +10,8 @@ from PIL import Image
 
 from app.figures.theme import DARK, LIGHT, SERIES, sample_ramp
 
-SIDE = 112
-"""Side of a picture in pixels."""
+WIDTH, HEIGHT = 152, 72
+"""Pixels of a picture of curves or words."""
 MARGIN = 10
 LINE = 8
 """Height of a line of text."""
@@ -58,11 +58,11 @@ def curves_url(lines: Sequence[Sequence[tuple[float, float]]], *, dark: bool) ->
     """
     points = np.array([point for line in lines for point in line], float)
     low, high = points.min(0), points.max(0)
-    scale = (SIDE - 2 * MARGIN) / np.where(high > low, high - low, 1)
+    scale = (np.array((WIDTH, HEIGHT)) - 2 * MARGIN) / np.where(high > low, high - low, 1)
     drawn = []
     for line, colour in zip(lines, SERIES, strict=False):
         places = MARGIN + (np.array(line, float) - low) * scale
-        path = " ".join(f"{x:.1f},{SIDE - y:.1f}" for x, y in places)
+        path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in places)
         drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
     return _svg_url("".join(drawn), dark=dark)
 
@@ -77,9 +77,9 @@ def words_url(lengths: Sequence[int], tints: Sequence[float], *, dark: bool) -> 
     """
     most, x, y, drawn = max(map(abs, tints), default=0.0) or 1.0, MARGIN, MARGIN, []
     for length, tint in zip(lengths, tints, strict=True):
-        if x + length > SIDE - MARGIN:
+        if x + length > WIDTH - MARGIN:
             x, y = MARGIN, y + LINE
-        if y + LINE > SIDE - MARGIN:
+        if y + LINE > HEIGHT - MARGIN:
             break
         colour, opacity = SERIES[int(tint > 0)], min(1.0, 0.15 + abs(tint) / most)
         drawn.append(
@@ -98,7 +98,7 @@ def _png_url(pixels: np.ndarray) -> str:
 def _svg_url(content: str, *, dark: bool) -> str:
     ground = "rgb({:.0f},{:.0f},{:.0f})".format(*(DARK if dark else LIGHT).masked)
     text = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIDE} {SIDE}">'
-        f'<rect width="{SIDE}" height="{SIDE}" fill="{ground}"/>{content}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{ground}"/>{content}</svg>'
     )
     return "data:image/svg+xml," + quote(text)

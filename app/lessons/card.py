@@ -5,7 +5,7 @@ The card is drawn before the page and its answer after the page, because the pag
 
 import html
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,11 @@ from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import lesson_picture, shipped
+from app.lessons.shipped import lesson_pictures, shipped
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
-from app.words.i18n import _, _n, escape_markdown, sentence
+from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
 
 GUESSED = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
@@ -249,6 +249,7 @@ def contents() -> str:
     A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
     """
     dark, answered, following = st.context.theme.type == "dark", st.session_state.get(ANSWERED, {}), False
+    started = any(step in answered for each in shipped().values() for step in _keys(each))
     links = []
     for number, (key, each) in enumerate(shipped().items(), 1):
         done = [step in answered for step in _keys(each)]
@@ -256,14 +257,41 @@ def contents() -> str:
         there = html.escape(address(each, place, present=LessonOptions.present.value))
         words = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
         kind, following = ("" if following or all(done) else " next"), following or not all(done)
+        mark = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not started else ""
         action = _("Repeat") if all(done) else _("Continue") if any(done) else _("Start")
+        dots = f"{_progress_dots(done)} " if any(done) else ""
         links.append(
-            f'<a class="way{kind}" target="_self" href="{there}">'
-            f'<img alt="" src="{lesson_picture(key, dark=dark)}">'
-            f"<span>{words} <small>{_progress_dots(done)} {html.escape(progress(each, sum(done)))} "
+            f'<a class="way{kind}" target="_self" href="{there}">{mark}{_pictures(key, dark=dark)}'
+            f"<span>{words} <small>{dots}{html.escape(progress(each, sum(done)))} "
             f"<em>{html.escape(action)} →</em></small></span></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
+
+
+def overview(lessons: Collection[Lesson]) -> str:
+    """Return how many lessons there are, how long they take, what they require, and what a visitor does."""
+    return paragraph(
+        _n(
+            "{n} lesson, about {minutes} minutes.",
+            "{n} lessons, about {minutes} minutes.",
+            n=len(lessons),
+            minutes=sum(each.minutes for each in lessons),
+        ),
+        _("You need to know only softmax attention."),
+        _("In each step, predict a result before you see it."),
+    )
+
+
+def _pictures(key: str, *, dark: bool) -> str:
+    """Return the pictures of an included lesson in HTML, each above its names."""
+    parts = []
+    for each in lesson_pictures(key, dark=dark):
+        names = (
+            (f'<i style="background:{colour}"></i>' if colour else "") + html.escape(_(name))
+            for name, colour in each.names.items()
+        )
+        parts.append(f'<span><img alt="" src="{each.address}">{" ".join(f"<q>{name}</q>" for name in names)}</span>')
+    return f'<span class="pictures">{"".join(parts)}</span>'
 
 
 def _keys(lesson: Lesson) -> list[str]:

@@ -1,14 +1,20 @@
-"""The lessons included in the app, each in a file of the folder ``shipped``, and the picture next to its question."""
+"""The lessons included in the app, each in a file of the folder ``shipped``, and the pictures next to its question."""
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 import attention_core as ac
-from app.figures.picture import curves_url, pixels_url, words_url
+from app.figures.picture import curves_url, data_url, pixels_url, words_url
+from app.figures.theme import SERIES
+from app.jobs import cached
 from app.lessons import lesson
 from app.lessons.lesson import Lesson
 from app.state import presets
-from app.ui.matrix_picture import SAMPLE, matrix_picture
+from app.ui.matrix_picture import SAMPLE, SHOWN, matrix_picture
+from app.words.i18n import N_
 from attention_core.experiments import learning, swap
 from attention_core.inputs.models import layer_count
 from attention_core.inputs.source import ImageSource
@@ -16,12 +22,13 @@ from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {
-    "flat": "softmax",
-    "window_and_sink": "local",
-    "local_then_atrous": "atrous",
-    "nystrom_performer": "performer",
+    "flat": ("softmax", "linear"),
+    "window_and_sink": ("softmax", "local"),
+    "nystrom_performer": ("nystrom", "performer"),
 }
-"""The variant whose matrix is the picture of a lesson."""
+"""The two variants whose matrices are the pictures of a lesson."""
+POOL = 4
+"""Number of tokens in a pool, in the picture of the lesson on generating text."""
 LENGTHS = (4, 8, 16, 32)
 """Numbers of tokens at which the picture of the lesson on longer texts has points."""
 ORDER = (
@@ -43,24 +50,63 @@ def shipped() -> dict[str, Lesson]:
     return {key: lesson.read((FOLDER / f"{key}.toml").read_bytes(), key) for key in ORDER}
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a lesson's question.
+
+    Attributes:
+        address: the picture as a data URL.
+        names: what it shows, with the colour of each curve or kind of word; a picture without colours has one name.
+    """
+
+    address: str
+    names: dict[str, str]
+
+
 @cache
-def lesson_picture(key: str, *, dark: bool) -> str:
-    """Return a picture of an included lesson's question as a data URL; softmax's matrix for a lesson without its own.
+def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
+    """Return the pictures of an included lesson's question: the two sides of its contrast, or one with both sides.
 
     The lesson on longer texts asks whether the entropy can stay constant, so its picture has a level line too.
     """
+    first, second = SERIES[:2]
     if key == "grey":
-        return pixels_url(ImageSource().noisy().numpy())
+        noisy = ImageSource().noisy().numpy()
+        mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
+        return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
+    if key == "local_then_atrous":
+        local, atrous = (cached.matrix(SHOWN, ac.get(each)).weights for each in ("local", "atrous"))
+        one, two = (_reached(weights, dark=dark) for weights in (atrous, np.nan_to_num(atrous) @ np.nan_to_num(local)))
+        return Picture(one, {N_("one layer"): ""}), Picture(two, {N_("two layers"): ""})
+    if key == "pooling":
+        causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooled(dark=dark)
+        return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
     if key == "log_n":
         rising = _entropies()
-        return curves_url([rising, [(n, rising[0][1]) for n, _entropy in rising]], dark=dark)
-    if key == "pooling":
-        return matrix_picture("softmax", dark=dark, causal=True)
+        level = [(n, rising[0][1]) for n, _entropy in rising]
+        names = {ac.variant("softmax").title: first, N_("constant"): second}
+        return (Picture(curves_url([rising, level], dark=dark), names),)
     if key == "stand_in" and (found := _losses()):
-        return words_url(*found, dark=dark)
+        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): second}),)
     if key == "convolution_and_gate" and (lines := _accuracies()):
-        return curves_url(lines, dark=dark)
-    return matrix_picture(MATRICES.get(key, "softmax"), dark=dark)
+        names = {ac.variant("softmax").title: first, ac.variant("linear").title: second}
+        return (Picture(curves_url(lines, dark=dark), names),)
+    return tuple(
+        Picture(matrix_picture(each, dark=dark), {ac.variant(each).title: ""})
+        for each in MATRICES.get(key, ("softmax",))
+    )
+
+
+def _pooled(*, dark: bool) -> str:
+    """Return the matrix of averaged queries as a data URL, with a mask that ends only after each query's pool."""
+    weights = cached.matrix(SHOWN, ac.get("funnel", stride=POOL)).weights
+    pools = np.arange(len(weights)) // POOL
+    return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
+
+
+def _reached(weights: np.ndarray, *, dark: bool) -> str:
+    """Return a matrix as a data URL in which pairs without weight are drawn as masked."""
+    return data_url(np.where(np.nan_to_num(weights) > 0, weights, np.nan), dark=dark)
 
 
 def _entropies() -> list[tuple[float, float]]:

@@ -1,5 +1,6 @@
 """A variant's attention matrix as a small picture, on the same few random tokens for all variants."""
 
+from dataclasses import replace
 from functools import cache
 
 import attention_core as ac
@@ -10,10 +11,11 @@ from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
+SHOWN = View(source=SAMPLE, head=0, causal=False, special=True)
 
 
 @cache
 def matrix_picture(key: str, *, dark: bool, causal: bool = False) -> str:
     """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
-    found = cached.matrix(View(source=SAMPLE, head=0, causal=causal, special=True), ac.get(key))
+    found = cached.matrix(replace(SHOWN, causal=causal), ac.get(key))
     return data_url(found.weights, dark=dark)

@@ -5,6 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app.lessons import card, draft, lesson
 from app.lessons.lesson import MOST_BYTES
+from app.lessons.shipped import shipped
 from app.page import Page
 from app.ui.lazy import lazy_expander
 from app.words.i18n import N_, _, escape_markdown, sentence
@@ -14,7 +15,7 @@ from pages.lessons.options import LessonsOptions
 
 def top() -> None:
     """Draw the list of the included lessons."""
-    st.markdown(_("In each step, predict a result before you see it. Later lessons use terms from earlier lessons."))
+    st.markdown(card.overview(shipped().values()))
     st.html(card.contents())
 
 

@@ -26,7 +26,7 @@ from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
-from app.figures.picture import SIDE, curves_url, picture, pixels_url, words_url
+from app.figures.picture import HEIGHT, WIDTH, curves_url, picture, pixels_url, words_url
 from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 
@@ -123,8 +123,8 @@ def svg(url):
 def test_curves_fit_into_their_picture_and_rise_upwards():
     first, second = svg(curves_url([[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]], dark=False))["polyline"]
     (x, y), (right, top) = ([float(v) for v in point.split(",")] for point in first["points"].split())
-    assert 0 < x < right < SIDE
-    assert 0 < top < y < SIDE
+    assert 0 < x < right < WIDTH
+    assert 0 < top < y < HEIGHT
     assert second["points"].split()[0] == f"{(x + right) / 2:.1f},{(y + top) / 2:.1f}"
     assert first["stroke"] != second["stroke"]
     assert svg(curves_url([[(1, 1.0)]], dark=True))["polyline"], "one point has no extent"
@@ -136,7 +136,7 @@ def test_words_are_tinted_by_difficulty_and_fit_into_the_picture():
     assert float(same["opacity"]) < float(easier["opacity"]) < float(harder["opacity"]) == 1
     assert harder["fill"] != easier["fill"]
     assert 10 < len(words) < 400
-    assert all(float(w["x"]) + float(w["width"]) < SIDE and float(w["y"]) + float(w["height"]) < SIDE for w in words)
+    assert all(float(w["x"]) + float(w["width"]) < WIDTH and float(w["y"]) + float(w["height"]) < HEIGHT for w in words)
 
 
 def test_pixels_keep_their_colours():

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from app.lessons import answer, answer_text
-from app.lessons.card import ANSWERED, address, length, progress
+from app.lessons.card import ANSWERED, address, length, overview, progress
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
-from app.lessons.shipped import ORDER, shipped
+from app.lessons.shipped import ORDER, lesson_pictures, shipped
 from app.measures import PageMeasure, verdict
 from app.page import discover
 from app.state.link_fields import UNREADABLE
@@ -273,14 +273,19 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     assert before.count("Start →") == len(shipped())
     assert before.index("1. Linear attention") < before.index("3. Local windows")
     pictures = re.findall(r'<img alt="" src="(data:image/[^"]+)"', before)
-    assert len(set(pictures)) == len(shipped()), "every lesson has its own picture"
-    assert "done" not in before
+    shown = [tuple(each.address for each in lesson_pictures(key, dark=False)) for key in shipped()]
+    assert pictures == [address for each in shown for address in each]
+    assert len(set(shown)) == len(shipped()), "every lesson has its own pictures"
+    assert before.index("way next") < before.index("Start here") < before.index("1. Linear attention")
+    assert "pips" not in before
     answered = press(begun("window_and_sink"), ".show").session_state[ANSWERED]
     answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERED]}
     answered |= {key.removesuffix(".1") + f".{place}": None for key in list(answered) for place in (2, 4)}
     at = open_page("lessons", **{ANSWERED: answered})
     [after] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert after.count('class="done"') == 6
+    assert after.count("pips") == 2
+    assert "Start here" not in after
     assert (after.count("Continue →"), after.count("Start →")) == (2, len(shipped()) - 2)
     assert [progress(flat, done) for done in (0, 1, 4)] == [length(flat), "1 of 4 steps done", "4 of 4 steps done"]
     assert after.count("3 of 4 steps done") == 2
@@ -292,6 +297,21 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
     assert html.escape(address(window, 1, present=False)) in end
     assert end.index("1. Linear attention") < end.index("way next") < end.index("3. Local windows")
     assert end.count("Repeat →") == 2
+
+
+def test_the_pictures_of_a_lesson_show_both_sides_of_its_question():
+    for key in shipped():
+        names = [name for each in lesson_pictures(key, dark=False) for name in each.names]
+        assert len(set(names)) == (1 if key == "stand_in" else 2)
+        assert lesson_pictures(key, dark=False) != lesson_pictures(key, dark=True) or key == "grey"
+
+
+def test_the_list_says_how_long_the_lessons_take():
+    step = Step(at="matrices")
+    first, second = (Lesson(title="t", steps=(step,), minutes=minutes) for minutes in (4, 7))
+    advice = "You need to know only softmax attention. In each step, predict a result before you see it."
+    assert overview([first]) == f"1 lesson, about 4 minutes. {advice}"
+    assert overview([first, second]) == f"2 lessons, about 11 minutes. {advice}"
 
 
 def test_a_lesson_stays_on_other_pages_with_a_link_back():
