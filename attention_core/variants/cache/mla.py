@@ -32,7 +32,8 @@ class MlaParams(Params):
         scale="log",
         budget=True,
         help="Length of each latent, the short vector that is cached. A token has one latent for the keys of all "
-        "heads and one for the values. At the full rank of keys and values, the result is softmax attention.",
+        "heads and one for the values of all heads. If the length reaches the rank of keys and values, the result "
+        "is softmax attention.",
     )
 
 
@@ -161,23 +162,24 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
 VARIANT = Variant(
     __name__,
     title="Latent attention",
-    summary="Only short vectors (latents) are cached for each token, and the keys and values of all heads are "
-    "reconstructed from them.",
+    summary="The cache stores only short vectors (latents) for each token. The keys and values of all heads are "
+    "computed from the latents.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
     complexity="n² d + n d²",
     params=MlaParams,
     approximates="softmax",
-    causal_reason="its latents are computed from the whole text, including later tokens.",
+    causal_reason="the latents are computed from the whole text, including later tokens.",
     couples_heads=True,
     source=Paper(
         "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="Here, each token has one latent for its keys and one for its values. The latents come from truncated "
-    "singular value decompositions of all keys and of all values. Published models learn a single latent for both. "
-    "They also cache one separate key per token that carries the position.",
+    note="Published models learn one latent per token for both keys and values. They also cache a separate key for "
+    "each token, which carries its position. Here, nothing is learned: each token has one latent for its keys and "
+    "one for its values. They come from truncated singular value decompositions of the text's own keys and "
+    "values.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -115,14 +115,14 @@ def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
 VARIANT = Variant(
     __name__,
     title="Quantised keys",
-    summary="Each key is replaced by the nearest of a few code vectors, so a query needs only one logit for all keys "
-    "with the same code.",
+    summary="Each key is replaced by the nearest of a few vectors, the codes. All keys with the same code have the "
+    "same logit, so a query computes it only once.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
     params=QuantisedKeysParams,
     approximates="softmax",
-    causal_reason="its codes are computed from all keys of the text, including later keys.",
+    causal_reason="the codes are computed from all keys of the text, including later keys.",
     random=True,
     source=Paper(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"

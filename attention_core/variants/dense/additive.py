@@ -69,7 +69,7 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Additive",
-    summary="A small tanh network, instead of a dot product, computes the logit of each query-key pair, and softmax "
+    summary="A small tanh network computes the logit of a query and a key, instead of a dot product. Softmax then "
     "turns the logits into weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
@@ -80,7 +80,7 @@ VARIANT = Variant(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
-    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. It can "
-    "also be trained on the Learn page; elsewhere, it is random. The evaluations of tanh are not counted as "
-    "multiply-adds, so additive attention is slower than its multiply-add count suggests.",
+    note="The logit of a query q and a key k is w · tanh(q + k). In the paper, the vector w is trained. The Learn "
+    "page can train it too; on other pages, it is random. The count of multiply-adds leaves out tanh, so additive "
+    "attention is slower than this count suggests.",
 )

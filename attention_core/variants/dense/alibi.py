@@ -19,7 +19,7 @@ class AlibiParams(Params):
         high=2.0,
         step=0.001,
         scale="log",
-        help="Slope m: the amount subtracted from a logit for each token of distance.",
+        help="Slope m: the amount subtracted from a logit for each token of distance between query and key.",
     )
 
 
@@ -49,12 +49,13 @@ def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="ALiBi",
-    summary="Softmax attention in which each logit is reduced in proportion to the distance between query and key, so "
-    "that distant keys get less weight.",
+    summary="A penalty proportional to the distance between query and key is subtracted from each softmax logit, so "
+    "distant keys get less weight.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
     complexity="n² d",
     params=AlibiParams,
-    cross_reason="each logit is reduced by the distance between the positions of query and key in one sequence.",
+    cross_reason="the penalty depends on the distance between query and key, which is defined only within one "
+    "sequence.",
     source=Paper(
         "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
         2021,

@@ -20,8 +20,8 @@ class DifferentialParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="λ, the factor of the second softmax. At 0, only the first softmax remains. At 1, the weights of each "
-        "row sum to zero.",
+        help="λ, the number by which the second softmax is multiplied before the subtraction. At 0, only the first "
+        "softmax remains. At 1, the weights of each row sum to zero.",
     )
 
 
@@ -61,8 +61,8 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | Non
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Two softmax attentions, one for each half of the query and key vectors: λ times the second is "
-    "subtracted from the first.",
+    summary="Query and key vectors are cut into two halves, and each half gives softmax weights of its own. λ times "
+    "the second weights are subtracted from the first.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
@@ -71,6 +71,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="Weight that both attentions give to a key cancels in proportion to λ. In the paper, λ is learned, and the "
-    "two halves are trained together. The Learn page offers this training too. On other pages, λ is a setting.",
+    note="If both halves give weight to the same key, the subtraction reduces this weight, more strongly for a larger "
+    "λ. In the paper, λ is learned, and the two halves are trained together. The Learn page can do this too; on "
+    "other pages, λ is a setting.",
 )

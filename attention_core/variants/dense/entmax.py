@@ -125,8 +125,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Entmax",
-    summary="A sparse version of softmax: in each row, keys with logits below a threshold get a weight of exactly "
-    "zero.",
+    summary="A sparse version of softmax: each row has a threshold, and keys with logits below it get a weight of "
+    "exactly zero.",
     formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
     r"\quad \textstyle\sum_j A_{ij} = 1",
     complexity="n² d",

@@ -56,15 +56,16 @@ VARIANT = Variant(
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
     params=FoxParams,
-    cross_reason="a logit is reduced by the gates of the tokens between key and query in one sequence.",
+    cross_reason="the tokens between key and query reduce the logit by their gates, and such tokens exist only within "
+    "one sequence.",
     trainable=(TRAINED_GATE,),
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="Each token has a gate α between 0 and 1. The logit of a pair is lowered by −log α of each token after "
-    "the earlier token of the pair, up to the later one. In the paper, gates are learned. The Learn page can train "
-    "them. On other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of "
-    "σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. A constant gate "
-    "gives ALiBi, a penalty proportional to distance.",
+    note="Each token has a gate α between 0 and 1. Each token between a key and a query subtracts −log α from their "
+    "logit. The later token of the pair does so too. In the paper, gates are learned. The Learn page can train "
+    "them; on other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of "
+    "σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. If all gates "
+    "are equal, the result is ALiBi, which subtracts a penalty proportional to distance.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -17,8 +17,9 @@ class NonlocalParams(Params):
     similarity: str = param(
         "gaussian",
         choices=("gaussian", "dot", "concat"),
-        help="gaussian: softmax of the unscaled dot products; dot: dot products divided by the number of keys; "
-        "concat: ReLU of a projection of the query plus a projection of the key, divided by the number of keys.",
+        help="How a query is compared with a key. gaussian: softmax of the dot products, without the scale 1/√d. dot: "
+        "the dot product, divided by the number of keys. concat: query and key are each projected to one number; "
+        "the ReLU of the sum is divided by the number of keys.",
     )
     seed: int = param(0, low=0, high=9999, help='Random seed of the projections. Used only with "concat".')
 
@@ -80,8 +81,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="A weight is one of three similarities of a query q and a key k: exp(q · k), q · k, or the ReLU of a sum "
-    "of their projections.",
+    summary="The weight of a query q and a key k is proportional to one of three similarities: exp(q · k), q · k, or "
+    "the ReLU of a sum of their projections.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
@@ -91,6 +92,6 @@ VARIANT = Variant(
     signed=True,
     random=lambda p: p.similarity == "concat",
     note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative, and only then is the cost linear in the number of tokens n. With "concat", the projections are random, '
-    "not trained.",
+    'negative, and only then does the time grow with n instead of n², for n tokens. With "concat", the '
+    "projections are random, not trained.",
 )

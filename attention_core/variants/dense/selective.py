@@ -73,17 +73,16 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="A token can hide a key from all later tokens: its positive logit for the key in the first head is "
-    "subtracted from their logits in every head.",
+    summary="Each token can hide keys from all later tokens. Its positive logits in the first head are subtracted "
+    "from the logits of later tokens for the same keys, in every head.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=Params,
-    cross_reason="earlier queries hide keys from later queries, so queries and keys must come from the same sequence.",
+    cross_reason="earlier queries hide keys from later queries, so queries and keys must come from one sequence.",
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
-    note="By reducing the logits of later queries, each token can mask keys for later tokens. A token never masks "
-    "its own key or the first key of the text. In a model trained with selective attention, the first head has "
-    "learned which keys to mask. In any other model, it is an ordinary head. Even without a causal mask, a key can "
-    "be masked for a query only by earlier tokens.",
+    note="A token never hides its own key or the first key of the text. In a model trained with selective attention, "
+    "the first head has learned which keys to hide. In any other model, the first head is an ordinary head. Even "
+    "without a causal mask, only tokens before a query can hide keys from it.",
 )

@@ -56,8 +56,8 @@ def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None =
 VARIANT = Variant(
     __name__,
     title="Sink logit",
-    summary="Softmax over the keys and one extra logit that belongs to no key, so the weights of the keys sum to less "
-    "than one.",
+    summary="Softmax with one extra logit that belongs to no key. It takes a part of each row's weight, so the "
+    "weights of the keys sum to less than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,
@@ -69,6 +69,6 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="In published models, each head learns its own extra logit. Extra logits can also be trained on "
-    "the Learn page; elsewhere, the extra logit is a setting, the same for all heads.",
+    note="In published models, each head learns its own extra logit. The Learn page can train it too; on other pages, "
+    "it is a setting, the same for all heads.",
 )

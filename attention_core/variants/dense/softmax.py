@@ -19,7 +19,8 @@ class SoftmaxParams(Params):
         high=20.0,
         step=0.05,
         scale="log",
-        help="Divides the logits: values below 1 sharpen the weights, values above 1 flatten them.",
+        help="Number by which the logits are divided. Below 1, each row concentrates on fewer keys. Above 1, the "
+        "weights become more equal.",
     )
 
 

@@ -19,8 +19,8 @@ class SoftmaxLogNParams(Params):
         low=2,
         high=65_536,
         scale="log",
-        help="Number of keys at which a row is the same as with softmax. Rows with fewer keys are flatter than with "
-        "softmax, and rows with more keys are sharper.",
+        help="Number of keys at which a row is the same as with softmax. Rows with fewer keys spread their weight "
+        "more evenly than with softmax, and rows with more keys less evenly.",
     )
 
 
@@ -54,16 +54,16 @@ def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Softmax, log n scale",
-    summary="Softmax with logits multiplied by log n, because softmax weights become flatter as the number of keys n "
-    "grows.",
+    summary="Softmax with logits multiplied by log n, for n keys. With more keys, softmax spreads its weights more "
+    "evenly, and this factor counteracts that.",
     formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
     r"\quad n_i = \text{number of keys query } i \text{ sees}",
     complexity="n² d",
     params=SoftmaxLogNParams,
     source=articles.ENTROPY_INVARIANCE,
     further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
-    note="The factor of a row is log n / log n₀, where n is the number of keys that the query can attend to and n₀ is "
-    "the setting base length. If n equals n₀, the row is the same as with softmax. Scalable softmax multiplies logits "
-    "by s log n and learns s. Here, s is 1 / log n₀.",
+    note="The logits of a row are multiplied by log n / log n₀. Here, n is the number of keys that the query can "
+    "attend to, and n₀ is the setting “base length”. If n equals n₀, the row is the same as with softmax. A "
+    "related method, Scalable-Softmax, multiplies the logits by s log n and learns s. Here, s is 1 / log n₀.",
     special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

@@ -14,8 +14,8 @@ class SynthesizerParams(Params):
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="dense: a two-layer network computes a logit for every position from each query; random: all inputs "
-        "share one random matrix of logits.",
+        help="Source of the logits. dense: a two-layer network computes a logit for every position from the query. "
+        "random: all inputs share one random matrix of logits.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
 
@@ -73,8 +73,8 @@ def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Synthesizer",
-    summary="Weights are computed without comparing queries and keys, either from the query alone or from its "
-    "position alone.",
+    summary="Queries are not compared with keys. The weights depend either on the query alone or only on the "
+    "positions.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
@@ -108,7 +108,7 @@ VARIANT = Variant(
         "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
     ),
     random=True,
-    note='With "dense", a small network computes the logits. With "random", all inputs share one matrix of logits. '
-    "In the paper, the network and the matrix are trained. They can also be trained on the Learn page; "
-    "elsewhere, they are drawn at random.",
+    note='With the kind "dense", a small network computes all logits of a row from the query. With "random", all '
+    "inputs share one matrix of logits. In the paper, the network and the matrix are trained. The Learn page can "
+    "train them too; on other pages, they are drawn at random.",
 )

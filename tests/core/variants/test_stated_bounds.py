@@ -62,7 +62,7 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
 
 
 def test_a_random_synthesizer_knows_the_position_and_nothing_else():
-    assert "its position alone" in ac.variant("synthesizer").summary
+    assert "only on the positions" in ac.variant("synthesizer").summary
     A = ac.get("synthesizer", kind="random").weights(numbers(12, 4), numbers(12, 4, seed=1))
     other = ac.get("synthesizer", kind="random").weights(numbers(12, 4, seed=2), numbers(12, 4, seed=3))
     assert torch.equal(A, other)
@@ -127,7 +127,7 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 def test_what_is_said_of_each_similarity_of_nonlocal():
     note = ac.variant("nonlocal").note
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
-    negative = said(note, r'Only with "(\w+)" can weights be negative, and only then is the cost linear in the number')
+    negative = said(note, r'Only with "(\w+)" can weights be negative, and only then does the time grow with n instead')
     for similarity in ("gaussian", "dot", "concat"):
         A = ac.get("nonlocal", similarity=similarity).weights(*numbers(2, 20, 4))
         assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == normalised)
