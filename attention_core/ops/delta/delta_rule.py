@@ -14,9 +14,10 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="unit: queries and keys are scaled to length 1, and the strength β is the setting. exact: queries and "
-        "keys are divided by d^(1/4), where d is the head size, and a key k̂ has the strength β = (1 - e^(-η‖k̂‖²)) "
-        "/ ‖k̂‖², where η is the setting strength. The state then stays stable for keys of any length, as in EFLA.",
+        help="unit: queries and keys are scaled to length 1, and the strength β is the setting “strength”. exact: "
+        "queries and keys are divided by d^(1/4), where d is the head size. A key k̂ then has the strength β = (1 "
+        "- e^(-η‖k̂‖²)) / ‖k̂‖², where η is the setting “strength”. As in EFLA, this keeps the state stable for "
+        "keys of any length.",
     )
     strength: float = param(
         1.0,
@@ -24,7 +25,8 @@ class DeltaParams(Params):
         high=2.0,
         step=0.05,
         help="How strongly each token changes the state, the matrix that stores the values. With unit keys, a "
-        "strength of 1 erases the old value stored for the key, and a strength of 2 reverses its sign.",
+        "strength of 1 replaces the value stored under the key, and a strength of 2 overshoots: the old value "
+        "remains with the opposite sign.",
     )
 
 

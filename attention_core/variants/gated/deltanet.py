@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=lambda p: "none",
     title="DeltaNet",
-    summary="Each token retrieves the value stored for its key in one matrix, the state, and moves this stored "
-    "value towards the token's own value.",
+    summary="One matrix, the state, stores values under keys. Each token reads the value stored under its key and "
+    "moves it towards the token's own value.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -57,9 +57,9 @@ VARIANT = fast_weights.variant(
         L2_NORMALISATION,
         EXACT_FLOW,
     ),
-    note="The state stores all keys and values in one matrix and returns a value for each token's key. The strength β "
-    "sets how far the token moves this value towards its own. In published models, β is learned, and queries and "
-    "keys first pass through a short convolution. The Learn page can train β and the convolution. On other pages, β "
-    "follows the settings, and there is no convolution. Without a causal mask, all tokens change the state first, in "
-    "order. Then every query reads the final state.",
+    note="The state is a matrix that stores values under keys. The strength β sets how far a token moves the value "
+    "stored under its key towards the token's own value. In published models, β is learned, and queries and keys "
+    "first pass through a short convolution. The Learn page can train β and the convolution. On other pages, β "
+    "follows the settings, and there is no convolution. Without a causal mask, all tokens first change the state "
+    "in order. Then every query reads the final state.",
 )

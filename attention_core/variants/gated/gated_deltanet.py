@@ -43,8 +43,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=one,
     title="Gated DeltaNet",
-    summary="Each token shrinks one matrix, the state, by a factor (its gate), then moves the value stored for its "
-    "key towards its own value.",
+    summary="One matrix, the state, stores values under keys. Each token first multiplies the state by a factor, its "
+    "gate, and then moves the value stored under its key towards the token's own value.",
     formula=r"A = (\hat Q \hat K^\top \odot \Gamma)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"\Gamma^-)\right)^{-1} \operatorname{diag}(\beta),\quad \Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,\; "
     r"\Gamma^-_{ij} = [j < i]\, \Gamma_{ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = "
@@ -53,10 +53,10 @@ VARIANT = fast_weights.variant(
     trainable=(TRAINED_GATE, TRAINED_STRENGTH),
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="The state stores all keys and values in one matrix and returns a value for each token's key. The strength β "
-    "sets how far the token moves this value towards its own. In models such as Qwen3-Next, β and the gate α, the "
-    "factor by which a token first multiplies the state, are learned. The Learn page can train both. On other pages, "
-    "they follow the settings. Without a causal mask, all tokens change the state first, in order. Then every "
+    note="The state is a matrix that stores values under keys. The gate α is the factor by which a token multiplies "
+    "the state. The strength β sets how far the token then moves the value stored under its key towards its own "
+    "value. In models such as Qwen3-Next, α and β are learned. The Learn page can train both. On other pages, "
+    "they follow the settings. Without a causal mask, all tokens first change the state in order. Then every "
     "query reads the final state.",
     special_cases=(SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),),
 )

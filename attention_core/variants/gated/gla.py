@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="In this linear attention, the state (the matrix of past keys and values) decays at each token. Each key "
-    "component has its own decay factor (gate).",
+    summary="Linear attention stores past keys and values in one matrix, the state. In this variant, each token "
+    "multiplies the state by decay factors (gates), one for each key component.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
@@ -51,9 +51,9 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + k_i v_i^\top",
-            mechanism="The state is one matrix: the sum of the products of past keys and values. Before a token is "
-            "added, each row of the state (one per key component) is multiplied by its own gate. Gates below 1 reduce "
-            "the contribution of earlier tokens.",
+            mechanism="The state is one matrix that stores past keys and values. It has one row for each key "
+            "component. Before a token is added, each row is multiplied by a gate of its own. A gate below 1 "
+            "reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
         ),
@@ -63,18 +63,19 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
-            mechanism="Past keys and values are stored in one matrix, the state. Every later token multiplies the "
-            "part for each key component by a factor, its gate. In the dot product of a query and an older key, each "
-            "component is therefore multiplied by all its gates since that key was stored.",
+            mechanism="The state is one matrix that stores past keys and values. Every token multiplies each row of "
+            "it, one per key component, by a gate. The entry for a query and an earlier key is therefore a dot "
+            "product whose components are multiplied by all gates since that key was stored.",
         ),
     ),
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note="A gate α is the factor by which a token multiplies the part of the state (the matrix of past keys and "
-    "values) for one key component. In GLA, a learned projection computes the gates. It can also be trained on the "
-    'Learn page; elsewhere, with the gate "keys", the gates of a token are computed from its key k: α = '
-    "σ(k)^(1/root), where σ is the sigmoid and root is a setting. The other gates are equal in all components, which "
-    "gives scalar decay. Without a causal mask, every query reads the state after the last token.",
+    note="The state is the matrix of past keys and values. A gate α is the factor by which a token multiplies the row "
+    "of the state that belongs to one key component. In GLA, a learned projection computes the gates. The Learn "
+    'page can train it too; on other pages, the gates follow a fixed rule. With the rule "keys", the gates of a '
+    "token are computed from its key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. With the "
+    "other rules, all components have the same gate, which gives scalar decay. Without a causal mask, every query "
+    "reads the state after the last token.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -45,8 +45,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=each,
     title="Kimi delta",
-    summary="Each token shrinks one matrix, the state, by a separate factor (gate) for each key component, then "
-    "corrects the value stored for its key as in DeltaNet.",
+    summary="One matrix, the state, stores values under keys. Each token multiplies it by decay factors (gates), one "
+    "for each key component, and then corrects the value stored under its key as in DeltaNet.",
     formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
     r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
     r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
@@ -57,12 +57,13 @@ VARIANT = fast_weights.variant(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
     further=(L2_NORMALISATION, EXACT_FLOW),
-    note="The state stores all keys and values in one matrix and returns a value for each token's key. The strength β "
-    "sets how far the token moves this value towards its own. In Kimi Linear, β and the gates α, the factors that "
-    "shrink the state, are learned, and queries and keys first pass through a short convolution. The Learn page can "
-    "train these parts. On other pages, there is no convolution, and the gates follow a fixed rule. By default, "
-    "α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. Without a causal mask, all tokens "
-    "change the state first, in order. Then every query reads the final state.",
+    note="The state is a matrix that stores values under keys. The gates α are the factors by which a token "
+    "multiplies the state. The strength β sets how far the token then moves the value stored under its key "
+    "towards its own value. In Kimi Linear, α and β are learned, and queries and keys first pass through a short "
+    "convolution. The Learn page can train these parts. On other pages, there is no convolution, and the gates "
+    "follow a fixed rule. By default, α = σ(k)^(1/root), where k is the token's key, σ is the sigmoid and root is "
+    "a setting. Without a causal mask, all tokens first change the state in order. Then every query reads the "
+    "final state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

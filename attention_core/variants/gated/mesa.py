@@ -32,8 +32,8 @@ class MesaParams(GateParams):
         low=0.1,
         high=100.0,
         scale="log",
-        help="λ, the ridge penalty. The smaller it is, the more exactly each key retrieves its own value. With "
-        "large values, the result approaches linear attention divided by λ.",
+        help="λ, the penalty on large entries of the state (ridge). The smaller λ is, the more exactly each key "
+        "retrieves its own value. With large values, the result approaches linear attention divided by λ.",
     )
     decay: float = param(
         1.0,
@@ -198,8 +198,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="Each query is multiplied by the matrix (state) that best maps all keys so far to their values: least "
-    "squares with a penalty on large entries.",
+    summary="At each token, least squares finds the matrix that best maps all keys so far to their values, with a "
+    "penalty on large entries. The output is this matrix times the query.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -216,9 +216,9 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="The state is the matrix that maps the keys so far to their values with the smallest sum of "
-            "squared errors, plus a penalty on its size. To apply this matrix to a query, it is enough to solve one "
-            "linear system for the query.",
+            mechanism="The state is the matrix that maps the keys so far to their values with the smallest squared "
+            "error, plus a penalty on large entries. Mesa does not compute it. It solves one linear system for "
+            "each query, and the solved query replaces the original.",
             rows="query",
             columns="entry",
         ),
@@ -227,8 +227,8 @@ VARIANT = Variant(
             title="Without solving",
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
-            mechanism="In linear attention, the weight of a pair is the dot product of the key and the original "
-            "query, times the decay. Mesa replaces the query by the solution of a linear system.",
+            mechanism="This matrix uses the original queries, as in linear attention. Each weight is the dot product "
+            "of a query and a key, times the decay. In Mesa, the solution of a linear system replaces the query.",
         ),
     ),
     source=Paper(
@@ -237,10 +237,11 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys are scaled to length 1. DeltaNet takes only one step towards the state that Mesa "
-    "computes. In published models, one ridge penalty λ per component, the weight of each token's error and its "
-    "decay (gate) are learned. There, the linear system of each query is solved approximately, by a few "
-    "conjugate-gradient steps. Here, λ is one number, and each system is solved exactly. The gate can also be "
-    "trained on the Learn page; elsewhere, it follows a fixed rule. With decay, the time grows as n d³, for n tokens "
-    "and head size d. Without a causal mask, every query reads the state after the last token.",
+    note="Queries and keys are scaled to length 1. At each token, DeltaNet takes one step towards the best matrix "
+    "(the state), while Mesa uses the best matrix itself. Published models learn three things: the penalty λ for "
+    "each component, the weight of each token's error, and the decay of this weight (gate). They solve the linear "
+    "system of each query approximately, by a few conjugate-gradient steps. Here, λ is one number, and each "
+    "system is solved exactly. The Learn page can train the gate; on other pages, it follows a fixed rule. With "
+    "decay, the time grows as n d³, for n tokens and head size d. Without a causal mask, every query reads the "
+    "state after the last token.",
 )

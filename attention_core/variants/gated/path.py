@@ -24,17 +24,17 @@ class PathParams(Params):
     along: str = param(
         TURNED,
         choices=RULES,
-        help="Rule for the direction w of each token, without training. keys: the token's own unit key, which gives "
-        "DeltaNet at strength 1; turned keys: this key with its halves swapped and one of them negated; fixed: the "
-        "same vector for all tokens, with equal components.",
+        help="Rule for the direction w of each token if it is not trained. keys: the token's own key, scaled to "
+        "length 1, which gives DeltaNet at strength 1. turned keys: this key with its two halves swapped and one "
+        "of them negated. fixed: the same vector for all tokens, with equal components.",
     )
     strength: float = param(
         1.0,
         low=0.0,
         high=2.0,
         step=0.05,
-        help="Strength β with which each token removes the component of earlier keys along its direction w. At 0 "
-        "nothing is removed. At 1 the component is removed, and at 2 its sign is reversed.",
+        help="Strength β with which each token removes the component of earlier keys along its direction w. At 0, "
+        "nothing is removed. At 1, the component is removed completely. At 2, its sign is reversed.",
     )
 
 
@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="Each token between a key and a query changes the key: it removes the share β of the key's component "
-    "along its own direction w.",
+    summary="Each token has a direction w. Before a query reads a key, every token between them removes the share β "
+    "of the key's component along its w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
@@ -103,8 +103,8 @@ VARIANT = fast_weights.variant(
             title="Original components",
             symbol="C",
             formula=r"C_{ij} = \beta\, w_i^\top k_j,\quad j < i",
-            mechanism="For each token and each earlier key: β times the key's component along the token's direction w. "
-            "The token would subtract this if no token in between had changed the key.",
+            mechanism="Each entry is β times the component of an earlier key along the token's direction w. The token "
+            "would subtract this much if no token in between had changed the key.",
             rows="token",
             columns="earlier token",
         ),
@@ -113,8 +113,9 @@ VARIANT = fast_weights.variant(
             title="Corrections",
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
-            mechanism="The inverse T accounts for the components that tokens in between have already subtracted. "
-            "The product T C contains the components that each token actually subtracts.",
+            mechanism="The components C come from the original keys, but tokens in between have already changed these "
+            "keys. The inverse T corrects for this. The product T C holds the components that each token actually "
+            "subtracts.",
             rows="token",
             columns="token",
         ),
@@ -123,8 +124,7 @@ VARIANT = fast_weights.variant(
             title="Without projections",
             symbol="R",
             formula=r"R_{ij} = q_i^\top k_j",
-            mechanism="Without any removed components, the weight of a pair would be the dot product of its query "
-            "and its original key.",
+            mechanism="If tokens removed no components, the weight of a query and a key would be their dot product.",
         ),
     ),
     source=Paper(
@@ -133,9 +133,10 @@ VARIANT = fast_weights.variant(
         "https://arxiv.org/abs/2505.16381",
     ),
     note="Queries and keys are scaled to length 1. The strength β sets how much of a key's component along w is "
-    "removed: nothing at 0, all of it at 1. In PaTH, w and β are learned, w passes through a short convolution, and "
-    "the products of queries and changed keys pass through softmax. Here, there is no softmax. Both w and β can "
-    "also be trained on the Learn page; elsewhere, they follow the settings, and there is no convolution. Without a "
-    "causal mask, every key is changed by all later tokens of the text, so all queries use the same changed keys.",
+    "removed: nothing at 0, all of it at 1. In PaTH, w and β are learned, and w passes through a short "
+    "convolution. The dot products of queries and changed keys then pass through softmax. Here, there is no "
+    "softmax. The Learn page can train w and β; on other pages, they follow the settings, and there is no "
+    "convolution. Without a causal mask, all later tokens of the text change a key, so all queries read the same "
+    "changed keys.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

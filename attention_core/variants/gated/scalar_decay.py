@@ -23,9 +23,9 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor by which each value is multiplied when it is added to the state, the matrix of past keys and "
-        "values. whole: 1; rest: 1 minus the gate (the state's decay factor), so the state does not grow with the "
-        "number of tokens.",
+        help="Factor by which a value is multiplied when it is added to the state, the matrix of past keys and "
+        "values. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the state does not grow "
+        "with the number of tokens.",
     )
 
 
@@ -54,8 +54,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="Linear attention in which each token multiplies the state, the matrix of past keys and values, by one "
-    "decay factor, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention stores past keys and values in one matrix, the state. In this variant, as in Mamba-2 "
+    "and Lightning attention, each token multiplies the whole state by one decay factor.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
@@ -66,9 +66,8 @@ VARIANT = fast_weights.variant(
             title="Gates",
             symbol=r"\alpha",
             formula=r"S_i = \alpha_i\, S_{i-1} + \beta_i k_i v_i^\top",
-            mechanism="The state is one matrix: the sum of the products of past keys and values. Before a token is "
-            "added, the whole state is multiplied by the token's gate. A gate below 1 reduces the contribution of "
-            "earlier tokens.",
+            mechanism="The state is one matrix that stores past keys and values. Before a token is added, its gate "
+            "multiplies the whole state. A gate below 1 reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
         ),
@@ -77,8 +76,8 @@ VARIANT = fast_weights.variant(
             title="Decayed products",
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="Past keys and values are stored in one matrix, the state. Every later token multiplies the "
-            "state by a factor, its gate. The dot product of a query and an older key is therefore multiplied by all "
+            mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
+            "factor, its gate. The entry for a query and an earlier key is therefore their dot product times all "
             "gates since that key was stored.",
         ),
     ),
@@ -99,8 +98,8 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="A gate is the factor by which a token multiplies the state, the matrix of past keys and values. In "
-    "Mamba-2, the gate is learned and the inputs first pass through a short convolution. In Lightning attention, "
-    "each head has its own constant gate. Here, the gate follows the same fixed rule in all heads, unless the page "
-    "Learn trains it. Without a causal mask, every query reads the state after the last token.",
+    note="The state is the matrix of past keys and values. A gate is the factor by which a token multiplies it. "
+    "Mamba-2 learns the gates, and its inputs first pass through a short convolution. Lightning attention gives "
+    "each head a constant gate of its own. Here, the gates of all heads follow the same fixed rule, unless the "
+    "Learn page trains them. Without a causal mask, every query reads the state after the last token.",
 )

@@ -30,8 +30,8 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="A centred key is a key minus the mean key. The cap is the largest share of the value stored under a "
-        "centred key that a single step can erase.",
+        help="The cap limits each step: a token erases at most this share of the value stored under its centred key. "
+        "A centred key is a key minus the mean key.",
     )
 
 
@@ -176,8 +176,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None 
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="A first-order approximation of softmax: the mean of the values plus a correction, which is the query "
-    "times a matrix (the state) that decays with every token.",
+    summary="An approximation of softmax for small logits: the mean of the values plus a matrix, the state, times the "
+    "query. Every token decays and corrects the state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -194,8 +194,8 @@ VARIANT = Variant(
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
             mechanism="Token t changes the state, the matrix of stored values, with strength 1/t. The strength is "
-            "smaller if the norm of the token's centred key c (the key minus the mean key) is too large for a stable "
-            "step.",
+            "smaller if the centred key c (the token's key minus the mean key) is so long that the step would be "
+            "unstable.",
             rows="token",
         ),
         Intermediate(
@@ -203,8 +203,8 @@ VARIANT = Variant(
             title="Overlaps",
             symbol="E",
             formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
-            mechanism="Before a token's value is stored, the value already stored for its centred key (the key minus "
-            "the mean key) is erased. Each entry is the share of an earlier token's stored value that is erased.",
+            mechanism="Before a token stores its value, it erases the value already stored under its centred key (the "
+            "key minus the mean key). Each entry is the share of an earlier token's value that it erases.",
             rows="token",
             columns="earlier token",
         ),
@@ -213,15 +213,16 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="The inverse subtracts the shares E of earlier values from the value that each token stores. "
-            "Earlier tokens' values are corrected in the same way before their shares are computed.",
+            mechanism="Each token stores a corrected value: its own value minus the shares E of the values that "
+            "earlier tokens stored. The earlier stored values are corrected in the same way. The inverse T "
+            "applies all corrections together.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
     note="The strength β with which a token changes the state, the matrix of stored values, is not learned. At token "
-    "t, it is 1/t, or less if the key is so far from the mean key that the cap would be exceeded. The attention "
-    "matrix is the output with the identity matrix as values. Without a causal mask, all tokens change the state "
-    "first, in order. Then every query reads the final state.",
+    "t, it is 1/t. It is smaller if the token's key is so far from the mean key that the step would exceed the "
+    "cap. The attention matrix is the output with the identity matrix as values. Without a causal mask, all "
+    "tokens first change the state in order. Then every query reads the final state.",
 )
