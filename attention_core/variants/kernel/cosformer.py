@@ -28,8 +28,8 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Distance at which weights reach zero, used only with a causal mask. Positions beyond this length count "
-        "as equal. Without a causal mask, the length of the text is used instead.",
+        help="Distance at which weights reach zero. All positions beyond this length are treated as one position. The "
+        "setting is used only with a causal mask. Without one, weights reach zero at the length of the text.",
     )
 
 
@@ -109,17 +109,17 @@ def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="cosFormer",
-    summary="Linear attention whose similarity, the dot product of ReLU(q) and ReLU(k), is multiplied by a cosine that "
-    "decreases with distance.",
+    summary="Linear attention: the weight is proportional to the dot product of ReLU(q) and ReLU(k), times a cosine "
+    "that decreases with the distance between them.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
     params=CosformerParams,
-    cross_reason="weights fall with the distance between the positions of query and key in one sequence.",
+    cross_reason="the weights depend on the distance between query and key, which is defined only within one sequence.",
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="The weight falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "
-    "zero at the setting length instead. All weights of a row are zero if no component is positive both in the query "
-    "and in one of the keys.",
+    note="The cosine falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "
+    "zero at the setting “length” instead. All weights of a row are zero if the query shares no positive "
+    "component with any key.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

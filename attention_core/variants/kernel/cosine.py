@@ -26,8 +26,8 @@ class CosineParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm used with a causal mask: by chunks, token by token, or by cumulative sums. All three give "
-        "the same result.",
+        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. cumsum: by "
+        "cumulative sums. All three give the same result.",
     )
 
 
@@ -80,15 +80,15 @@ def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Cosine",
-    summary="Linear attention whose similarity is 1 plus the cosine of the angle between query and key, which is never "
-    "negative.",
+    summary="Linear attention: the weight of a key is proportional to 1 plus the cosine of the angle between query "
+    "and key. This number is never negative.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",
     params=CosineParams,
     decoder=Decoder(init_state, step),
     note="A weight is at most 2 / (1 + c) times the mean weight of its row, where c is the mean of cos(q, k) over the "
-    "keys of the row. The result is unreliable if all keys point away from the query, because the sum of 1 + cos over "
-    "the row is then almost zero.",
+    "keys of the row. No key can therefore stand out much, unless c is close to −1. If all keys point away from "
+    "the query, the row's sum of 1 + cos is almost zero, and the result is unreliable.",
     source=articles.MUST_IT_HAVE_SOFTMAX,
 )

@@ -116,12 +116,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="For each key component, a softmax over the tokens gives one average of the values. Each query mixes "
-    "these averages by a softmax over its own components.",
+    summary="For each key component, a softmax over all tokens gives weights for one average of the values. Each "
+    "query mixes these averages, with weights from a softmax over its own components.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,
-    note="With a causal mask, the softmax of the keys over positions covers only the positions up to the query, so "
-    "it is different for each query. The matrix is then no longer the product of two softmax matrices.",
+    note="With a causal mask, the softmax over tokens covers only the tokens up to the query, so it is different for "
+    "each query. The attention matrix is then no longer the product of two softmax matrices.",
     source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
 )

@@ -33,7 +33,11 @@ class EmanetParams(Params):
         help="Number of bases, the cluster centres. More bases give a finer clustering but cost more.",
     )
     iterations: int = param(
-        3, low=1, high=20, help="Number of clustering rounds. The bases usually stop changing after a few rounds."
+        3,
+        low=1,
+        high=20,
+        help="Number of rounds that move the bases to the centres of their clusters. The bases "
+        "usually stop changing after a few rounds.",
     )
     sharpness: float = param(
         1.0,
@@ -41,8 +45,8 @@ class EmanetParams(Params):
         high=20.0,
         step=0.1,
         scale="log",
-        help="Sharpness of the assignment. With small values, a token is shared among all bases. With large values, "
-        "it is assigned to one basis.",
+        help="How exclusively a token belongs to one basis. With small values, all bases share the token. With large "
+        "values, it belongs to one basis only.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the initial bases.")
 
@@ -148,14 +152,14 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Expectation maximisation",
-    summary="Keys form soft clusters around a few centres (bases), each cluster averages its values, and each query "
-    "mixes these averages.",
+    summary="Keys are grouped into a few soft clusters, whose centres are called bases. Each cluster averages its "
+    "values, and each query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",
     complexity="T n b d",
     params=EmanetParams,
-    causal_reason="its bases are computed from all tokens, so every output depends on later tokens.",
+    causal_reason="the bases are computed from all tokens, so every output depends on later tokens.",
     random=True,
     intermediates=(
         Intermediate(
@@ -164,18 +168,18 @@ VARIANT = Variant(
             symbol=r"\hat Z^\top",
             formula=r"\hat Z^\top,\qquad \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\qquad "
             r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top)",
-            mechanism="Keys form soft clusters in a few rounds. Each cluster centre, called a basis, is a weighted "
-            "mean of its keys, and a row shows these weights.",
+            mechanism="A few rounds group the keys into soft clusters. The centre of a cluster, its basis, is a "
+            "weighted mean of keys. A row shows the weights of one basis.",
             rows="basis",
             columns="token",
         ),
         Intermediate(
             name="given",
-            title="Queries over bases",
+            title="Queries on bases",
             symbol="B",
             formula=r"B = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top),\qquad A = B \hat Z^\top",
-            mechanism="Each query attends to the bases instead of the keys, and each basis passes on the mean value of "
-            "its tokens.",
+            mechanism="Each query attends to the bases instead of the keys. A basis returns the weighted mean of its "
+            "tokens' values.",
             columns="basis",
         ),
     ),

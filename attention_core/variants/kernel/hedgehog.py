@@ -60,7 +60,7 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
 VARIANT = Variant(
     __name__,
     title="Hedgehog",
-    summary="Linear attention whose features of a query or key x are softmax(x) and softmax(-x), which emphasise the "
+    summary="Linear attention with the features softmax(x) and softmax(−x) of each query or key x. They emphasise the "
     "largest and smallest components of x.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
@@ -68,9 +68,9 @@ VARIANT = Variant(
     params=Params,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="In published models, a linear map before the two softmaxes is learned so that the weights imitate softmax "
-    "attention. Here, there is no such map. All weights of a row are zero if the dot products of the query's "
-    "features with those of all keys are too small for float32.",
+    note="In published models, x first passes through a linear map, which is trained so that the weights imitate "
+    "softmax attention. Here, there is no such map. All weights of a row are zero if the dot products of the "
+    "query's features with those of all keys are too small for float32.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

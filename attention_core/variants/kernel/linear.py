@@ -23,13 +23,13 @@ class LinearParams(Params):
     feature_map: str = param(
         "elu+1",
         choices=("elu+1", "relu", "softmax", "exp"),
-        help="Function that replaces the components of queries and keys by non-negative numbers.",
+        help="Function that turns queries and keys into features, which are never negative.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm used with a causal mask: by chunks, token by token, or by cumulative sums. All three give "
-        "the same result.",
+        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. cumsum: by "
+        "cumulative sums. All three give the same result.",
     )
 
 
@@ -102,15 +102,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Linear",
-    summary="The dot product of transformed queries and keys (features) replaces softmax's exponential, so keys and "
-    "values are summed up once for all queries.",
+    summary="A function turns each query and each key into a vector of features, whose dot product replaces softmax's "
+    "exponential. Keys and values can then be summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
-    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    note="All weights of a row are zero if the query's features have a zero dot product with the features of every "
+    "key. With relu, this happens if the query shares no positive component with any key. With other feature "
     "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",

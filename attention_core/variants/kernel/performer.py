@@ -45,31 +45,33 @@ class PerformerParams(Params):
         scale="log",
         budget=True,
         help="Number m of random vectors onto which queries and keys are projected. The random error of the estimated "
-        "kernel decreases roughly as 1/√m.",
+        "exponential falls roughly as 1/√m.",
     )
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function applied to each projection of a query or key onto a random vector. positive: exp; hyperbolic: "
-        "exp of each projection and of its negative; trig: cosine and sine, so weights can be negative; relu: the "
-        "positive part, which estimates a function other than softmax's exponential.",
+        help="Function of each projection of a query or key onto a random vector. positive: exp. hyperbolic: exp of "
+        "the projection and exp of its negative. trig: cosine and sine, so weights can be negative. relu: the "
+        "projection if it is positive, otherwise 0; this estimates another function than softmax's exponential.",
     )
     orthogonal: bool = param(
         True,
-        help="Make the random vectors orthogonal in groups of d, the head size. Orthogonal vectors cover space more "
-        "evenly than independent vectors.",
+        help="Make the random vectors orthogonal to each other, in groups of d, the head size. Orthogonal vectors "
+        "cover all directions more evenly than independent vectors, which reduces the random error.",
     )
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random vectors. chi: random, as for Gaussian vectors, which makes the estimated kernel "
-        "unbiased; fixed: always √d, which usually lowers the variance but introduces bias, except with relu.",
+        help="Lengths of the random vectors. chi: random, like those of Gaussian vectors, so the estimate is right on "
+        "average. fixed: always √d, which usually makes the estimate less noisy, but wrong on average, except "
+        "with relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm used with a causal mask: by chunks or token by token. Both give the same result.",
+        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. Both give the "
+        "same result.",
     )
 
 
@@ -235,8 +237,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Linear attention with random features: the dot product of a query's and a key's features estimates, by "
-    "default, the exponential in softmax.",
+    summary="Linear attention with random features. By default, the dot product of a query's and a key's features "
+    "estimates softmax's exponential.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",
@@ -245,11 +247,12 @@ VARIANT = Variant(
     signed=True,
     random=True,
     decoder=Decoder(init_state, step),
-    note="The features are functions of random projections of queries and keys. Their dot products estimate a "
-    'kernel, which is softmax\'s exponential or a function that replaces it. With row norms "chi", the estimate is '
-    'unbiased, but the normalised weights are biased. With row norms "fixed", the dot products are biased for all '
-    "features except relu. relu estimates a different kernel from that of softmax. With trig, weights can be "
-    "negative. They can also be very large if the dot products of a query nearly sum to zero.",
+    note="The features are functions of the projections of a query or key onto random vectors. The dot product of a "
+    "query's and a key's features estimates softmax's exponential, exp(q · k / √d). The kind \"relu\" estimates "
+    'another function. With row norms "chi", the average of many estimates is exact, but the weights are still '
+    'wrong on average, because each row is divided by its sum. With row norms "fixed", estimates are wrong on '
+    'average, except with "relu". With "trig", weights can be negative, and they can be very large if the '
+    "estimates of a row nearly sum to zero.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
     further=(articles.PERFORMER,),
 )

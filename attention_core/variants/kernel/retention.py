@@ -29,17 +29,19 @@ class RetentionParams(Params):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="γ, the factor by which a similarity is multiplied for each token of distance. 1 means no decay.",
+        help="γ, the factor by which each token of distance between query and key multiplies the weight. 1 means no "
+        "decay.",
     )
     feature_map: str = param(
         "elu+1",
         choices=(*MAPS, "exp"),
-        help="Function that replaces the components of queries and keys by non-negative numbers.",
+        help="Function that turns queries and keys into features, which are never negative.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm used with a causal mask: by chunks or token by token. Both give the same result.",
+        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. Both give the "
+        "same result.",
     )
 
 
@@ -227,17 +229,17 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Retention",
-    summary="Linear attention in which each similarity is multiplied by a factor γ for every token of distance, so "
-    "that distant keys fade exponentially.",
+    summary="Linear attention in which each token of distance between query and key multiplies the weight by a factor "
+    "γ, so that the weights decay exponentially with distance.",
     formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
     r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=RetentionParams,
-    cross_reason="weights decay with the distance between the positions of query and key in one sequence.",
+    cross_reason="the weights depend on the distance between query and key, which is defined only within one sequence.",
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="All weights of a row are zero if the dot products of the query's features with those of all keys are zero. "
-    "With relu, this happens if no component is positive both in the query and in one of the keys. With other feature "
+    note="All weights of a row are zero if the query's features have a zero dot product with the features of every "
+    "key. With relu, this happens if the query shares no positive component with any key. With other feature "
     "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",

@@ -79,7 +79,7 @@ def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
 
 
 FORMER = {
-    "emanet": {1: "Bases", 5: "Queries over bases", 6: "Comparison"},
+    "emanet": {1: "Bases", 5: "Queries on bases", 6: "Comparison"},
     "entmax": {1: "Logits", 2: "Thresholds", 4: "Comparison"},
     "funnel": {1: "Pooled queries", 2: "Shared rows", 5: "Comparison"},
     "gla": {1: "Gates", 3: "Decayed products", 4: "Comparison"},
