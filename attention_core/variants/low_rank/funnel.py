@@ -31,8 +31,8 @@ class FunnelParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring queries per group. Larger groups are cheaper but coarser. 1 gives softmax "
-        "attention.",
+        help="Number of neighbouring queries that are averaged. Larger groups cost less but lose more detail. 1 gives "
+        "softmax attention.",
     )
 
 
@@ -77,7 +77,8 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Funnel",
-    summary="Neighbouring queries are averaged in groups, and all tokens of a group share one output.",
+    summary="Groups of neighbouring queries are averaged. The averaged query attends to all keys, and all tokens of "
+    "the group get the same output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
     complexity="n² d / s",
@@ -88,15 +89,15 @@ VARIANT = Variant(
         "https://arxiv.org/abs/2006.03236",
     ),
     approximates="softmax",
-    causal_reason="an averaged query contains later tokens, so the output of an earlier token would depend on later "
-    "tokens.",
+    causal_reason="an averaged query contains later tokens, so the output of an earlier token depends on later tokens.",
     intermediates=(
         Intermediate(
             name="provenance",
             title="Pooled queries",
             symbol="P",
             formula=r"\tilde Q = P Q",
-            mechanism="Neighbouring queries are averaged. Only the first token keeps its own query.",
+            mechanism="Each row is the average of a group of neighbouring queries. Only the first token keeps its own "
+            "query.",
             rows="pool",
             columns="token",
         ),
@@ -105,12 +106,12 @@ VARIANT = Variant(
             title="Shared rows",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right)",
-            mechanism="Each pooled query is the mean of a group of queries and attends to all keys. All tokens of the "
-            "group share the resulting row of weights.",
+            mechanism="Each averaged query attends to all keys. All tokens of its group get the resulting row of "
+            "weights.",
             rows="pool",
         ),
     ),
-    note="The first token is a group of its own. All tokens of another group share one averaged query, so they have "
-    "the same row of weights.",
+    note="The first token keeps its own query. All other tokens of a group share one averaged query, so they have the "
+    "same row of weights.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

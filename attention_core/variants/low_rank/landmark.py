@@ -24,13 +24,14 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of query landmarks, which are means of queries. There are equally many key landmarks. More "
-        "landmarks give finer detail but cost more. At most n are used, one per token.",
+        help="Number m of landmarks, which are means of queries and means of keys, m of each. More landmarks keep "
+        "more detail but cost more. The maximum is one per token.",
     )
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="segment_means: means of neighbouring tokens; kmeans: means of similar tokens at any position.",
+        help="How tokens are grouped into landmarks. segment_means: means of neighbouring tokens. kmeans: means of "
+        "similar tokens at any position.",
     )
 
 
@@ -73,8 +74,8 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Landmarks",
-    summary="Queries attend to landmarks, which are means of tokens, and landmarks attend to all keys: a product of "
-    "two softmax matrices.",
+    summary="Queries attend to a few landmarks, which are means of tokens, and the landmarks attend to all keys. The "
+    "attention matrix is the product of these two softmax matrices.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
@@ -88,7 +89,7 @@ VARIANT = Variant(
             title="Left factor",
             symbol="L",
             formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-            mechanism="Each query attends to the landmarks of the keys, which are averages of keys.",
+            mechanism="Each query attends to the landmarks of the keys. Each of these landmarks is a mean of keys.",
             columns="landmark",
         ),
         Intermediate(
@@ -96,11 +97,12 @@ VARIANT = Variant(
             title="Right factor",
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
-            mechanism="Each landmark of the queries (a mean of queries) attends to all keys. The matrix is the "
-            "product of the left and the right factor, without an inverse.",
+            mechanism="Each landmark of the queries, which is a mean of queries, attends to all keys. The attention "
+            "matrix is the product of the left and the right factor. Nyström attention also has an inverse "
+            "between the two factors.",
             rows="landmark",
         ),
     ),
-    note="With as many landmarks (averaged tokens) as tokens, the result is the softmax matrix multiplied by itself, "
-    "not the softmax matrix.",
+    note="With as many landmarks as tokens, each landmark is a single token. The result is then the softmax matrix "
+    "multiplied by itself, not the softmax matrix.",
 )

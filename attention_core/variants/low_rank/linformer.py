@@ -26,14 +26,14 @@ class LinformerParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of projected keys and values. Larger values come closer to softmax but cost more. At most n "
-        "are used, one per token.",
+        help="Number m of mixed keys and values. Larger values are closer to softmax but cost more. The maximum is "
+        "one per token.",
     )
     projection: str = param(
         "mean",
         choices=("mean", "conv", "gaussian"),
-        help="mean: means of neighbouring tokens; conv: means with more weight in the middle; gaussian: random "
-        "mixtures of all tokens.",
+        help="How keys and values are mixed without training. mean: means of neighbouring tokens. conv: means of "
+        "neighbouring tokens with more weight in the middle. gaussian: random mixtures of all tokens.",
     )
     share: bool = param(
         True, help='Use the same projection for keys and values. This option affects only the "gaussian" projection.'
@@ -106,7 +106,8 @@ def _shape(p: LinformerParams, tokens: int, d: int) -> tuple[int, int]:
 VARIANT = Variant(
     __name__,
     title="Linformer",
-    summary="The n keys and n values are mixed into m keys and m values, and every query attends to these m mixtures.",
+    summary="The keys and values of all n tokens are mixed into m keys and m values, and every query attends to these "
+    "m mixtures.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
     r"\quad E, F \in \mathbb{R}^{m \times n}",
     complexity="n m d",
@@ -123,7 +124,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    note="In the paper, the mixing matrices (projections) are trained. They can also be trained on the Learn page; "
-    "elsewhere, they are not trained, so a trained Linformer may have a much smaller error.",
+    note="In the paper, the mixing matrices (projections) are trained. The Learn page can train them too. On other "
+    "pages, they are not trained, so a trained Linformer may have a much smaller error than shown.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -33,14 +33,14 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring tokens that are combined into one pool. Larger pools are cheaper but coarser. 1 "
-        "gives softmax attention.",
+        help="Number of neighbouring tokens in a pool. Larger pools cost less but lose more detail. 1 gives softmax "
+        "attention.",
     )
     pool: str = param(
         "mean",
         choices=("mean", "conv", "max"),
-        help="How the keys of a pool are combined. mean: average; conv: average with more weight in the middle; max: "
-        "maximum of each component.",
+        help="How the keys of a pool are combined. mean: their mean. conv: their mean with more weight in the middle. "
+        "max: the maximum of each component.",
     )
 
 
@@ -125,7 +125,8 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Pooled keys",
-    summary="Neighbouring keys and values are combined into pools, and every query attends to the pools.",
+    summary="Neighbouring keys and values are averaged into pools, and every query attends to the pools instead of "
+    "the tokens.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
@@ -136,8 +137,8 @@ VARIANT = Variant(
     ),
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
-    note="A pool is a group of neighbouring tokens combined into one key and one value. The tokens of a pool get "
-    'equal weights, except with "conv", where the middle of the pool gets more weight. With a causal mask, a query '
-    "attends to the pools before its own. In its own pool, it attends to the individual tokens up to itself.",
+    note="A pool is one key and one value that represent a group of neighbouring tokens. The tokens of a pool get "
+    'equal weights, except with "conv", where the middle of the pool gets more weight. With a causal mask, a '
+    "query attends to the pools before its own. In its own pool, it attends to the single tokens up to itself.",
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

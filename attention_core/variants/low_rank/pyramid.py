@@ -28,7 +28,7 @@ class PyramidParams(Params):
         scale="log",
         budget=True,
         help="Base number of pools. The four resolutions have 1, 3, 6 and 8 times this number of pools, up to one "
-        "pool per token. More pools give finer detail but cost more. If several resolutions have the same number of "
+        "pool per token. More pools keep more detail but cost more. If two resolutions have the same number of "
         "pools, only one of them is used.",
     )
 
@@ -77,7 +77,8 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Pyramid pooling",
-    summary="Every query attends to means over segments of the text, at up to four resolutions from coarse to fine.",
+    summary="The text is cut into segments at up to four resolutions, from coarse to fine. Every query attends to the "
+    "mean keys and values of the segments instead of single tokens.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
@@ -93,8 +94,8 @@ VARIANT = Variant(
             title="Pools",
             symbol="P",
             formula=r"\tilde K = P K,\qquad \tilde V = P V",
-            mechanism="Keys and values are averaged over segments of the text, at up to four resolutions from "
-            "coarse to fine.",
+            mechanism="The text is cut into segments, at up to four resolutions from coarse to fine. The keys of each "
+            "segment are averaged into one pool, and so are the values.",
             rows="pool",
             columns="token",
         ),
@@ -103,12 +104,12 @@ VARIANT = Variant(
             title="Weights on pools",
             symbol="L",
             formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-            mechanism="Each query attends to the averaged keys (pools) of all segment lengths together.",
+            mechanism="One softmax covers the averaged keys (pools) of all resolutions together, so coarse and fine "
+            "pools compete for the weight of a query.",
             columns="pool",
         ),
     ),
-    note="A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
-    "number of segments, at most one per token. S is the total number of pools in all resolutions. It is at most 18 "
-    "times the base number of pools. A pool spreads its weight evenly over its tokens, so long pools flatten every "
-    "row.",
+    note="A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into another "
+    "number of segments. S is the total number of pools. It is at most 18 times the base number of pools. The "
+    "weight of a pool is spread evenly over its tokens, so long segments make the weights of a row more equal.",
 )

@@ -31,8 +31,8 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of tokens per chunk (a segment of the text). Within a chunk, all pairs of tokens are compared, "
-        "so larger chunks cost more.",
+        help="Number of tokens per chunk. Within a chunk, all pairs of tokens are compared, so larger chunks cost "
+        "more.",
     )
 
 
@@ -119,17 +119,17 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mixed chunks",
-    summary="The text is cut into chunks, with squared ReLU attention within each chunk and linear attention across "
-    "chunks.",
+    summary="The text is cut into chunks. Tokens of one chunk attend to each other with squared ReLU weights. Linear "
+    "attention connects the chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
     params=FlashMixedParams,
-    cross_reason="each query has the keys of its own block in full, so both must be tokens of one sequence.",
+    cross_reason="a query attends to all tokens of its own chunk, so queries and keys must come from one sequence.",
     rows_sum_to_one=False,
     signed=True,
-    note="The weights of a row are not divided by their sum. In the formula, c is the number of tokens per chunk (a "
-    "segment of the text), and n_i is the number of tokens that query i can attend to. With a causal mask, the "
-    "linear part covers only the chunks before the query's own chunk.",
+    note="The weights of a row are not divided by their sum. In the formula, c is the number of tokens per chunk, and "
+    "n_i is the number of tokens that query i can attend to. With a causal mask, the linear part covers only the "
+    "chunks before the query's own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

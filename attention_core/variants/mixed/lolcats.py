@@ -29,9 +29,9 @@ class LolcatsParams(Params):
         low=0,
         high=1024,
         budget=True,
-        help="Length of the window with softmax attention, up to and including the query's own token. Without a "
-        "causal mask, the window extends equally far to both sides. 0 gives Hedgehog, and a window as long as the "
-        "text gives softmax attention.",
+        help="Number of tokens in the window with softmax attention, which ends at the query's own token. Without a "
+        "causal mask, the window extends equally far to both sides. At 0, all attention is linear, as in "
+        "Hedgehog. A window as long as the text gives softmax attention.",
     )
 
 
@@ -149,19 +149,20 @@ def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="LoLCATs",
-    summary="Softmax attention to the keys within a window plus linear attention to the keys beyond it, normalised "
-    "together so that each row sums to one.",
+    summary="Keys within a window get softmax weights, and keys beyond it get the weights of linear attention. Both "
+    "are normalised together, so each row sums to one.",
     formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
     r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
     complexity="n (w + d) d",
     params=LolcatsParams,
-    cross_reason="each query has a window of the keys around it, so both must be tokens of one sequence.",
+    cross_reason="a query attends to a window around its own position, so queries and keys must come from one "
+    "sequence.",
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="In published models, the feature map and a factor between the softmax part and the linear part are "
-    "learned. Here, the feature map is fixed, and there is no such factor. With a window of 0, a row is zero if the "
-    "dot products of the query's features with those of all keys are too small for float32.",
+    note="Published models learn the feature map of the linear part, and a factor that balances the two parts. Here, "
+    "the feature map is fixed, and there is no such factor. With a window of 0, a row is zero if the dot products "
+    "of the query's features with those of all keys are too small for float32.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -206,7 +206,8 @@ VARIANT = Variant(
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
     complexity="n² d / b + n (m + 1) b d + n w d",
     params=NsaParams,
-    cross_reason="each query has a window of the keys around it, so both must be tokens of one sequence.",
+    cross_reason="a query attends to a window around its own position, so queries and keys must come from one "
+    "sequence.",
     rows_sum_to_one=False,
     intermediates=(
         Intermediate(
