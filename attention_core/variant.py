@@ -32,7 +32,7 @@ SOFTMAX = "softmax"
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
-MASKED: Final = N_("its allowed pairs depend on the positions of query and key in one sequence.")
+MASKED: Final = N_("the positions of query and key decide which keys are allowed, so both must come from one sequence.")
 """Why a variant with a fixed mask cannot attend to another sequence."""
 
 _FROM_MODULE: Any = object()

@@ -125,8 +125,8 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Pooled keys",
-    summary="Neighbouring keys and values are averaged into pools, and every query attends to the pools instead of "
-    "the tokens.",
+    summary="Neighbouring keys and values are combined into pools, and every query attends to the pools instead of "
+    "single tokens.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
     r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
     r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",

@@ -22,15 +22,16 @@ class AtrousParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Distance between the keys that a query attends to. 1 gives full attention. Larger values are cheaper.",
+        help="Distance r between neighbouring keys that a query attends to. Larger values cost less. 1 gives softmax "
+        "attention.",
         budget=True,
     )
     columns: int = param(
         0,
         low=0,
         high=1024,
-        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
-        "columns, row by row. The stride then applies to rows and to columns.",
+        help="Number of columns of an image whose pixels are the tokens, row by row. The stride then applies to rows "
+        "and to columns. At 0, the tokens form one line, such as a text.",
     )
 
 
@@ -72,8 +73,8 @@ def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Atrous",
-    summary="Dilated attention: each query attends only to the keys whose distance from it is a multiple of the "
-    "stride.",
+    summary="Dilated attention: each query attends only to keys at distances of 0, r, 2r, 3r and so on, where r is "
+    "the stride.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } j \equiv i \pmod r",
     complexity="n² d / r",

@@ -26,20 +26,21 @@ class BigBirdParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of itself.",
+        help="Number of tokens that a query can attend to on each side of its own position.",
         budget=True,
     )
     global_tokens: int = param(
         1,
         low=0,
         high=64,
-        help="Number of tokens at the start of the text that attend to all tokens and to which all tokens attend.",
+        help="Number of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
+        "attend to all tokens.",
     )
     random_keys: int = param(
         3,
         low=0,
         high=64,
-        help="Number of random keys per query. A random key that the query can already attend to adds nothing.",
+        help="Number of random keys per query. Some of them may be keys that the query attends to anyway.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the random keys.")
 
@@ -129,8 +130,8 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="BigBird",
-    summary="Each query attends to a local window, to random keys, and to the first few tokens, which are global: "
-    "every query attends to them.",
+    summary="Each query attends to a local window, to a few random keys, and to the first tokens of the text. All "
+    "queries attend to these first tokens, so they are called global.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
@@ -138,8 +139,8 @@ VARIANT = Variant(
     pairs="n (2 w + 1 + 2 g + ρ)",
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="Global tokens also attend to all tokens. In the paper, whole blocks of keys are drawn at random, because "
-    "GPUs and TPUs process blocks faster. Here, single keys are drawn.",
+    note="Global tokens also attend to all tokens. In the paper, the random keys are whole blocks of neighbouring "
+    "keys, because GPUs and TPUs process blocks faster. Here, each random key is drawn separately.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

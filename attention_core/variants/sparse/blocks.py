@@ -44,16 +44,16 @@ class BlocksParams(Params):
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
         help="Score of a block for a query q. mean key: q·k̄, where k̄ is the mean of the block's keys (MoBA). second "
-        "order: q·k̄ + ½ qᵀΣq, where Σ is the covariance of the keys. bound: an upper bound of q·k over the keys "
-        "(Quest). random indexer: the largest q·k after a random projection (DSA trains the projection and selects "
-        "tokens). true mass: the softmax weight of the whole block.",
+        "order: q·k̄ + ½ qᵀΣq, where Σ is the covariance of these keys. bound: a number that no q·k in the block "
+        "exceeds (Quest). random indexer: the largest q·k in the block after a random projection (DSA trains the "
+        "projection and selects single tokens). true mass: the softmax weight of the whole block.",
     )
     rank: int = param(
         4,
         low=1,
         high=64,
         scale="log",
-        help="Number of dimensions onto which the random indexer projects queries and keys to score the blocks.",
+        help="Number of dimensions of the random projection with which the random indexer scores the blocks.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
 
@@ -121,13 +121,13 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Block selection",
-    summary="The text is cut into blocks, and each query attends to its own block and to the m other blocks with the "
-    "highest estimated softmax weight.",
+    summary="The text is cut into blocks. Each query attends to its own block and to the m other blocks with the "
+    "highest scores, which estimate their softmax weight.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",
     params=BlocksParams,
-    cross_reason="a query always attends to its own block, so queries and keys must be tokens of one sequence.",
+    cross_reason="a query always attends to its own block, so queries and keys must come from one sequence.",
     pairs="n (m + 1) b",
     approximates="softmax",
     random=lambda p: p.score == key_blocks.INDEXER,
@@ -146,8 +146,8 @@ VARIANT = Variant(
         articles.TAYLOR_EXPANSIONS,
     ),
     note="Published models are trained with block selection. Some also train an indexer, a small network that scores "
-    'the keys; the score "random indexer" uses a random projection instead. The score "second order" costs up to d '
-    'times as much as "mean key", where d is the head size. The score "true mass" costs as much as computing all '
-    "logits.",
+    'the keys. Here, the score "random indexer" uses a random projection instead. The score "second order" '
+    'costs up to d times as much as "mean key", where d is the head size. The score "true mass" costs as much '
+    "as computing all logits.",
     special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

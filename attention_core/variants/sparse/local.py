@@ -25,16 +25,16 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of itself. A window as long as the text "
-        "gives full attention.",
+        help="Number of tokens that a query can attend to on each side of its own position. A window as long as the "
+        "text gives softmax attention.",
         budget=True,
     )
     columns: int = param(
         0,
         low=0,
         high=1024,
-        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
-        "columns, row by row, and the window is a square of pixels.",
+        help="Number of columns of an image whose pixels are the tokens, row by row. The window is then a square of "
+        "pixels. At 0, the tokens form one line, such as a text.",
     )
 
 
@@ -72,7 +72,7 @@ def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Local",
-    summary="Each query attends only to the keys that are at most w tokens away.",
+    summary="Each query attends only to the keys within a window: at most w tokens before or after it.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } |i-j| \le w",
     complexity="n w d",

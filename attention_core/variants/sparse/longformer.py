@@ -23,7 +23,7 @@ class LongformerParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of itself.",
+        help="Number of tokens that a query can attend to on each side of its own position.",
         budget=True,
     )
     dilation: int = param(
@@ -38,14 +38,15 @@ class LongformerParams(Params):
         1,
         low=0,
         high=64,
-        help="Number of tokens at the start of the text that attend to all tokens and to which all tokens attend.",
+        help="Number of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
+        "attend to all tokens.",
     )
     columns: int = param(
         0,
         low=0,
         high=1024,
-        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
-        "columns, row by row, and the window is a square of pixels.",
+        help="Number of columns of an image whose pixels are the tokens, row by row. The window is then a square of "
+        "pixels. At 0, the tokens form one line, such as a text.",
     )
 
 
@@ -124,16 +125,16 @@ def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Longformer",
-    summary="Each query attends to a local window, which may skip tokens, and to the first few tokens, which are "
-    "global: every query attends to them.",
+    summary="Each query attends to a local window, which may skip tokens, and to the first tokens of the text. All "
+    "queries attend to these first tokens, so they are called global.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",
     params=LongformerParams,
     pairs="n (2 w + 1 + 2 g)",
     approximates="softmax",
-    note="Global tokens also attend to all tokens. The published model has separate projections of queries, keys and "
-    "values for global attention. Here, local and global attention use the same queries, keys and values.",
+    note="Global tokens also attend to all tokens. In the published model, attention of and to global tokens uses "
+    "other queries, keys and values than local attention. Here, both use the same.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

@@ -43,29 +43,29 @@ class NsaParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens in the window, up to and including the query's own token. Without a causal mask, the "
-        "window extends equally far to both sides.",
+        help="Number of tokens in the window, which ends at the query's own token. Without a causal mask, the window "
+        "extends equally far to both sides.",
     )
     gate_compressed: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to block means: the constant by which its output is multiplied.",
+        help="Gate of the attention to block means: the factor by which its output is multiplied.",
     )
     gate_selected: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to selected blocks: the constant by which its output is multiplied.",
+        help="Gate of the attention to selected blocks: the factor by which its output is multiplied.",
     )
     gate_window: float = param(
         0.5,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Gate of the branch that attends to the window: the constant by which its output is multiplied.",
+        help="Gate of the attention to the window: the factor by which its output is multiplied.",
     )
 
 
@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="The output is a sum of three attentions: to the means of blocks, to the best-scoring blocks, and to a "
-    "local window. Each is multiplied by its own factor (gate).",
+    summary="Each query attends in three ways: to the mean key and value of every block of tokens, to the tokens of "
+    "the best-scoring blocks, and to a local window. The three results, each times a factor (gate), are added.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -216,7 +216,7 @@ VARIANT = Variant(
             symbol="B",
             formula=r"B = \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right),\quad \bar k_b = "
             r"\frac{1}{|b|} \sum_{j \in b} k_j",
-            mechanism="Keys are averaged in blocks, and each query attends to the block means.",
+            mechanism="The keys of each block are averaged, and each query attends to these means.",
             columns="block",
         ),
         Intermediate(
@@ -224,23 +224,24 @@ VARIANT = Variant(
             title="Compressed branch",
             symbol="A^{(1)}",
             formula=r"A^{(1)}_{ij} = \frac{B_{i\,b(j)}}{|b(j)|}",
-            mechanism="The first branch attends to the means of blocks. The weight of a block mean is spread evenly "
-            "over the tokens of the block.",
+            mechanism="The first of the three attentions (branches) is over the means of blocks. The weight of a mean "
+            "is spread evenly over the tokens of its block.",
         ),
         Intermediate(
             name="selected",
             title="Selected branch",
             symbol="A^{(2)}",
             formula=r"A^{(2)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{selected}}\right)",
-            mechanism="The second branch is softmax over the keys of the query's own block and of the selected blocks.",
+            mechanism="The second of the three attentions is softmax attention to the tokens of the query's own block "
+            "and of the selected blocks.",
         ),
         Intermediate(
             name="near",
             title="Window branch",
             symbol="A^{(3)}",
             formula=r"A^{(3)} = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d} + M^{\text{window}}\right)",
-            mechanism="The third branch is softmax attention over a local window. The result is the sum of all "
-            "branches, each multiplied by its gate.",
+            mechanism="The third attention is softmax attention to a local window. The attention matrix is the sum of "
+            "all three, each multiplied by its gate.",
         ),
     ),
     source=Paper(
@@ -248,10 +249,10 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="In NSA, the gates and the block summaries are learned, each attention (branch) has its own keys and "
-    "values, and the first block is always selected. Here, gates are constants, and block summaries are means. The "
-    "weights of a row sum to the sum of the gates. With a causal mask, rows before the last token of the first block "
-    "lack the branch over block means, because no block is complete yet.",
+    note="In the paper (NSA), the gates and the summaries of blocks are learned. Each of the three attentions "
+    "(branches) has keys and values of its own, and the first block is always selected. Here, gates are "
+    "constants, and block summaries are means. The weights of a row sum to the sum of the gates. With a causal "
+    "mask, the branch over block means has no weight until the first block is complete.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

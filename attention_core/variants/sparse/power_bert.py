@@ -116,17 +116,18 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool
 VARIANT = Variant(
     __name__,
     title="PoWER-BERT",
-    summary="All tokens take part in attention, but only the tokens that receive the most attention are kept for the "
+    summary="All queries attend to all keys. Then only the tokens that received the most attention are kept for the "
     "next layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
     r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
     complexity="n² d",
     params=PowerBertParams,
-    cross_reason="tokens that receive little attention as keys are dropped as queries, so both must be the same.",
+    cross_reason="a token that receives little attention as a key is dropped as a query, so queries and keys must be "
+    "the same tokens.",
     pairs="κ n²",
     approximates="softmax",
-    causal_reason="a token is kept or dropped according to how much attention it receives from later tokens.",
+    causal_reason="the attention that a token receives from later tokens decides whether it is kept.",
     intermediates=(
         Intermediate(
             name="significance",
@@ -134,13 +135,13 @@ VARIANT = Variant(
             symbol="s",
             formula=r"s_j = \sum_{\text{heads}} \sum_i P_{ij},\qquad P = "
             r"\operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
-            mechanism="The significance of a token is the softmax weight that it receives from all queries of all "
-            "heads. Only the most significant tokens are kept.",
+            mechanism="The attention that a token receives is the sum of the softmax weights that all queries of all "
+            "heads give it. The tokens with the largest sums are kept.",
             rows="token",
         ),
     ),
-    note="The rows of dropped tokens are zero. Time is saved only in later layers, which no longer process the "
-    "dropped tokens.",
+    note="The rows of dropped tokens are zero. This saves no time in the layer itself, but later layers no longer "
+    "process the dropped tokens.",
     couples_heads=True,
     source=Paper(
         "PoWER-BERT: Accelerating BERT Inference via Progressive Word-vector Elimination",

@@ -32,18 +32,19 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="The tokens are sorted by hash and cut into chunks. This is the number of tokens per chunk, and "
-        "approximately the number of tokens with the same hash. In one round, a query can attend to at most twice "
-        "this number of tokens.",
+        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to its "
+        "own chunk and the one before. In one round, a query can attend to at most twice this number of tokens. "
+        "About as many tokens have the same hash as are in a chunk.",
     )
     rounds: int = param(
         2,
         low=1,
         high=16,
-        help="Number of hashing rounds. Each round can find pairs of similar tokens that the other rounds miss.",
+        help="Number of rounds, each with another random hash. A round can find pairs of similar tokens that other "
+        "rounds miss.",
         budget=True,
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the hash directions.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the hash.")
 
 
 def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -199,19 +200,20 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
 VARIANT = Variant(
     __name__,
     title="Reformer",
-    summary="A random hash sorts similar tokens next to each other, and each token attends only to tokens near it in "
-    "this order.",
+    summary="Tokens are sorted by a random hash, which is usually equal for similar tokens. Each token attends only "
+    "to tokens near it in this order.",
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "
     r"c_r = \text{chunk in the order of } \operatorname{argmax}\,[x R_r; -x R_r]",
     complexity="rounds n c d + n log n",
     params=ReformerParams,
-    cross_reason="queries and keys are sorted together by their hash bucket, so both must be tokens of one sequence.",
+    cross_reason="queries and keys are sorted together by their hash, so they must come from one sequence.",
     reference_name="shared-QK softmax",
     random=True,
-    note="The queries also serve as keys, and the given keys are ignored. Errors are therefore measured against "
-    "shared-QK softmax. There, the logit of token i for another token j is q_i·q_j/|q_j|, where q_i is the query of "
-    "token i. A token attends to itself only if there is no other token that it can attend to. Tokens with the same "
-    "hash form a bucket. With a causal mask, each bucket is cut into chunks of tokens separately.",
+    note="Reformer uses the queries also as keys and ignores the given keys. Its errors are therefore measured "
+    "against softmax that does the same (shared-QK softmax). There, the logit of token i for another token j is "
+    "q_i·q_j/|q_j|, where q_i is the query of token i. A token attends to itself only if it can attend to no "
+    "other token. Tokens with the same hash form a bucket. With a causal mask, each bucket is cut into chunks of "
+    "tokens separately.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

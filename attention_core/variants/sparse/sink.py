@@ -22,12 +22,12 @@ class SinkParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens in the window, up to and including the query's own token. Without a causal mask, the "
-        "window extends equally far to both sides.",
+        help="Number of tokens in the window, which ends at the query's own token. Without a causal mask, the window "
+        "extends equally far to both sides.",
         budget=True,
     )
     sinks: int = param(
-        4, low=0, high=64, help="Number of tokens at the start of the text that every query can attend to."
+        4, low=0, high=64, help="Number of sinks, the tokens at the start of the text to which every query can attend."
     )
 
 
@@ -80,15 +80,16 @@ def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Attention sinks",
-    summary="Each query attends to a local window and to the first tokens of the text, the sinks.",
+    summary="Each query attends to a local window and to the first tokens of the text. Trained models put much weight "
+    "on these first tokens, which are called sinks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
     complexity="n (w + s) d",
     params=SinkParams,
     pairs="n (2 w - 1 + s)",
     approximates="softmax",
-    note="StreamingLLM evicts the tokens between the sinks and the window and then renumbers the positions of the "
-    "cached tokens. Here, queries and keys keep their original positions.",
+    note="StreamingLLM removes the tokens between the sinks and the window from the cache and renumbers the positions "
+    "of the others. Here, queries and keys keep their original positions.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

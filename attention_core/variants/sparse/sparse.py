@@ -38,7 +38,8 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of itself. Used only with the strided pattern.",
+        help="Number of tokens that a query can attend to on each side of its own position. Used only with the "
+        "strided pattern.",
         budget=True,
     )
     stride: int = param(
@@ -46,14 +47,14 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="In the strided pattern, the distance between the keys that a query attends to beyond the window. In "
-        "the fixed pattern, the length of a block.",
+        help="In the strided pattern, distance r between the keys that a query attends to beyond the window. In the "
+        "fixed pattern, number r of tokens per block.",
     )
     pattern: str = param(
         "strided",
         choices=("strided", "fixed"),
-        help="strided: a window and the keys whose distance is a multiple of the stride; fixed: the query's own block "
-        "and the last keys of every block, its summary.",
+        help="Keys that a query attends to. strided: a window, and the keys whose distance is a multiple of the "
+        "stride. fixed: the query's own block, and the last keys of every block, which are its summary.",
     )
     summary: int = param(
         1,
@@ -66,9 +67,9 @@ class SparseParams(Params):
         0,
         low=0,
         high=1024,
-        help="0: the tokens are in one line. Otherwise the tokens are the pixels of an image with this number of "
-        "columns, row by row: the window is a square of pixels, and the stride applies to rows and to columns. Used "
-        "only with the strided pattern.",
+        help="Number of columns of an image whose pixels are the tokens, row by row. The window is then a square of "
+        "pixels, and the stride applies to rows and to columns. At 0, the tokens form one line, such as a text. "
+        "Used only with the strided pattern.",
     )
 
 
@@ -182,8 +183,8 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sparse",
-    summary="Each query attends to nearby keys and to regularly spaced keys: a window and a stride, or its own block "
-    "and the last keys of every block.",
+    summary="Each query attends to nearby keys and to regularly spaced keys. The pattern is a window and every r-th "
+    "key, or the query's own block and the last keys of every block.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",

@@ -21,7 +21,7 @@ class TopKParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number k of keys per query. Keys whose logit equals the k-th largest are also included.",
+        help="Number k of keys per query. If several keys have the same logit as the k-th, all of them are included.",
         budget=True,
     )
 

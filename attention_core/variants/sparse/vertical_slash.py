@@ -24,16 +24,16 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns. A column is a token to which all queries attend, selected by the weight that it "
-        "receives. With all columns, the result is softmax attention.",
+        help="Number of columns. A column is a token to which all queries attend. The tokens with the most weight are "
+        "selected. If all tokens are columns, the result is softmax attention.",
     )
     diagonals: int = param(
         8,
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals. A diagonal is one distance between query and key. The main diagonal is always "
-        "included, followed by the diagonals with the most weight.",
+        help="Number of diagonals. A diagonal is one distance between query and key. Distance 0 is always included. "
+        "The other diagonals are those with the most weight.",
     )
     judges: int = param(
         64,
@@ -136,15 +136,14 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Vertical and slash",
-    summary="Every query attends only to the keys (columns) and the distances (diagonals) to which the last queries of "
-    "the text give the most weight.",
+    summary="The weights of the last queries of the text select a few keys (columns) and a few distances (diagonals). "
+    "Every query attends only to these keys and distances.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
     complexity="n (c + s + m) d",
     params=VerticalSlashParams,
-    cross_reason="each of its diagonals is one fixed distance between query and key, so both must come from the same "
-    "sequence.",
+    cross_reason="a diagonal is one distance between query and key, which is defined only within one sequence.",
     approximates="softmax",
     causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
     "end of the text.",
@@ -153,7 +152,8 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2407.02490",
     ),
-    note="In the paper, models are causal, but columns and diagonals are selected when the whole text is known. This "
-    "selection does not count as causal here. For most queries, it depends on tokens that come after the query.",
+    note="In the paper, the model itself is causal, but columns and diagonals are selected after the whole text has "
+    "been read. For most queries, the selection therefore depends on later tokens, so this variant does not count "
+    "as causal here.",
     special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )
