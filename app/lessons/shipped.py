@@ -1,5 +1,6 @@
 """The lessons included in the app, each in a file of the folder ``shipped``, and the pictures next to its question."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from app.lessons.lesson import Lesson
 from app.state import presets
 from app.ui.matrix_picture import SAMPLE, SHOWN, matrix_picture
 from app.words.i18n import N_
+from attention_core.analysis.masks.stack import reach
 from attention_core.experiments import learning, swap
 from attention_core.inputs.models import layer_count
 from attention_core.inputs.source import ImageSource
@@ -75,8 +77,8 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
         return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
     if key == "local_then_atrous":
-        local, atrous = (cached.matrix(SHOWN, ac.get(each)).weights for each in ("local", "atrous"))
-        one, two = (_reached(weights, dark=dark) for weights in (atrous, np.nan_to_num(atrous) @ np.nan_to_num(local)))
+        layers = [np.nan_to_num(cached.matrix(SHOWN, ac.get(each)).weights) > 0 for each in ("atrous", "local")]
+        one, two = (_reached(layers[:depth], dark=dark) for depth in (1, 2))
         return Picture(one, {N_("one layer"): ""}), Picture(two, {N_("two layers"): ""})
     if key == "pooling":
         causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooled(dark=dark)
@@ -104,9 +106,10 @@ def _pooled(*, dark: bool) -> str:
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
 
 
-def _reached(weights: np.ndarray, *, dark: bool) -> str:
-    """Return a matrix as a data URL in which pairs without weight are drawn as masked."""
-    return data_url(np.where(np.nan_to_num(weights) > 0, weights, np.nan), dark=dark)
+def _reached(layers: Sequence[np.ndarray], *, dark: bool) -> str:
+    """Return the pairs that a stack of masks connects as a data URL, lighter if they need more layers."""
+    first = reach(layers, len(layers), causal=False).first
+    return data_url(np.where(first < 0, np.nan, 1 / np.maximum(first, 1) ** 3), dark=dark)
 
 
 def _entropies() -> list[tuple[float, float]]:

@@ -58,9 +58,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     assert (settings["shown"], settings["against"]) == (0, 0)
     said = spoken(at, "caption")
     assert "**Local · window 64 raises perplexity (× 20.1).**" in said
-    assert (
-        "**Copying fails with Local · window 64, with a higher loss than a uniform guess.** The token" in said
-    )
+    assert "**Copying fails with Local · window 64, with a higher loss than a uniform guess.** The token" in said
     assert "Replace softmax in **SmolLM2-135M** with:" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
     assert "of “Long”." in said
