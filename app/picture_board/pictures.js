@@ -13,7 +13,7 @@ const LEVELS = 127; // the number of levels of a weight on either side of zero
 const WARM = [255, 149, 0]; // the colour of positive weights over a darkened image
 const COOL = [64, 156, 255]; // the colour of negative weights
 const TILE_GAP = 14; // pixels between two images
-const AROUND = 220; // pixels of the window that the rest of the page takes above the images
+const AROUND = 232; // pixels of the window that the rest of the page takes above the images
 const CAPTION = 80; // pixels of a tile's height that its name, its note, its slider and its error map take
 const NUMBER_LINE = 18; // pixels of the line for the number below the name of a narrow image
 const NARROW_IMAGE = 160; // pixels of an image's side below which its name and its number do not fit on one line
@@ -37,9 +37,10 @@ export class PictureBoard {
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
     this.readout = make("p", { class: "readout", role: "status", "aria-live": "polite" });
+    this.legend = make("p", { class: "legend" });
     this.grid = make("div", { class: "tiles", role: "group", tabindex: "0" });
     this.save = make("button", { type: "button", class: "save" }, "PNG");
-    this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, this.readout, this.save), this.grid);
+    this.root = make("div", { class: "pictures" }, make("div", { class: "head" }, make("div", { class: "line" }, this.legend, this.readout), this.save), this.grid);
     host.append(this.root);
     this.knobs = new Knobs(this);
     this.listeners = new AbortController();
@@ -207,11 +208,8 @@ export class PictureBoard {
     const at = known ? (row / cell) * cells + column / cell : cells * cells; // the mean follows all other maps
     this.root.toggleAttribute("data-pointing", known);
     const touch = matchMedia("(hover: none)").matches;
-    this.readout.textContent = known
-      ? fill(words.at, { row: String(row + 1), column: String(column + 1) })
-      : touch
-        ? words.touch_hint
-        : words.hint;
+    this.legend.textContent = `${words.legend} ${touch ? words.touch_hint : words.hint}`;
+    this.readout.textContent = known ? fill(words.at, { row: String(row + 1), column: String(column + 1) }) : "";
     for (const { figure, peaks, levels, number } of this.panels) {
       const mark = part(figure, ".image i");
       mark.hidden = !known;

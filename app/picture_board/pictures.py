@@ -70,6 +70,7 @@ def picture_board(
     pinned: int | None,
     full_error: float,
     rank: str,
+    legend: str,
     file_name: str,
     on_pin: Callable[[int | None], None],
     on_turn: Callable[[str, object, bool], None],
@@ -85,6 +86,7 @@ def picture_board(
         pinned: index of the pixel whose attention is shown while the pointer is not on an image; None for none.
         full_error: the error that is drawn in the darkest colour.
         rank: sentence about the rank of an image; the browser fills in ``{rank}`` and ``{count}``.
+        legend: what the ranks, colours and small images are.
         file_name: the name of a downloaded picture of the board, without extension.
         on_pin: called before the next run with the pixel that the visitor clicked, or None if the pin was removed.
         on_turn: called before the next run with a tile's key, its slider's new value, which has not been checked, and
@@ -120,7 +122,7 @@ def picture_board(
         "cell": cell,
         "heard": st.session_state.get(turn_key, 0),
     }
-    settings = {"pinned": pinned, "words": {**_words(), "rank": rank}, "file_name": file_name}
+    settings = {"pinned": pinned, "words": {**_words(), "rank": rank, "legend": legend}, "file_name": file_name}
     events = {"pin": pin, "turn": turn, "open": open_settings}
     mount(encode(header), key=key, events=events, settings=settings, parts=parts, receiver=_PICTURES)
 
@@ -156,11 +158,11 @@ def _bytes(values: np.ndarray) -> bytes:
 def _words() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "hint": _("Point at a pixel to see which pixels it attends to. Click to keep the pixel."),
-        "touch_hint": _("Tap a pixel to see which pixels it attends to."),
+        "hint": _("Point at a pixel to see its attention."),
+        "touch_hint": _("Tap a pixel to see its attention."),
         "at": _(
             "Attention of the pixel in row {row}, column {column}. Orange: positive weights, blue: negative weights. "
-            "Each picture has its own scale."
+            "Each picture has its own scale. Click to keep the pixel."
         ),
         "largest": _("max {most}"),
         "error": _("Error of each pixel, darker for larger errors"),

@@ -38,6 +38,7 @@ export interface PicturesWords {
   largest: string;
   error: string;
   rank: string;
+  legend: string;
   download: string;
   help: string;
 }

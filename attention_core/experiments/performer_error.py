@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from torch import Tensor
+
 from attention_core import registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
 from attention_core.ops.linear.causal_scan import nonzero
 from attention_core.ops.softmax.masked import causal_mask, rows_over_sum
-from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
+from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel, phi
 
 LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Numbers of features, doubling."""
@@ -54,6 +56,22 @@ class PerformerErrorRow:
     seed: int
     kernel: float
     matrix: float
+
+
+def effective_features(q: Tensor, k: Tensor, p: PerformerParams) -> float:
+    """Return on how many features the row sum of the median query effectively depends, as a participation ratio.
+
+    Args:
+        q: queries ``[..., n, d]``.
+        k: keys ``[..., n, d]``.
+        p: settings with positive features.
+    """
+    W = directions(q, p)
+    queries, keys = (phi(x, W, p).log for x in (q, k))
+    assert queries is not None
+    assert keys is not None
+    shares = (queries + keys.logsumexp(-2, keepdim=True)).softmax(-1)
+    return (1 / shares.square().sum(-1)).median().item()
 
 
 def tasks(

@@ -14,7 +14,10 @@ from app.ui import export
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import Denoised
 from attention_core.experiments.denoising import square_form
+from attention_core.experiments.performer_error import effective_features
+from attention_core.inputs import QKV
 from attention_core.inputs.source import ImageSource
+from attention_core.variants.kernel.performer import PerformerParams
 from pages.picture import budget, numbers, words
 from pages.picture.photo import Found
 from pages.picture.subject import Subject, cost, cost_share, name
@@ -46,7 +49,8 @@ def subject(found: Found) -> Subject:
         draw=partial(_draw, found.source, noisy.psnr),
         rank=_("Rank {rank} of {count} by PSNR"),
         headline=_headline(found),
-        units=words.units(),
+        legend=words.legend(),
+        units=words.cost_unit(),
         remarks=[text for text in _remarks(found) if text],
         views={
             "explain": partial(_explain, found),
@@ -62,22 +66,31 @@ def _headline(found: Found) -> str:
     grey = [each for each, image in found.variants.items() if words.is_almost_mean(image)]
     largest = {each: cached.attention_maps(found.source, each).largest for each in (*grey, ac.get(REFERENCE))}
     even = {name(each): largest[each] for each in grey if words.is_even(largest[each])}
-    softmax = next(image for each, image in found.variants.items() if each.key == REFERENCE)
     titles = {name(each): image for each, image in found.variants.items()}
     qkv = cached.record(found.source, found.source.size**2)
-    costs = {
-        name(each): "" if each.key == REFERENCE else _("{share} of softmax's cost", share=cost_share(each, qkv))
-        for each in found.variants
-    }
-    return words.headline(titles, found.noisy.psnr, softmax, even, largest[ac.get(REFERENCE)], costs)
+    costs = {name(each): cost_share(each, qkv) for each in found.variants if each.key != REFERENCE}
+    causes = [cause for each in grey if name(each) in even and (cause := _cause(each, qkv))]
+    return words.headline(
+        titles, found.noisy.psnr, _softmax(found).psnr, even, largest[ac.get(REFERENCE)], costs, causes
+    )
+
+
+def _softmax(found: Found) -> Denoised:
+    return next(image for each, image in found.variants.items() if each.key == REFERENCE)
+
+
+def _cause(attention: ac.Attention, qkv: QKV) -> str:
+    """Return why the weights of a variant hardly differ; empty if this is not known."""
+    if attention == ac.get("linear"):
+        return words.no_exponential(name(attention))
+    if isinstance(p := attention.params, PerformerParams) and p.kind == "positive":
+        return words.few_features(name(attention), effective_features(qkv.q, qkv.k, p), p.features)
+    return ""
 
 
 def _remarks(found: Found) -> Iterator[str]:
-    """Yield why images are grey or better with a square window, or empty texts."""
-    for attention, image in found.variants.items():
-        if words.is_almost_mean(image):
-            shares = [cached.attention_maps(found.source, each).largest for each in (attention, ac.get(REFERENCE))]
-            yield words.why_mean(name(attention), *shares, elu=attention == ac.get("linear"))
+    """Yield why softmax removes noise, and why images are better with a square window, or empty texts."""
+    yield words.why_less_noise(_softmax(found), found.noisy.psnr)
     for row in SharedOptions.variants.value:
         square = square_form(row, found.source.size)
         if row.key == "local" and square is not None and square in found.variants:

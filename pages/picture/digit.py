@@ -52,6 +52,7 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
         headline=words.closest(
             {name(each): error for each, error in ranked.items()}, next(iter(found.values())).uniform_error
         ),
+        legend=words.digit_legend(),
         units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),
         views={
             "explain": partial(_explain, source),

@@ -37,6 +37,7 @@ class Subject:
             page is open, so it contains settings instead of images.
         rank: sentence about the rank of an image, in which the browser fills in ``{rank}`` and ``{count}``.
         headline: the finding.
+        legend: what the ranks, colours and small images on the board are.
         units: how the numbers on the board are computed.
         remarks: sentences about some of the images.
         views: functions that draw the views below the board, by the views' names.
@@ -48,6 +49,7 @@ class Subject:
     draw: Draw
     rank: str
     headline: str
+    legend: str
     units: str
     remarks: Sequence[str] = ()
     views: Mapping[str, Callable[[], None]]
@@ -64,24 +66,29 @@ def shown(columns: int) -> list[ac.Attention]:
 
 
 def name(attention: ac.Attention) -> str:
-    """Return the name of a variant, with the size of its square window or stride if it has one."""
+    """Return the name of a variant, with the size of its square window or stride if it has one.
+
+    Next to square forms, a pattern along the row is called 1-D.
+    """
     sizes = _sizes(attention)
+    if not sizes and PictureOptions.squares.value and square_form(attention, 1):
+        return _("{name} 1-D", name=_(attention.title))
     if not sizes:
         return _(attention.title)
     return _("{name} {side} × {side}", name=_(attention.title), side=next(iter(sizes.values())))
 
 
-def cost_share(attention: ac.Attention, qkv: QKV) -> str:
-    """Return the multiply-adds of a variant relative to those of softmax on the same tokens, in per cent."""
+def cost_share(attention: ac.Attention, qkv: QKV) -> float:
+    """Return the multiply-adds of a variant relative to those of softmax on the same tokens."""
     own, softmax = (
         each.cost(qkv.n, qkv.q.shape[-1], heads=qkv.heads).multiply_adds for each in (attention, ac.get(REFERENCE))
     )
-    return percent(own / softmax)
+    return own / softmax
 
 
 def cost(attention: ac.Attention, qkv: QKV) -> str:
     """Return the line about the cost of a variant below its image."""
-    return _("cost {share}", share=cost_share(attention, qkv))
+    return _("cost {share}", share=percent(cost_share(attention, qkv)))
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:
@@ -104,6 +111,7 @@ def show(subject: Subject) -> None:
         pinned=PictureOptions.pixel.value,
         full_error=FULL_ERROR,
         rank=subject.rank,
+        legend=subject.legend,
         file_name="picture",
         on_pin=_pin,
         on_turn=_turn,

@@ -11,39 +11,38 @@ NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
 EQUAL = 3.0
 """Largest weight, in equal shares, below which the weights hardly differ."""
-NEAR_SOFTMAX = 0.75
-"""Share of softmax's improvement in dB from which an image is nearly as good as softmax's."""
+NEAR_SOFTMAX = 1.5
+"""Difference in dB up to which an image counts as nearly as good as softmax's."""
 
 
 def headline(
     found: Mapping[str, Denoised],
     noisy: float,
-    softmax: Denoised,
+    softmax: float,
     even: Mapping[str, float],
     sharpest: float,
-    costs: Mapping[str, str],
+    costs: Mapping[str, float],
+    causes: Sequence[str] = (),
 ) -> str:
-    """Return how close other variants come to softmax, why softmax removes noise, and which return the mean, and why.
+    """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
     Args:
         found: the image that each variant returns, by the variant's name.
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
-        softmax: the image that softmax returns.
+        softmax: the same for the image of softmax.
         even: the largest weight, in equal shares, of each variant that returns almost the mean because of its weights.
         sharpest: the largest weight of softmax, in equal shares.
-        costs: cost of each variant in words, by its name; "" for the reference.
+        costs: cost of each variant but softmax, relative to softmax's cost, by its name.
+        causes: why the weights of such variants hardly differ.
     """
     grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
     return paragraph(
-        _best(found, noisy, softmax.psnr, costs),
-        _("Softmax averages similar patches, which removes more noise than detail.")
-        if softmax.psnr > noisy and not is_almost_mean(softmax)
-        else "",
+        _best(found, noisy, softmax, costs),
         _n(
-            "**{names} returns almost one colour**, because its largest weight is only {largest} times the average "
-            "(softmax: {softmax}).",
-            "**{names} return almost one colour**, because their largest weight is at most {largest} times the average "
-            "(softmax: {softmax}).",
+            "**{names} returns almost one colour:** for a typical pixel, the largest weight is only {largest} times "
+            "the average (softmax: {softmax} times).",
+            "**{names} return almost one colour:** for a typical pixel, the largest weight is at most {largest} times "
+            "the average (softmax: {softmax} times).",
             n=len(even),
             names=enumeration(even),
             largest=number(max(even.values())),
@@ -51,32 +50,86 @@ def headline(
         )
         if even
         else "",
+        *causes,
         _("**Almost one colour, the mean of all pixels:** {names}.", names=enumeration(grey)) if grey else "",
     )
 
 
-def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, str]) -> str:
+def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
     """Return how close the best other variant comes to softmax, or that no other variant improves the image."""
     if math.isinf(noisy):
         return _("**The image has no noise, so no variant can improve it.**")
     better = sorted((name for name in found if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
     if not better:
         return _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
-    others = [name for name in better if costs[name]]
+    others = [name for name in better if name in costs]
+    near = [name for name in others if round(round(softmax, 1) - round(found[name].psnr, 1), 1) <= NEAR_SOFTMAX]
     name = others[0] if others else better[0]
-    psnr = found[name].psnr
-    values = {"name": name, "psnr": psnr, "noisy": noisy, "softmax": softmax, "cost": costs[name]}
+    values = {
+        "name": name,
+        "psnr": found[name].psnr,
+        "noisy": noisy,
+        "softmax": softmax,
+        "cost": percent(costs.get(name, 1.0)),
+        "limit": NEAR_SOFTMAX,
+    }
     if len(found) == 1:
         return _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
     if not others:
         return _("**Only {name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
-    if round(psnr, 1) >= round(softmax, 1):
-        return _("**{name} is at least as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
-    if psnr - noisy >= NEAR_SOFTMAX * (softmax - noisy):
-        return _("**{name} is nearly as good as softmax at {cost}** ({psnr:.1f} against {softmax:.1f} dB).", **values)
+    if round(found[name].psnr, 1) >= round(softmax, 1):
+        return _(
+            "**{name} is at least as good as softmax at {cost} of softmax's cost** ({psnr:.1f} against {softmax:.1f} "
+            "dB).",
+            **values,
+        )
+    if not near:
+        return _(
+            "**No other variant comes within {limit} dB of softmax ({softmax:.1f} dB).** {name} is next with "
+            "{psnr:.1f} dB at {cost} of softmax's cost.",
+            **values,
+        )
+    if len(near) == 1:
+        return _(
+            "**{name} is within {limit} dB of softmax at {cost} of its cost** ({psnr:.1f} against {softmax:.1f} dB).",
+            **values,
+        )
+    low, high = (percent(choose(costs[each] for each in near)) for choose in (min, max))
     return _(
-        "**No other variant comes close to softmax ({softmax:.1f} dB).** {name} is next with {psnr:.1f} dB at {cost}.",
+        "**{n} variants stay within {limit} dB of softmax ({softmax:.1f} dB) at {costs} of its cost:** {names}.",
+        n=len(near),
+        costs=low if low == high else _("{low} to {high}", low=low, high=high),
+        names=enumeration(near),
         **values,
+    )
+
+
+def why_less_noise(softmax: Denoised, noisy: float) -> str:
+    """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
+    if softmax.psnr <= noisy or is_almost_mean(softmax):
+        return ""
+    return _("Softmax averages similar patches, which removes more noise than detail.")
+
+
+def no_exponential(name: str) -> str:
+    """Return why linear attention with the features elu + 1 has weights that hardly differ."""
+    return _("{name} has no exponential, so its weights hardly grow with the similarity of patches.", name=name)
+
+
+def few_features(name: str, effective: float, features: int) -> str:
+    """Return why Performer has weights that hardly differ.
+
+    Args:
+        name: the variant's name.
+        effective: number of features on which the weights of the median query effectively depend.
+        features: number of features.
+    """
+    return _n(
+        "{name} estimates the exponential, but effectively with {effective} of its {n} random feature.",
+        "{name} estimates the exponential, but effectively with only {effective} of its {n} random features.",
+        n=features,
+        name=name,
+        effective=f"{effective:.1f}",
     )
 
 
@@ -90,14 +143,11 @@ def is_even(largest: float) -> bool:
     return largest < EQUAL
 
 
-def units() -> str:
-    """Return what the ranks, the colours, the small images and the costs on the board are."""
-    return paragraph(
-        _(
-            "The number before a name is the rank by PSNR. Green: better than the noisy image, red: worse. The small "
-            "image below shows the error of each pixel, darker for larger errors."
-        ),
-        cost_unit(),
+def legend() -> str:
+    """Return what the ranks, the arrows and the small images on the board are."""
+    return _(
+        "Ranked by PSNR (higher is closer to the original). ▲▼: better or worse than noisy. Small image: error, darker "
+        "is larger."
     )
 
 
@@ -113,35 +163,6 @@ def added(squares: Sequence[str]) -> str:
         "With **Square windows**, the page also shows {n} images: {names}.",
         n=len(squares),
         names=enumeration(squares),
-    )
-
-
-def why_mean(name: str, largest: float, softmax: float, *, elu: bool) -> str:
-    """Return why a variant returns almost the mean of all pixels; empty if its weights differ more.
-
-    Args:
-        name: the variant's name.
-        largest: the largest weight of a pixel's attention, divided by an equal share; the median over the pixels.
-        softmax: the same for softmax.
-        elu: whether the variant is linear attention with the features elu + 1.
-    """
-    if not is_even(largest):
-        return ""
-    return paragraph(
-        _("**{name} returns almost the mean of the image,** because its weights hardly differ.", name=name),
-        _(
-            "A weight is the dot product of the features (elu + 1) of two patches. It grows far more slowly with the "
-            "patches' similarity than the exponential in softmax."
-        )
-        if elu
-        else "",
-        _(
-            "For a typical pixel, the largest weight of {name} is {largest:.2f} times the average weight. In softmax, "
-            "it is {softmax:.2f} times.",
-            name=name,
-            largest=largest,
-            softmax=softmax,
-        ),
     )
 
 
@@ -249,14 +270,17 @@ def closest(errors: Mapping[str, float], equal: float) -> str:
     )
 
 
+def digit_legend() -> str:
+    """Return what the ranks and the colours of a digit's maps are."""
+    return _(
+        "Ranked by output error. Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative "
+        "attention. Each map has its own scale."
+    )
+
+
 def digit_units(*, averaged: bool) -> str:
-    """Return how the ranks and the maps of a digit are computed; ``averaged`` if several heads are shown together."""
+    """Return how the numbers of a digit are computed; ``averaged`` if several heads are shown together."""
     return paragraph(
-        _("The number before a name is the rank by output error."),
-        _(
-            "Orange: the attention that a pixel receives, averaged over all pixels. Blue: negative attention. Each map "
-            "has its own scale."
-        ),
         cost_unit(),
         _("The output error includes all heads, and each map is the average of all heads.") if averaged else "",
     )

@@ -8,6 +8,7 @@ import attention_core as ac
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.variants.kernel.performer import directions
 
 SOURCE = SyntheticSource(SyntheticSpec(n=40, heads=2, d=8))
 
@@ -18,6 +19,19 @@ def middles(measure, ways, *, factor, causal=False):
     for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
         found[task.params.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))
     return found
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0])
+def test_the_features_that_effectively_count_are_those_of_the_row_sums(factor):
+    """Compare the logarithms with the features themselves, which may overflow for large inputs."""
+    q, k = (factor * x for x in SOURCE.load().tensors[:2])
+    p = ac.get("performer", features=16).params
+    W = directions(q, p)
+    features = [((x @ W.mT) * 8**-0.25 - x.square().sum(-1, keepdim=True) / 2 / 8**0.5).double().exp() for x in (q, k)]
+    terms = features[0] * features[1].sum(-2, keepdim=True)
+    wanted = (terms.sum(-1).square() / terms.square().sum(-1)).median().item()
+    assert performer_error.effective_features(q, k, p) == pytest.approx(wanted, rel=1e-4)
+    assert 1 <= wanted <= 16
 
 
 def test_few_features_come_first_and_every_way_is_tried_at_each():
