@@ -1,6 +1,6 @@
 """The run that measures times, shared by several pages: its button, progress bar, lines, and text about its results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -155,7 +155,23 @@ def summary_text(found: Sequence[Series]) -> str:
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
         certain = _("Only one round was measured, so the uncertainty of these lengths is unknown.")
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
-    return paragraph(text, *others, certain, missing)
+    return paragraph(text, _fastest_below(found, where), *others, certain, missing)
+
+
+def _fastest_below(found: Sequence[Series], where: Mapping[str, Sequence[tuple[float, str, str]]]) -> str:
+    """Return the length below which softmax is faster than all other variants; empty without such a length.
+
+    Args:
+        found: series of one run.
+        where: the lengths from which variants are faster than softmax, by ``Crossing.where``.
+    """
+    if "at" not in where:
+        return ""
+    first = min(tokens for tokens, _name, _text in where["at"])
+    shorter = [ratio for line in found if not line.masked for ratio in line.ratios if ratio.n < first]
+    if any(ratio.middle < 1 for ratio in shorter):
+        return ""
+    return _("Below {n} tokens, softmax is the fastest.", n=format_interpolated(first))
 
 
 def slower(where: str, names: Sequence[str]) -> str:
@@ -249,5 +265,5 @@ def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
         _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)
         if spec.causal
         else _("{mode} · {dtype} · batch 1, {heads} heads, head size {d}", **setup),
-        at.date.replace("T", " ").replace("Z", " UTC"),
+        at.date.partition("T")[0],
     ]

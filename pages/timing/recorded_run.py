@@ -78,7 +78,8 @@ def _files() -> None:
     if "timing.refused" in state:
         st.error(escape_markdown(state["timing.refused"]), icon=":material/error:")
     st.caption(_("To measure on another machine or a GPU, run this command there and load the file here:"))
-    st.code("python -m attention_core bench --device cuda --out timing.json", language="bash", wrap_lines=True)
+    command = "python -m attention_core bench --device cuda --preset page --out timing.json"
+    st.code(command, language="bash", wrap_lines=True)
 
 
 def _load() -> None:

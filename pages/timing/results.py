@@ -18,12 +18,13 @@ from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
+from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.run_records import Run, Skipped, samples
 from attention_core.benchmarking.run_summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
 from attention_core.formatting import MIB, between, format_interpolated
 from pages.timing.options import TimingOptions, subjects
-from pages.timing.words import gain, growth_of_softmax, least_memory, masking, slow_start
+from pages.timing.words import gain, growth_of_softmax, least_memory, masking, other_device, slow_start, starting_time
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
@@ -39,17 +40,17 @@ UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs")
 """Their axis titles."""
 
 
-def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
+def show(live: Run | None, other: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
     """Draw the results of the live run and of the recorded run.
 
     Args:
         live: run on this machine; None without one.
-        recorded: the chosen recorded run; None without one.
+        other: the chosen recorded run; None without one.
         places: empty elements for the summary, the time chart and the second chart; the table is drawn below them.
         key: beginning of the keys of the elements.
     """
     summary, above, below = places
-    runs = [(run, on) for run, on in ((live, True), (recorded, False)) if run is not None]
+    runs = [(run, on) for run, on in ((live, True), (other, False)) if run is not None]
     found = [line for run, on in runs for line in series(run, live=on)]
     if not found:
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
@@ -59,10 +60,11 @@ def show(live: Run | None, recorded: Run | None, places: Sequence[DeltaGenerator
     summary.markdown(paragraph(summary_text(first), growth_of_softmax(first) if fast else "", fast))
     with above.container():
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
-        crossed = crossovers(found)
+        crossed = crossovers(found, narrow=chart.is_narrow())
         _chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
         settings = [text for run, on in runs for text in other_settings(run, live=on)]
-        if texts := list(filter(None, (slow_start(first), least_memory(first), masking(first), *settings))):
+        causes = slow_start(first), starting_time(first), least_memory(first), masking(first)
+        if texts := list(filter(None, (*causes, other_device(found, _on_another_device(runs)), *settings))):
             st.markdown("  \n".join(texts))
     with below.container():
         side = TimingOptions.side.value
@@ -96,6 +98,15 @@ def _show_table(found: Sequence[Series], key: str, *, is_last: bool) -> None:
             export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
 
+def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
+    """Return the series of the first recorded run of the same mode on a device that no shown run was measured on."""
+    devices, spec = {run.stamp.device for run, _live in runs}, runs[0][0].spec
+    for run in recorded().values():
+        if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal) and run.stamp.device not in devices:
+            return series(run, live=False)
+    return []
+
+
 def series(run: Run, *, live: bool) -> list[Series]:
     """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's own."""
     found: list[Series] = []
@@ -120,10 +131,20 @@ def series(run: Run, *, live: bool) -> list[Series]:
     return found
 
 
-def crossovers(found: Sequence[Series]) -> list[Curve]:
-    """Return a large marker where each variant overtakes softmax; tooltips have both times."""
+def crossovers(found: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
+    """Return a large marker where each variant overtakes softmax; tooltips have both times.
+
+    Args:
+        found: series on the page.
+        narrow: whether there is only room for the lengths, without names.
+    """
     places = [(line, at) for line in found if not line.masked and (at := overtaking(line.run, line.word))]
-    texts = crossing_labels([at.tokens for _line, at in places])
+    rising = sorted(range(len(places)), key=lambda i: places[i][1].tokens)
+    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in places]
+    labels = crossing_labels([(places[i][1].tokens, names[i]) for i in rising])
+    texts = dict(zip(rising, labels, strict=True))
+    first = next(filter(None, labels), "")
+    sizes = sorted(point.n for line in found for point in line.points)
     return [
         Curve(
             _("{name}: crossover", name=line.name),
@@ -136,22 +157,33 @@ def crossovers(found: Sequence[Series]) -> list[Curve]:
             size=15,
             name_at_end=False,
             notes=[crossover_in_words(line.name, at)],
-            texts=[texts[at.tokens]],
+            texts=[texts[i]],
+            # In the left half, the first label is below the lines, as there is no room to the left of it.
+            text_position="bottom right" if texts[i] == first and at.tokens**2 < sizes[0] * sizes[-1] else "top left",
         )
-        for line, at in places
+        for i, (line, at) in enumerate(places)
     ]
 
 
-def crossing_labels(lengths: Sequence[float]) -> dict[float, str]:
-    """Return the text at each crossing. The last one of neighbouring crossings has the lengths of all of them."""
-    rising, own, texts = sorted(lengths), list[str](), dict[float, str]()
-    for n, following in zip_longest(rising, rising[1:]):
-        own.append(format_interpolated(n))
-        last = following is None or following > NEAR * n
-        texts[n] = enumeration(dict.fromkeys(own)) if last else ""
-        own = [] if last else own
-        if following is None:
-            texts[n] = _("faster from {n} tokens", n=texts[n])
+def crossing_labels(places: Sequence[tuple[float, str]]) -> list[str]:
+    """Return the text at each crossing. The last one of neighbouring crossings has the text of all of them.
+
+    Args:
+        places: length and short name of each crossing, by ascending length; an empty name is left out.
+    """
+    near, texts = list[tuple[float, str]](), list[str]()
+    for place, following in zip_longest(places, places[1:]):
+        near.append(place)
+        if following is not None and following[0] <= NEAR * place[0]:
+            texts.append("")
+            continue
+        lengths = enumeration(dict.fromkeys(format_interpolated(n) for n, _name in near))
+        names = enumeration(dict.fromkeys(name for _n, name in near if name))
+        if names:
+            texts.append(_("{names}: faster from {n} tokens", names=names, n=lengths))
+        else:
+            texts.append(_("faster from {n} tokens", n=lengths))
+        near = []
     return texts
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.jobs.timing_runs import Series
+from app.jobs.timing_runs import Series, summary_text
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
@@ -12,6 +12,9 @@ from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
 from attention_core.formatting import memory, number, percent
 from pages.timing.options import FORMS
 
+STARTING = 4
+"""Smallest growth of the work, divided by the growth of the time, at which starting the operations takes most of the
+time of a short text."""
 MUCH = 0.5
 """Smallest share of multiply-adds that are the same at every length which explains a slow start."""
 
@@ -23,10 +26,48 @@ def growth_of_softmax(found: Sequence[Series]) -> str:
     if not law:
         return ""
     if found[0].run.spec.mode == "decode":
-        text = N_("Softmax reads every cached key, so its time grows {times}-fold when the cache doubles.")
+        text = N_("When the cache doubles, softmax's time grows {times}-fold, because it reads every cached key.")
     else:
-        text = N_("Softmax compares every pair of tokens, so its time grows {times}-fold when the text doubles.")
+        text = N_("When the text doubles, softmax's time grows {times}-fold, because it compares every pair of tokens.")
     return _(text, times=number(2**law.exponent, 2))
+
+
+def starting_time(found: Sequence[Series]) -> str:
+    """Return which variant's time on a GPU grows least with the length, and why; empty if all grow with their work."""
+    lines = [line for line in found if not line.masked and not line.is_reference and len(line.points) > 1]
+    if not lines or found[0].run.spec.device == "cpu":
+        return ""
+
+    def times(line: Series) -> float:
+        first, last = line.points[0], line.points[-1]
+        return last.quartiles[1] / first.quartiles[1]
+
+    least = min(lines, key=times)
+    first, last = least.points[0], least.points[-1]
+    if not first.multiply_adds or last.multiply_adds / first.multiply_adds < STARTING * times(least):
+        return ""
+    return _(
+        "From {first:,} to {last:,} tokens, the multiply-adds of {name} grow {work}-fold, but its time grows only "
+        "{times}-fold. In short texts, the GPU mostly waits for the next of many small operations to start.",
+        first=first.n,
+        last=last.n,
+        name=f"**{escape_markdown(least.name)}**",
+        work=number(last.multiply_adds / first.multiply_adds),
+        times=number(times(least), 2),
+    )
+
+
+def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
+    """Return which variants are faster than softmax in a recorded run on another device; empty without such a run.
+
+    Args:
+        found: series on the page.
+        recorded: series of the other run.
+    """
+    same = [line for line in recorded if line.is_reference or line.word in {other.word for other in found}]
+    if not found or len(same) < 2:
+        return ""
+    return _("On another device: {finding}", finding=summary_text(same).replace("**", ""))
 
 
 def gain(found: Sequence[Series]) -> str:
@@ -52,6 +93,8 @@ def slow_start(found: Sequence[Series]) -> str:
     The work at two lengths gives the least number of multiply-adds that are the same at every length.
     """
     lines = [line for line in found if not line.masked and line.points]
+    if found[0].run.spec.device != "cpu":  # On a GPU, times of short texts do not follow the work: see starting_time.
+        return ""
     if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
         return ""
     slowest = max(lines, key=lambda line: line.points[0].quartiles[1])
@@ -69,12 +112,13 @@ def slow_start(found: Sequence[Series]) -> str:
         )
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         text = N_(
-            "At {n:,} tokens, {name} is the slowest. {share} of its multiply-adds, such as those of its matrix "
-            "inverse, are needed at every length."
+            "At {n:,} tokens, {name} is the slowest. {share} of its multiply-adds do not depend on the length of the "
+            "text; they compute the matrix inverse and other products of landmarks."
         )
     else:
         text = N_(
-            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds are needed at every length."
+            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds do not depend on the length "
+            "of the text."
         )
     return _(text, n=first.n, name=f"**{escape_markdown(slowest.name)}**", share=percent(share))
 

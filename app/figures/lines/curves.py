@@ -55,6 +55,7 @@ class Curve:
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
         texts: text below and to the left of each point; above and to the left of a single point or of a point without
             a marker, and above and to the right of a line's first point without a marker. Empty for points without one.
+        text_position: plotly's name of another place for the texts.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Curve:
     links: Sequence[str] = ()
     symbol: str = ""
     texts: Sequence[str] = ()
+    text_position: str = ""
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -233,8 +235,8 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
 
 def _text_position(line: Curve) -> str | list[str]:
     """Return where a line's texts are: below its markers, but above a single marker and a line without markers."""
-    if len(line.x) == 1:
-        return "top left"
+    if line.text_position or len(line.x) == 1:
+        return line.text_position or "top left"
     return "bottom left" if line.marks else ["top right", *["top left"] * (len(line.texts) - 1)]
 
 

@@ -16,7 +16,16 @@ from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
-from pages.timing.words import gain, growth_of_softmax, least_memory, mask_in_words, masking, slow_start
+from pages.timing.words import (
+    gain,
+    growth_of_softmax,
+    least_memory,
+    mask_in_words,
+    masking,
+    other_device,
+    slow_start,
+    starting_time,
+)
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 RUN = Run(
@@ -73,8 +82,8 @@ def held(word, *peaks, mode="forward"):
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("forward", "Softmax compares every pair of tokens, so its time grows 8.0-fold when the text doubles."),
-        ("decode", "Softmax reads every cached key, so its time grows 8.0-fold when the cache doubles."),
+        ("forward", "When the text doubles, softmax's time grows 8.0-fold, because it compares every pair of tokens."),
+        ("decode", "When the cache doubles, softmax's time grows 8.0-fold, because it reads every cached key."),
     ],
 )
 def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
@@ -85,9 +94,14 @@ def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
 
 
 def test_close_crossings_share_a_label():
-    assert results.crossing_labels([180.0, 96.0, 99.0]) == {96: "", 99: "96 and 99", 180: "faster from 180 tokens"}
-    assert results.crossing_labels([20.0, 96.0, 96.2]) == {20: "20", 96: "", 96.2: "faster from 96 tokens"}
-    assert results.crossing_labels([]) == {}
+    labels = results.crossing_labels
+    assert labels([(96.0, "Local"), (99.0, "Linear"), (180.0, "Nyström")]) == [
+        "",
+        "Local and Linear: faster from 96 and 99 tokens",
+        "Nyström: faster from 180 tokens",
+    ]
+    assert labels([(20.0, ""), (96.0, ""), (96.2, "")]) == ["faster from 20 tokens", "", "faster from 96 tokens"]
+    assert labels([]) == []
 
 
 def counted(word, *work, ms=1.0, sizes=(64, 128)):
@@ -104,9 +118,13 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            ". 50% of its multiply-adds, such as those of its matrix inverse, are needed at every ",
+            ". 50% of its multiply-adds do not depend on the length of the text; they compute the matrix inverse and ",
         ),
-        ("nystrom~inverse~exact", (100, 120), ", because 80% of its multiply-adds are needed at every length."),
+        (
+            "nystrom~inverse~exact",
+            (100, 120),
+            ", because 80% of its multiply-adds do not depend on the length of the text.",
+        ),
         ("nystrom", (100, 100), ", because it needs as many multiply-adds as for a longer text."),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
@@ -127,6 +145,8 @@ def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
     other, one = counted("linear", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
     assert slow_start([other, one])
     assert not slow_start([one])
+    on_gpu = replace(RUN, spec=replace(RUN.spec, device="cuda"))
+    assert not slow_start([replace(other, run=on_gpu), replace(one, run=on_gpu)])
     assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(64, 256))])
     assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(128, 256))])
     assert not slow_start([other, counted("nystrom", 100, 110, ms=0.1)])
@@ -138,6 +158,42 @@ def test_the_work_of_nystrom_that_is_the_same_at_every_length_is_that_of_its_lan
     work = [attention.cost(n, 64).multiply_adds for n in (64, 128)]
     m, p = attention.params.landmarks, attention.params
     assert 2 * work[0] - work[1] == 2 * m * m * 64 + 4 * p.iterations * m**3
+
+
+@pytest.mark.parametrize(
+    ("device", "work", "expected"),
+    [("cuda", 1000, True), ("cuda", 800, True), ("cuda", 799, False), ("cpu", 1000, False), ("cuda", 0, False)],
+)
+def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
+    """Check work that grows at least four times as fast as the time, less, a CPU, and unknown work."""
+    run = replace(RUN, spec=replace(RUN.spec, device=device))
+    steep, flat = (
+        replace(
+            counted(word, 100 * bool(work), work),
+            run=run,
+            points=[replace(p, ms=(ms,)) for p, ms in zip(each.points, times, strict=True)],
+        )
+        for word, times in (("linear", (1.0, 9.0)), ("local", (1.5, 3.0)))
+        for each in [counted(word, 100 * bool(work), work)]
+    )
+    text = starting_time([line("softmax", run=run), steep, flat])
+    assert bool(text) == expected
+    if expected:
+        assert text.startswith(
+            f"From 64 to 128 tokens, the multiply-adds of **Local · window 16** grow "
+            f"{work / 100:.3g}-fold, but its time grows only 2-fold."
+        )
+
+
+def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
+    other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
+    text = other_device([line("softmax"), line("local")], other)
+    assert text == (
+        "On another device: The variant shown is faster than softmax: Local · window 16 at every measured length (A "
+        "GPU, 16 to 64 tokens)."
+    )
+    assert other_device([line("softmax"), line("local~window~4")], other) == ""
+    assert other_device([line("softmax"), line("local")], []) == ""
 
 
 @pytest.mark.parametrize(
@@ -339,9 +395,19 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
-    assert mark.texts == ["faster from 130 tokens"]
+    assert (mark.texts, mark.text_position) == (["Local: faster from 130 tokens"], "top left")
+    assert results.crossovers([overtaken()], narrow=True)[0].texts == ["faster from 130 tokens"]
     sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
-    assert [each.texts for each in results.crossovers([overtaken(run=sooner), overtaken()])] == [["78"], mark.texts]
+    both = results.crossovers([overtaken(), overtaken(run=sooner)])
+    assert [(each.texts, each.text_position) for each in both] == [
+        (mark.texts, "top left"),
+        (["Local: faster from 78 tokens"], "top left"),
+    ]
+    longer = replace(sooner, points=(*sooner.points, points("softmax", 10**6, 1e9), points("local", 10**6, 1e8)))
+    assert [each.text_position for each in results.crossovers([overtaken(run=longer), overtaken()])] == [
+        "bottom right",
+        "top left",
+    ]
     assert mark.notes == [
         "Local · window 16 becomes faster than softmax at 130 tokens"
         "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"

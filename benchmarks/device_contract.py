@@ -1,0 +1,87 @@
+"""Compare every variant, with each of its settings, on another device with float64 on the CPU.
+
+``python -m benchmarks.device_contract cuda`` prints the largest relative errors and takes one minute on a GPU.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.runtime.devices import use_threads
+from attention_core.variant import Attention, Params, Variant
+
+LENGTHS = (1, 7, 33, 200)
+TOLERANCE = {"output": 1e-9, "matrix": 1e-9, "gradients": 1e-7, "float32": 1e-4}
+"""Largest relative error of the output, the matrix and the gradients in float64, and of the output in float32."""
+
+
+def settings_of(variant: Variant) -> Iterator[Params]:
+    """Yield the defaults, then each setting changed alone: every choice, the switch, or the bounds up to 64."""
+    yield variant.params()
+    for setting in variant.params.settings():
+        if setting.kind == "choice":
+            values: Sequence[object] = setting.choices
+        elif setting.kind == "bool":
+            values = (not setting.default,)
+        else:
+            values = (setting.low, min(setting.high, 64))
+        for value in values:
+            if value != setting.default:
+                yield variant.params.build(**{setting.name: value})
+
+
+def errors(attention: Attention, device: str, *, causal: bool) -> dict[str, float]:
+    """Return the largest relative error of each kind in ``TOLERANCE``, over ``LENGTHS``.
+
+    In float32, the reference is the variant's own matrix on the device. A pattern that depends on the data can differ
+    between precisions.
+    """
+    found = dict.fromkeys(TOLERANCE, 0.0)
+
+    def add(kind: str, result: Tensor, wanted: Tensor) -> None:
+        off = (result.detach().cpu().double() - wanted.detach()).norm() / wanted.detach().norm().clamp(min=1e-12)
+        found[kind] = max(found[kind], off.item())
+
+    for n in LENGTHS:
+        here = torch.randn(3, 2, 3, n, 8, generator=torch.Generator().manual_seed(n), dtype=torch.float64).unbind()
+        there = [x.to(device) for x in here]
+        add("output", attention.attend(*there, causal=causal), attention.attend(*here, causal=causal))
+        add("matrix", attention.weights(*there[:2], causal=causal), attention.weights(*here[:2], causal=causal))
+        q, k, v = (x.float() for x in there)
+        own = attention.weights(q, k, causal=causal).double() @ attention.values(v).double()
+        add("float32", attention.attend(q, k, v, causal=causal), own.cpu())
+    for result, wanted in zip(_gradients(attention, there, causal), _gradients(attention, here, causal), strict=True):
+        add("gradients", result, wanted)
+    return found
+
+
+def _gradients(attention: Attention, x: Sequence[Tensor], causal: bool) -> tuple[Tensor, ...]:
+    leaves = [y.detach().requires_grad_() for y in x]
+    total = attention.attend(*leaves, causal=causal).square().sum()
+    return torch.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
+
+
+def main(device: str, variants: Sequence[Variant], measure: Callable[..., dict[str, float]] = errors) -> int:
+    """Print the largest error of each kind and each case above its tolerance; return 1 if there is one, else 0."""
+    worst, wrong, count = dict.fromkeys(TOLERANCE, (0.0, "")), 0, 0
+    for attention in (Attention(variant, p) for variant in variants for p in settings_of(variant)):
+        for causal in (False, True)[: 1 if attention.variant.causal_reason else 2]:
+            case = attention.word + " causal" * causal
+            found, count = measure(attention, device, causal=causal), count + 1
+            worst = {kind: max(worst[kind], (found[kind], case)) for kind in TOLERANCE}
+            for kind, most in TOLERANCE.items():
+                if not found[kind] <= most:
+                    wrong += 1
+                    print(f"{case}: the {kind} differs by {found[kind]:.1e}, more than {most:.0e}")
+    print(f"{count} cases on {device}, {wrong} errors above their tolerance")
+    for kind, (most, case) in worst.items():
+        print(f"{kind}: at most {most:.1e} ({case})")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    use_threads()  # Threads that wait for each other take many times longer on small inputs.
+    sys.exit(main(sys.argv[1], ac.all_variants()))
