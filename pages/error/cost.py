@@ -22,7 +22,7 @@ from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
-from pages.error.sweep import View, curve, in_words
+from pages.error.sweep import View, axis_end, curve, in_words
 
 FEW = 3
 """Largest number of variants with a budget for which every point has its setting as text."""
@@ -106,7 +106,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     priced = [p for p in found if p.word in prices]
     comparable = [p for p in priced if p.reference == REFERENCE]
     front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
-    drawn = []
+    drawn, end = [], axis_end(question, found)
     fixed = {UNIFORM: (_("Plain average"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
     for p in comparable:
         if p.word in fixed:
@@ -125,10 +125,19 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         named = own if names_all_points(question) else front
         named = [p for p in named if question.written(p.middle) != question.written(0.0)]
         texts = [number(p.value, 3) if p in named and isinstance(p.value, (int, float)) else "" for p in own]
-        if knob is not None and (first := next(filter(None, texts), "")):
-            # Only the first number has the setting's name: on a narrow screen, more names would overlap.
-            texts[texts.index(first)] = f"{readable(knob.name)} {first}"
-        line = replace(line, texts=texts, label="" if knob is None else f"{name} · {readable(knob.name)}")
+        if knob is not None:
+            setting, chosen = readable(knob.name), getattr(attention.params, knob.name)
+            large = next((i for i, p in enumerate(own) if p.value == chosen), None)
+            line = replace(line, label=f"{name} · {setting}", large=large)
+            visible = [text != "" and p.middle <= end for text, p in zip(texts, own, strict=True)]
+            if names_all_points(question) and True in visible:
+                first = visible.index(True)
+                line = replace(line, label=f"{line.label} {texts[first]}", named_at=first)
+                texts[first] = ""
+            elif first_text := next(filter(None, texts), ""):
+                # Only the first number has the setting's name: on a narrow screen, more names would overlap.
+                texts[texts.index(first_text)] = f"{setting} {first_text}"
+        line = replace(line, texts=texts)
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)
     return drawn

@@ -10,10 +10,13 @@ from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint
 from attention_core.formatting import percent
+from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.options import Question
 
 LARGER = 1.1
 """Smallest ratio of the sizes of two outputs at which one is called larger."""
+LONGER = 10
+"""Times as many tokens for which the cost of the narrowest window is given too."""
 MORE_NEGATIVE = 0.05
 """Smallest increase of the share of negative weights that explains an increase of the error."""
 
@@ -24,7 +27,7 @@ def cause(question: Question, best: ErrorPoint) -> str:
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
     text = (
-        N_("The window of {name} hides keys that hold {share:.0f}% of softmax's weight.")
+        N_("{name} hides keys that hold {share:.0f}% of softmax's weight.")
         if best.variant == "local"
         else N_("Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.")
     )
@@ -54,11 +57,19 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
     if softmax is None or not windows or (question.options.against, question.options.price) != ("cost", "count"):
         return ""
     narrowest = min(windows, key=lambda p: p.budget)
+    local, longer = ac.from_word(narrowest.word), LONGER * narrowest.n
+    spent, whole = (
+        a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
+    )
     return _(
-        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes whole "
-        "blocks of tokens, even outside the window.",
+        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes blocks of "
+        "{block} neighbouring queries, each with the keys in all their windows. With {longer:,} tokens, {less} would "
+        "be enough.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
+        block=getattr(local.params, "columns", 0) or BLOCK,
+        longer=longer,
+        less=percent(spent / whole),
     )
 
 

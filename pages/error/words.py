@@ -70,7 +70,22 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
         best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
         more = slightly_dearer(question, best, next_best, whole, times)
         lines.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost, more=more))
-    return request(question) or "  \n".join(lines)
+    return request(question) or paragraph("  \n".join(lines), limit(question) if lines else "")
+
+
+def limit(question: Question) -> str:
+    """Return that the result is about these heads and tokens only."""
+    if question.head is None and question.heads > 1:
+        return _(
+            "Other layers or texts can give other results than these {heads} heads on {n:,} tokens.",
+            heads=question.heads,
+            n=question.n,
+        )
+    return _(
+        "Other heads or texts can give other results than head {head} on these {n:,} tokens.",
+        head=question.head or 0,
+        n=question.n,
+    )
 
 
 def slightly_dearer(
@@ -127,19 +142,25 @@ def verdict(
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         text = _(
-            "**At up to half of softmax's {cost}, no variant shown is closer to {reference} than a plain average of "
-            "the values.** The best, {name}, has {error}.",
+            "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than a plain average "
+            "of the values.** The best, {name}, has {error}.",
             **values,
         )
     elif best.middle > CLOSE * zero:
-        text = _(
-            "**At up to half of softmax's {cost}, no variant shown comes close to {reference}.** The best, {name}, "
-            "has {error}.",
-            **values,
+        text = (
+            _("**With at most half of softmax's {cost}, the best variant shown ({name}) still has {error}.**", **values)
+            if reference == REFERENCE
+            else _(
+                "**With at most half of softmax's {cost}, the best variant compared with {reference} ({name}) still "
+                "has {error}.**",
+                **values,
+            )
         )
     else:
-        text = _("**At up to half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values)
-    return paragraph(text, more, average(question, zero), cause(question, best))
+        text = _(
+            "**With at most half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values
+        )
+    return paragraph(text, average(question, zero), more, cause(question, best))
 
 
 def average(question: Question, zero: float) -> str:

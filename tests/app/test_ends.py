@@ -1,5 +1,6 @@
 """Tests of labels at the ends of lines: close to the ends, without overlap, and a legend if they do not fit."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -236,6 +237,27 @@ def test_the_name_of_a_single_point_is_on_its_other_side_if_a_line_would_cross_i
     assert names(figure)["star"]["xanchor"] == side
 
 
+def test_the_name_at_a_point_and_the_texts_of_points_cross_neither_lines_nor_each_other():
+    falling = Curve("a", [0, 1, 2, 3], [3.0, 2.0, 1.5, 0.0], texts=["", "2", "4", "8"], named_at=0, large=2)
+    figure = curves([falling], x_title="", y_title="")
+    assert figure["data"][0]["textposition"][1:] == ["top right"] * 3
+    assert figure["data"][0]["marker"]["size"] == [6, 6, 12, 6]
+    assert (names(figure)["a"]["x"], names(figure)["a"]["y"], names(figure)["a"]["xanchor"]) == (0, 3.0, "left")
+    assert figure["layout"]["showlegend"] is False
+    above = Curve("b", [0.9, 3], [2.1, 2.05], marks=False)
+    sides = curves([falling, above], x_title="", y_title="")["data"][0]["textposition"]
+    assert sides[1:] == ["bottom left", "top right", "top right"], "the other line passes above the second point"
+    close = replace(falling, x=[0, 0.02, 2, 3], y=[3.0, 2.9, 1.5, 0.0])
+    assert curves([close], x_title="", y_title="")["data"][0]["textposition"][1] != "top right", "the name is there"
+
+
+@pytest.mark.parametrize(("mark", "side"), [(None, "left"), (5.2, "right")])
+def test_a_name_at_a_point_does_not_cross_the_vertical_mark(mark, side):
+    star = Curve("star", [5], [0.5], symbol="star")
+    figure = curves([*lines(1), star], x_title="", y_title="", mark=None if mark is None else (mark, "half"))
+    assert names(figure)["star"]["xanchor"] == side
+
+
 def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     texts, plain = curves(
         [Curve("a", [0, 1], [0.0, 3.0], texts=["", "16"]), Curve("b", [0, 1], [1.0, 2.0])], x_title="", y_title=""
@@ -251,7 +273,7 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert [trace["mode"] for trace in narrow["data"]] == ["lines+markers", "lines+markers"]
 
 
-@pytest.mark.parametrize(("x", "side"), [(130, "right"), (106, "left")])
+@pytest.mark.parametrize(("x", "side"), [(130, "right"), (102, "left")])
 def test_a_crossed_name_near_the_left_end_of_any_axis_stays_right_of_its_point(x, side):
     line, star = Curve("line", [100, 160], [0.0, 1.0]), Curve("star", [x], [(x - 100) / 60], symbol="star")
     assert names(curves([line, star], x_title="", y_title=""))["star"]["xanchor"] == side

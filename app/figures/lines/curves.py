@@ -7,11 +7,12 @@ shows the band of the line under the pointer and greys out the other lines.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 from app.figures.lines import ends
 from app.figures.lines.ends import End
+from app.figures.lines.places import SIDES, Box, find_side
 from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
 from attention_core.formatting import formatted, number
 
@@ -27,6 +28,10 @@ WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
 HEAD = 24
 """Pixels above the axes for a label or arrows."""
+MARKER = 3
+"""Half the width in pixels of a marker, which a text does not cover."""
+LARGER = 6
+"""Pixels by which the marker of a selected point is larger."""
 EDGE = 0.5
 """Share of the horizontal axis, from the left, in which a label is to the right of its vertical line. Farther right, or
 next to an arrow, the label is to the left of the line, because a phone would cut it off."""
@@ -53,9 +58,12 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point: the end of an address that begins with ``link_prefix`` of ``curves``.
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
-        texts: text below and to the left of each point; above and to the left of a single point or of a point without
-            a marker, and above and to the right of a line's first point without a marker. Empty for points without one.
-        text_position: plotly's name of another place for the texts.
+        texts: text next to each point, where it crosses nothing; above and to the left of a single point or of a point
+            without a marker, and above and to the right of a line's first point without a marker. Empty for points
+            without one.
+        text_position: plotly's name of a fixed place for the texts.
+        named_at: index of the point next to which the name is, instead of at the line's end.
+        large: index of a point with a larger marker.
     """
 
     name: str
@@ -76,6 +84,8 @@ class Curve:
     symbol: str = ""
     texts: Sequence[str] = ()
     text_position: str = ""
+    named_at: int | None = None
+    large: int | None = None
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
@@ -132,9 +142,10 @@ def curves(
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:g}" for x in x_ticks]
         xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
+    shown = list(lines)
     if right is not None:
-        lines = [_up_to(line, right, log_x=log_x) for line in lines]
-        xs = [x for line in lines for x in _on_axis(line.x, log=log_x)]
+        shown = [_up_to(line, right, log_x=log_x) for line in lines]
+        xs = [x for line in shown for x in _on_axis(line.x, log=log_x)]
         xaxis["range"] = [_padded(min(xs), max(xs), 0.02)[0], *_on_axis([right], log=log_x)]
     yaxis = axis(y_title, type="log" if log_y else "linear")
     if y_ticks:
@@ -146,11 +157,11 @@ def curves(
         figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
-    above = _arrows(lines, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
-    if mark is not None and any(line.x for line in lines):  # A growing chart may have no point yet.
+    above = _arrows(shown, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
+    if mark is not None and any(line.x for line in shown):  # A growing chart may have no point yet.
         at, text = mark
         add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
-        x, xs = *_on_axis([at], log=log_x), [x for line in lines for x in _on_axis(line.x, log=log_x)]
+        x, xs = *_on_axis([at], log=log_x), [x for line in shown for x in _on_axis(line.x, log=log_x)]
         span = max(xs) - min(xs)
         is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in above)
         side = "left" if is_free else "right"
@@ -158,7 +169,7 @@ def curves(
     if above:
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}
     figure["layout"]["annotations"] = above
-    _name(figure, lines, log_x=log_x, log_y=log_y)
+    _name(figure, lines, shown, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
     return figure
 
 
@@ -220,9 +231,12 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
         **({"text": list(line.texts), "textposition": _text_position(line)} if any(line.texts) else {}),
+        **({"textfont": {"color": look.colour}} if any(line.texts) and line.colour != GREY else {}),
         "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
-            "size": line.size,
+            "size": line.size
+            if line.large is None
+            else [line.size + LARGER * (i == line.large) for i in range(len(line.x))],
             "opacity": float(line.marks),
             "symbol": line.symbol or look.mark + ("-open" if line.hollow else ""),
             "line": {"width": 2 if line.hollow else 0},
@@ -240,57 +254,71 @@ def _text_position(line: Curve) -> str | list[str]:
     return "bottom left" if line.marks else ["top right", *["top left"] * (len(line.texts) - 1)]
 
 
-def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -> None:
-    """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend."""
+def _name(
+    figure: Figure, lines: Sequence[Curve], shown: Sequence[Curve], mark: float | None, *, log_x: bool, log_y: bool
+) -> None:
+    """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend.
+
+    Texts next to points are placed so that they cross neither lines nor each other.
+
+    Args:
+        figure: the figure.
+        lines: its lines.
+        shown: the parts of these lines that the horizontal axis shows.
+        mark: position of a vertical line; None without one.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
+    """
     layout = figure["layout"]
     places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
     found: list[End] = []
     alone: list[End] = []
-    for line, place in zip(lines, places, strict=True):
-        if line.name_at_end and (end := _end(line, place, log_x=log_x, log_y=log_y)):
-            (alone if line.symbol else found).append(end)
-    if not found:
+    for line, part, place in zip(lines, shown, places, strict=True):
+        named = part if line.named_at is None else _point(line, line.named_at)
+        if line.name_at_end and (end := _end(named, place, log_x=log_x, log_y=log_y)):
+            (alone if line.symbol or named is not part else found).append(end)
+    if not found and not alone:
         return
-    across = [x for line in lines for x in _on_axis(line.x, log=log_x)]
+    across = [x for line in shown for x in _on_axis(line.x, log=log_x)]
     heights = [y for trace in figure["data"] for y in _on_axis(trace["y"], log=log_y)]
     left, right = layout["xaxis"].get("range") or _padded(min(across), max(across), 0.02)
     low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
-    parts = ends.labels(
-        found, left=left, right=right, low=low, high=high, height=layout["height"] - AROUND, log_x=log_x, log_y=log_y
-    )
+    tall = layout["height"] - AROUND
+    parts = ends.labels(found, left=left, right=right, low=low, high=high, height=tall, log_x=log_x, log_y=log_y)
     if parts is None:
         return
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
-    layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
+    if found:
+        layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout["showlegend"] = False
-    third = left + (right - left) / 3
-    pixels = WIDTH / (right - left), (layout["height"] - AROUND) / (high - low)
-    paths = [_drawn(line, log_x=log_x, log_y=log_y) for line in lines]
+
+    def pixels(x: float, y: float) -> tuple[float, float]:
+        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * tall
+
+    paths = [[pixels(*point) for point in _drawn(line, log_x=log_x, log_y=log_y)] for line in shown]
+    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
+    paths += [[pixels(x, low), pixels(x, high)] for x in _on_axis([mark], log=log_x)]
+
+    def place_text(x: float, y: float, text: str) -> str:
+        side, box = find_side(pixels(x, y), (ends.text_width(text), ends.LINE), paths, taken, WIDTH)
+        taken.append(box)
+        return side
+
     layout["annotations"] += parts["annotations"]
-    layout["annotations"] += [
-        ends.label_at_point(end, left=_is_crossed(end, paths, *pixels) and end.x > third) for end in alone
-    ]
+    layout["annotations"] += [ends.label_at_point(end, place_text(end.x, end.y, end.name)) for end in alone]
     layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
+    for line, place in zip(lines, places, strict=True):
+        if line.marks and len(line.x) > 1 and any(line.texts):
+            points = [_drawn(_point(line, i), log_x=log_x, log_y=log_y) for i in range(len(line.x))]
+            figure["data"][place]["textposition"] = [
+                place_text(*at[0], text) if at and text else SIDES[0]
+                for at, text in zip(points, line.texts, strict=True)
+            ]
 
 
-def _is_crossed(end: End, paths: Sequence[Sequence[tuple[float, float]]], across: float, up: float) -> bool:
-    """Return whether a line crosses the place above and to the right of a point, where its name would be.
-
-    Args:
-        end: the point.
-        paths: coordinates of all lines.
-        across: pixels per unit of the horizontal axis.
-        up: pixels per unit of the vertical axis.
-    """
-    right, top = end.x + ends.text_width(end.name) / across, end.y + 2 * ends.LINE / up
-    for (x0, y0), (x1, y1) in chain.from_iterable(pairwise(sorted(path)) for path in paths):
-        if x1 > end.x and x0 < right:
-            slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0
-            inside = [y0 + slope * (max(x0, end.x) - x0), y0 + slope * (min(x1, right) - x0)]
-            heights = inside if x1 > x0 else [y0, y1]
-            if max(heights) > end.y and min(heights) < top:
-                return True
-    return False
+def _point(line: Curve, i: int) -> Curve:
+    """Return a line with only one of its points."""
+    return replace(line, x=line.x[i : i + 1], y=line.y[i : i + 1])
 
 
 def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:

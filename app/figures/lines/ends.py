@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.figures.lines.places import GAP
 from app.figures.theme import GREY, Figure, annotation, style
 
 LINE, LETTER, CHARACTER = 17, 7.4, 13
@@ -185,11 +186,14 @@ def _line(
     }
 
 
-def label_at_point(end: End, *, left: bool) -> dict[str, Any]:
-    """Return the name of a line that has a single point, drawn above the point to its right, or to its left."""
-    look = {"xanchor": "right", "xshift": -4} if left else {"xanchor": "left", "xshift": 4}
-    look |= {"yanchor": "bottom", "yshift": 4, "captureevents": True}
-    return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", **look)
+def label_at_point(end: End, side: str) -> dict[str, Any]:
+    """Return the name of a line next to a point, on one of ``places.SIDES``."""
+    vertical, horizontal = side.split()
+    look = {"xanchor": "left", "xshift": GAP} if horizontal == "right" else {"xanchor": "right", "xshift": -GAP}
+    if vertical != "middle":
+        above = vertical == "top"
+        look |= {"yanchor": "bottom", "yshift": GAP} if above else {"yanchor": "top", "yshift": -GAP}
+    return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", captureevents=True, **look)
 
 
 def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""Places for texts next to the points of a line chart, where they cross neither lines nor other texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+SIDES = ("top right", "top left", "bottom left", "bottom right", "middle right", "middle left")
+"""Places of a text relative to its point, in plotly's words, the preferred one first."""
+GAP = 4
+"""Pixels between a point and its text."""
+Path = Sequence[tuple[float, float]]
+"""Points of a line in pixels, from the left and from below."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in pixels, from the left and from below."""
+
+    left: float
+    low: float
+    right: float
+    high: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Return whether the rectangles have an area in common."""
+        return self.left < other.right and other.left < self.right and self.low < other.high and other.low < self.high
+
+    def is_crossed(self, path: Path) -> bool:
+        """Return whether a line passes through the rectangle."""
+        for (x0, y0), (x1, y1) in pairwise(sorted(path)):
+            if x1 > self.left and x0 < self.right:
+                slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0
+                inside = [y0 + slope * (max(x0, self.left) - x0), y0 + slope * (min(x1, self.right) - x0)]
+                heights = inside if x1 > x0 else [y0, y1]
+                if max(heights) > self.low and min(heights) < self.high:
+                    return True
+        return False
+
+
+def find_side(
+    point: tuple[float, float], size: tuple[float, float], paths: Sequence[Path], taken: Sequence[Box], width: float
+) -> tuple[str, Box]:
+    """Return the first of ``SIDES`` on which a text is free, and its rectangle; the first side if none is free.
+
+    Args:
+        point: the point in pixels.
+        size: width and height of the text in pixels.
+        paths: lines that the text may not cross.
+        taken: rectangles of other texts and of points.
+        width: right end of the chart in pixels.
+    """
+    boxes = {side: _box(*point, *size, side) for side in SIDES}
+    for side, box in boxes.items():
+        inside = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
+        if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
+            return side, box
+    return SIDES[0], boxes[SIDES[0]]
+
+
+def _box(x: float, y: float, width: float, height: float, side: str) -> Box:
+    vertical, horizontal = side.split()
+    left = x + GAP if horizontal == "right" else x - GAP - width
+    low = {"top": y + GAP, "middle": y - height / 2, "bottom": y - GAP - height}[vertical]
+    return Box(left, low, left + width, low + height)
