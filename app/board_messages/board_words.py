@@ -61,6 +61,7 @@ def board_words(
         "masked": masked or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("one colour scale per panel"),
+        "same_scale": _("same colours as {panel}"),
         "over": _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),

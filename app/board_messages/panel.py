@@ -63,6 +63,8 @@ class Panel:
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
+        bar_of: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel; empty
+            for a bar of its own.
     """
 
     key: str
@@ -81,3 +83,4 @@ class Panel:
     frames: Sequence[str] = ()
     mark: str = ""
     top: float = 0.0
+    bar_of: str = ""

@@ -146,6 +146,7 @@ export interface SentPanel {
   frames: string[];
   knob: SentKnob | null;
   mark: string;
+  bar_of: string;
   exponent: number;
   highest: number;
   lowest: number;
@@ -198,6 +199,7 @@ export interface BoardWords {
   under: string;
   transforms: Record<Transform, string>;
   own_scale: string;
+  same_scale: string;
   play: string;
   stop: string;
   zoom_in: string;

@@ -204,7 +204,9 @@ export function drawPanel(pen, panel, geometry, view, look) {
       turn: turned ? -90 : 0,
     });
   }
-  if (look.ownScale) {
+  if (look.ownScale && panel.bar_of) {
+    pen.text(fitted(pen, fill(words.same_scale, { panel: panel.bar_of }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+  } else if (look.ownScale) {
     const masked = panel.masked ? words.masked : null;
     drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
   }

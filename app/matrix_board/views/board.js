@@ -371,8 +371,7 @@ export class Board {
     if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
-      const name = `${legendName(this.settings, look)} · ${look.words.own_scale}`;
-      pen.text(name, x, y + 6, { colour: look.theme.muted, weight: 600 });
+      pen.text(legendName(this.settings, look), x, y + 6, { colour: look.theme.muted, weight: 600 });
     }
   }
 

@@ -139,9 +139,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="A few landmarks, which are means of tokens, represent all tokens. The softmax matrix is approximated by "
-    "a product of three smaller matrices: queries to landmarks, an inverse between landmarks, and landmarks to "
-    "keys.",
+    summary="Landmarks, which are means of tokens, represent all tokens. A product of three smaller matrices "
+    "approximates the softmax matrix.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

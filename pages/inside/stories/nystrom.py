@@ -13,7 +13,7 @@ from app.figures.lines.curves import guide
 from app.jobs import dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, paragraph
-from attention_core.analysis.low_rank.factors import negative_share_of, product
+from attention_core.analysis.low_rank.factors import negative_share_of, product, relative_error_of
 from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
@@ -112,14 +112,14 @@ def _landmarks(seen: Seen) -> Step:
     )
 
 
-def pooled(m: int, n: int, least: int, most: int) -> str:
-    """Return the sentence that says how many neighbouring tokens each landmark averages."""
-    return paragraph(
-        _("{n} tokens are averaged into {m} landmarks.", m=m, n=n),
-        _("Each landmark averages {most} neighbouring tokens.", most=most)
-        if least == most
-        else _("Each landmark averages {least} to {most} neighbouring tokens.", least=least, most=most),
-    )
+def pooled(m: int, least: int, most: int) -> str:
+    """Return the sentence that says how many neighbouring tokens each of m landmarks averages."""
+    values = {"m": m, "least": least, "most": most}
+    if least == most:
+        return _("Each of the {m} landmarks averages {most} neighbouring tokens.", **values)
+    if least + 1 == most:
+        return _("Each of the {m} landmarks averages {least} or {most} neighbouring tokens.", **values)
+    return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
 
 
 def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
@@ -130,7 +130,7 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
     vectors = membership.sides(seen.qkv, seen.head)
     lost = {name: membership.lost(vectors[name], of) for name, of in found.items()}
     if means:
-        text = pooled(m, n, sizes["query"].min(), sizes["query"].max())
+        text = pooled(m, sizes["query"].min(), sizes["query"].max())
     else:
         text = paragraph(
             _(
@@ -158,6 +158,9 @@ def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
+    errors = (relative_error_of(each, seen.reference) for each in (left @ right, seen.weights))
+    sizes = (_shares(seen)["query"] > 0).sum(-1)
+    means = seen.setting("method") == "segment_means" and m < n
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
@@ -171,16 +174,18 @@ def _factors(seen: Seen) -> Step:
                 "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
             ),
             replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
-            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, _("on the colour scale of A")), top=top),
-            unit=_("entry"),
+            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, largest), top=top, bar_of="A"),
+            unit=_("Colour: value of each entry"),
             scale="panel",
         )
 
+    largest = _("largest weight: {largest}", largest=number(seen.reference.max(), 2))
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "Queries attend to landmarks (L), and landmarks attend to keys (R). Each of these two steps spreads the "
-            "weight. Z, the inverse of the landmarks' attention to each other, undoes one of the two spreads."
+            "L gives each query's weights on the landmarks, and R gives each landmark's weights on the keys. Both "
+            "steps spread weight over similar tokens. Z, the inverse of the landmarks' attention to each other, "
+            "reverses one of the two spreads."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -188,10 +193,24 @@ def _factors(seen: Seen) -> Step:
             r"Z \approx \operatorname{softmax}(\tilde Q \tilde K^\top / \sqrt d)^{-1}": middle.shape,
             r"R = \operatorname{softmax}(\tilde Q K^\top / \sqrt d)": right.shape,
         },
-        findings="" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
+        findings=paragraph(
+            pooled(m, sizes.min(), sizes.max()) if means else "",
+            "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
+            inverse_effect(*errors),
+        ),
         details=work_sentence(n, work(seen, n), cheaper_from(seen)),
         draw=draw,
     )
+
+
+def inverse_effect(without: float, error: float) -> str:
+    """Return the sentence about the error of the product with and without the inverse Z, compared with softmax."""
+    values = {"without": percent(without), "error": percent(error)}
+    if values["without"] == values["error"]:
+        return _("Without Z, the matrix would differ from softmax just as much ({without}).", **values)
+    if without > error:
+        return _("Without Z, the matrix would differ from softmax by {without} instead of {error}.", **values)
+    return _("Here, the matrix would be closer to softmax without Z ({without} instead of {error}).", **values)
 
 
 def work_sentence(n: int, share: float, cheaper: int | None) -> str:
@@ -274,7 +293,7 @@ def _how(seen: Seen) -> str:
 def product_caption(weights: np.ndarray) -> str:
     """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
     if negative_share_of(weights) > NEGATIVE:
-        return _("orange: negative weights, which come from Z")
+        return _("orange: negative weights, due to Z")
     return _("product of the three")
 
 

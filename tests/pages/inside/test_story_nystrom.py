@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from driver import open_page, spoken
 from stories import figures, head, seen
 
@@ -11,6 +12,7 @@ from pages.inside.headline import headline
 from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
     amplified,
+    inverse_effect,
     inverse_sentence,
     inverted_sentence,
     pooled,
@@ -38,7 +40,7 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
 
 
 def test_negative_weights_that_can_be_seen_are_explained():
-    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative weights, which come from Z"
+    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative weights, due to Z"
     assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
 
 
@@ -98,10 +100,14 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
         f"(matrix error; equal weights for all keys: {zero:.0%})."
     )
     step = nystrom.steps(given)[0]
-    assert step.findings == ""
+    without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
+    assert step.findings == (
+        "Each of the 6 landmarks averages 4 neighbouring tokens. Without Z, the matrix would differ from softmax by "
+        f"{without:.0%} instead of {off:.0%}."
+    )
     assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
-    assert whole == "Every token is its own landmark, so averaging loses nothing."
+    assert whole.startswith("Every token is its own landmark, so averaging loses nothing. Without Z, ")
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
@@ -110,9 +116,7 @@ def test_landmarks_forget_what_varies_within_them(method):
     attention = ac.get("nystrom", landmarks=5, method=method)
     told = nystrom.steps(seen(attention))[1].findings
     queries, keys = figures(told, r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
-    assert ("into 5 landmarks. Each landmark averages 4 to 5 neighbouring tokens." in told) == (
-        method == "segment_means"
-    )
+    assert ("Each of the 5 landmarks averages 4 or 5 neighbouring tokens." in told) == (method == "segment_means")
     assert ("landmarks of similar tokens" in told) == (method == "kmeans")
     if method == "segment_means":
         for found, x in ((queries, q), (keys, k)):
@@ -134,7 +138,23 @@ def test_one_iteration_is_singular():
 
 @pytest.mark.parametrize(
     ("least", "most", "words"),
-    [(16, 16, "averages 16 neighbouring tokens."), (1, 2, "averages 1 to 2 neighbouring tokens.")],
+    [
+        (16, 16, "averages 16 neighbouring tokens."),
+        (1, 2, "averages 1 or 2 neighbouring tokens."),
+        (3, 5, "averages 3 to 5 neighbouring tokens."),
+    ],
 )
 def test_landmarks_of_one_size_have_no_range(least, most, words):
-    assert pooled(32, 512, least, most).endswith(words)
+    assert pooled(32, least, most).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [
+        (0.65, "Without Z, the matrix would differ from softmax by 65% instead of 43%."),
+        (0.4301, "Without Z, the matrix would differ from softmax just as much (43%)."),
+        (0.4, "Here, the matrix would be closer to softmax without Z (40% instead of 43%)."),
+    ],
+)
+def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
+    assert inverse_effect(without, 0.43) == words
