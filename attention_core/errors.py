@@ -107,4 +107,8 @@ def nearest(name: str, known: Iterable[str]) -> Notice:
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return Notice("Did you mean {name!r}?", (("name", close[0]),))
-    return Notice("There are: {names}.", (("names", Names(names)),)) if names else Notice("It takes none.")
+    return (
+        Notice("Choose one of: {names}.", (("names", Names(names)),))
+        if names
+        else Notice("This variant has no settings.")
+    )

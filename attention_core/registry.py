@@ -127,5 +127,7 @@ def from_word(word: str) -> Attention:
     key, *parts = word.split("~")
     chosen = variant(key)
     if len(parts) % 2:
-        raise SettingError("{name} has no value. Write each setting followed by its value.", name=parts[-1][:40])
+        raise SettingError(
+            "{name} has no value. Write a value after each setting, as in local~window~8.", name=parts[-1][:40]
+        )
     return Attention(chosen, chosen.params.from_text(dict(zip(parts[::2], parts[1::2], strict=True))))

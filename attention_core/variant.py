@@ -525,10 +525,10 @@ class Attention:
     def check_cross(self, causal: bool = False) -> None:
         """Raise ``NotCrossError`` unless keys may be hidden or of another sequence; causal forms allow neither."""
         if causal:
-            raise NotCrossError("A causal mask needs as many queries as keys, and no hidden keys.")
+            raise NotCrossError("With a causal mask, there must be as many keys as queries, and no key may be hidden.")
         if self.variant.cross_reason is not None:
             raise NotCrossError(
-                "{title} needs the keys of the same tokens as its queries: {reason}",
+                "{title} needs queries and keys of the same tokens: {reason}",
                 title=self.title,
                 reason=self.variant.cross_reason,
             )
@@ -538,9 +538,9 @@ class Attention:
         axes = max(1, k.ndim - (2 if self.variant.couples_heads else 1))
         if key_mask.dtype != torch.bool or key_mask.shape not in [(*k.shape[:i], k.shape[-2]) for i in range(axes)]:
             raise ShapeError(
-                "The key mask has the shape {mask} and the type {kind}; use a bool tensor [m] or, for keys "
-                "[B, H, m, d], [B, m] or [B, H, m]. A variant whose heads depend on each other allows only [m] and "
-                "[B, m].",
+                "The key mask has the shape {mask} and the type {kind}. Use a bool tensor of shape [m]. For keys of "
+                "shape [B, H, m, d], the shapes [B, m] and [B, H, m] are also allowed, unless the heads of the "
+                "variant depend on each other.",
                 mask=tuple(key_mask.shape),
                 kind=key_mask.dtype,
             )
@@ -550,8 +550,8 @@ class Attention:
         apart = q.shape[:-2] != k.shape[:-2] or q.shape[-1:] != k.shape[-1:] or v.shape[:-1] != k.shape[:-1]
         if q.ndim < 2 or k.ndim < 2 or apart or 0 in (q.shape[-2], k.shape[-2]):
             raise ShapeError(
-                "The shapes of q {q}, k {k} and v {v} do not match; use [..., n, d], [..., m, d] and [..., m, d_v] "
-                "with n, m >= 1.",
+                "The shapes of q {q}, k {k} and v {v} do not match. Use [..., n, d], [..., m, d] and [..., m, d_v], "
+                "where n and m are at least 1.",
                 q=tuple(q.shape),
                 k=tuple(k.shape),
                 v=tuple(v.shape),
@@ -560,8 +560,8 @@ class Attention:
             self.check_cross(causal)
         if not q.is_floating_point() or not q.dtype == k.dtype == v.dtype:
             raise ShapeError(
-                "The types of q ({q}), k ({k}) and v ({v}) differ or are not floating point; convert all three to "
-                "one floating-point type.",
+                "The types of q ({q}), k ({k}) and v ({v}) are different or not floating point. Convert all three to "
+                "the same floating-point type.",
                 q=q.dtype,
                 k=k.dtype,
                 v=v.dtype,
@@ -577,8 +577,8 @@ def _padding_of(attn_mask: Tensor, k: Tensor) -> Tensor:
     leading = list(attn_mask.shape[:-2])
     if attn_mask.dtype != torch.bool or attn_mask.shape[-2:-1] != (1,) or attn_mask.ndim not in (2, k.ndim):
         raise InputError(
-            "attn_mask has the shape {mask} and the type {kind}. Variants can hide only padding: use a bool tensor "
-            "[1, m] or [B, 1, 1, m], or key_mask.",
+            "attn_mask has the shape {mask} and the type {kind}. Variants accept only a mask that hides padding. Use "
+            "a bool tensor of shape [1, m] or [B, 1, 1, m], or the argument key_mask.",
             mask=tuple(attn_mask.shape),
             kind=attn_mask.dtype,
         )

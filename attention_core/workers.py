@@ -132,7 +132,8 @@ def picklable_error(error: Exception) -> Exception:
     if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY):
         most = current().worker_bytes / 2**30
         return InputError(
-            "This would take more than {most:g} GiB of memory; choose fewer tokens or a smaller input.", most=most
+            "This computation would need more than {most:g} GiB of memory. Choose fewer tokens or a smaller input.",
+            most=most,
         )
     try:
         pickle.loads(pickle.dumps(error))
@@ -188,8 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m attention_core.workers", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("path", type=Path, help="of the Unix socket, in a folder that is closed to other users")
-    parser.add_argument("--owned", action="store_true", help="end when the standard input is closed")
+    parser.add_argument("path", type=Path, help="path of the Unix socket, in a folder that other users cannot open")
+    parser.add_argument("--owned", action="store_true", help="end the process when the standard input is closed")
     given = parser.parse_args(arguments)
     serve(given.path, owned=given.owned)
 

@@ -92,5 +92,8 @@ def attention_from_word(word: str) -> Attention:
         return registry.from_word(word)
     plain = registry.from_word(rest)
     if plain.variant.mask is None:
-        raise SettingError("{title} does not have a fixed mask.", title=plain.title)
+        raise SettingError(
+            "{title} has no fixed mask to apply to the full matrix. Choose a variant that has one, such as local.",
+            title=plain.title,
+        )
     return Masked(plain.variant, plain.params, form)

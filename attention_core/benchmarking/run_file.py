@@ -75,7 +75,7 @@ def from_json(data: bytes) -> Run:
     """
     most = current().run_bytes
     if len(data) > most:
-        message = N_("The file has {size:,} bytes; give a timing run of at most {most:,}.")
+        message = N_("The file has {size:,} bytes. Upload a timing run of at most {most:,} bytes.")
         raise InputError(message, size=len(data), most=most)
     try:
         found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
@@ -98,9 +98,9 @@ def from_json(data: bytes) -> Run:
     _check_places(found.points, spec, "points")
     _check_places(found.left_out, spec, "left_out")
     if len({(point.variant, point.n) for point in found.points}) < len(found.points):
-        raise InputError("The file contains the same variant and length twice.")
+        raise InputError("The file has two measurements of the same variant at the same length.")
     if any(len(point.ms) > spec.rounds for point in found.points):
-        raise InputError("The file has a point with more samples than rounds.")
+        raise InputError("The file has a measurement with more samples than there are rounds.")
     return Run(spec=spec, stamp=found.stamp, points=found.points, left_out=found.left_out)
 
 
@@ -109,7 +109,7 @@ def _check_texts(found: Document) -> None:
     spec = found.spec
     texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in found.left_out)]
     if not all(text.isprintable() for text in (*texts, *map(str, astuple(found.stamp)))):
-        raise InputError("The file contains characters that are not printable.")
+        raise InputError("A text in the file contains control characters, such as line breaks.")
 
 
 def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str) -> None:
@@ -117,13 +117,14 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
     most = current().run_points
     if len(items) > most:
         message = N_(
-            "The file has {count:,} entries in {name}. At most {most:,} are allowed: use fewer variants or lengths."
+            "The file has {count:,} entries in {name}, but the limit is {most:,}. Measure fewer variants or fewer "
+            "sequence lengths."
         )
         raise InputError(message, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
-        raise InputError("The file has a point whose variant is not in its spec.")
+        raise InputError("The file has a measurement of a variant that is not listed in its “spec”.")
     if any(item.n not in spec.sizes for item in items):
-        raise InputError("The file has a point whose length is not in its spec.")
+        raise InputError("The file has a measurement at a length that is not listed in its “spec”.")
 
 
 @cache

@@ -111,8 +111,8 @@ def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor
     most = int(current().sweep_tokens / qkv.heads**0.5)
     if qkv.m > most:
         raise InputError(
-            "The {heads} heads of {title} depend on each other, so all their matrices must be in memory. These "
-            "matrices fit up to {most} tokens, not {n}.",
+            "The heads of {title} depend on each other, so the matrices of all {heads} heads must fit into memory. "
+            "They fit for up to {most} tokens, but the input has {n}.",
             title=attention.title,
             heads=qkv.heads,
             most=most,

@@ -150,49 +150,70 @@ KINDS = (
     SyntheticKind(
         "locally_correlated",
         N_("Locally correlated"),
-        N_("Neighbouring tokens are similar, as in text and images. This kind tests how much a local window loses."),
+        N_(
+            "Neighbouring tokens are similar, as in text and images. Use this input to see how much a local window "
+            "loses."
+        ),
         _locally_correlated,
     ),
     SyntheticKind(
         "clustered",
         N_("Clustered"),
-        N_("Eight groups of similar tokens, scattered over the sequence. This kind tests landmarks and hashing."),
+        N_(
+            "Eight groups of similar tokens, scattered over the sequence. Use this input to test variants that group "
+            "similar tokens, by landmarks or hashing."
+        ),
         _clustered,
     ),
     SyntheticKind(
         "block_topics",
         N_("Block topics"),
-        N_("Eight consecutive segments, each with its own topic. This kind tests block patterns."),
+        N_(
+            "Eight consecutive segments, each with its own topic. Use this input to test variants that attend to "
+            "blocks of keys."
+        ),
         _block_topics,
     ),
     SyntheticKind(
         "periodic",
         N_("Periodic"),
-        N_("Tokens repeat every 16 positions. This kind tests patterns with regular distances between keys."),
+        N_(
+            "Tokens repeat every 16 positions. Use this input to test variants with regular distances between keys, "
+            "such as atrous attention."
+        ),
         _periodic,
     ),
     SyntheticKind(
         "needle",
         N_("Needle"),
-        N_("One key is relevant to every query, and all other keys are noise. This kind tests retrieval."),
+        N_(
+            "One key is relevant to every query, and all other keys are noise. Use this input to test whether a "
+            "variant finds the relevant key."
+        ),
         _needle,
     ),
     SyntheticKind(
         "low_rank",
         N_("Low rank"),
-        N_("Queries and keys vary in only four dimensions. This kind tests low-rank and feature-based variants."),
+        N_(
+            "Queries and keys vary in only four dimensions. Use this input to test low-rank variants and linear "
+            "attention."
+        ),
         _low_rank,
     ),
     SyntheticKind(
         "heavy_tail",
         N_("Heavy tail"),
-        N_("A few queries and keys are much larger than the others, as in trained models. This kind tests outliers."),
+        N_(
+            "A few queries and keys are much longer vectors than the others, as in trained models. Use this input to "
+            "test the effect of outliers."
+        ),
         _heavy_tail,
     ),
     SyntheticKind(
         "gaussian",
         N_("Gaussian"),
-        N_("Independent random numbers without structure, the hardest case for approximations."),
+        N_("Independent random numbers. They have no structure that an approximation could use."),
         _gaussian,
     ),
 )

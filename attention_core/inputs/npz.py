@@ -110,8 +110,8 @@ class Npz:
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:
             raise InputError(
-                "The arrays {names} of {file} have {size:,} bytes. Reduce them to {most:,}, for example with fewer "
-                "tokens.",
+                "The arrays {names} of {file} have {size:,} bytes. Reduce them to at most {most:,} bytes, for example "
+                "by using fewer tokens.",
                 file=self.file,
                 size=size,
                 names=Names(names),
@@ -152,8 +152,8 @@ class Npz:
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
         if dtype.hasobject:
             raise InputError(
-                "Array {name} contains pickled Python objects, which are not read. Save numbers, and labels with "
-                "np.array(labels, dtype=str).",
+                "Array {name} contains pickled Python objects, which the lab does not load. Save arrays of numbers, "
+                "and save labels with np.array(labels, dtype=str).",
                 name=Name(name),
             )
         if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:

@@ -60,7 +60,7 @@ def from_model(
         )
     words = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(words, "to_str"):
-        raise ModelError("The tokenizer is not a fast one. Load it with AutoTokenizer and use_fast=True.")
+        raise ModelError("This is not a fast tokenizer. Load the tokenizer with AutoTokenizer and use_fast=True.")
     plain = type(words).from_str(words.to_str())  # a copy, because the next two lines change it
     plain.no_truncation()
     plain.no_padding()

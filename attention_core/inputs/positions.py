@@ -26,7 +26,7 @@ BASE = 10_000.0
 
 
 HAS_IT = Notice("RoPE has already been applied to these queries and keys, so they are unchanged.")
-HAS_NONE = Notice("These queries and keys are unchanged, because no RoPE is known that could be removed from them.")
+HAS_NONE = Notice("These queries and keys contain no RoPE that the lab could remove, so they are unchanged.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,8 @@ class Rope:
         """
         if self.base is None:
             raise InputError(
-                "The RoPE of this model is not known, so it cannot be removed. Choose the input's own positions."
+                "The rotation angles of this model's RoPE are not known, so RoPE cannot be removed. Choose the "
+                "original positions."
             )
         return rotary(x, self.base, back=back, halves=self.halves)
 
@@ -80,8 +81,8 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
         return qkv
     if qkv.crosses:
         raise InputError(
-            "RoPE and ALiBi use the distance between query and key in one sequence, but these keys are those of "
-            "another sequence. Choose the input's own positions."
+            "RoPE and ALiBi use the distance between query and key in one sequence, but these keys come from another "
+            "sequence. Choose the original positions."
         )
     if wanted == ALIBI:
         plain = with_positions(qkv, own, NONE) if own else qkv

@@ -131,16 +131,19 @@ class Source(ABC):
         """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
         own = self.own_rope
         if self.positions == ALIBI:
-            return Notice("You selected ALiBi, so it replaces RoPE here. The other forms are computed without ALiBi.")
+            return Notice(
+                "The option “ALiBi” is selected, so ALiBi replaces RoPE here. The forms with and without "
+                "RoPE are computed without ALiBi."
+            )
         if own and self.positions == NONE:
             return Notice(
-                "You selected no RoPE, so it is removed from these queries and keys. The original input is the "
-                "queries and keys with RoPE."
+                "The option “no RoPE” is selected, so RoPE is removed from these queries and keys. The original input "
+                "contains the queries and keys with RoPE."
             )
         if not own and self.positions == ROPE:
             return Notice(
-                "You selected RoPE, so it is applied to these queries and keys. The original input is the queries "
-                "and keys without RoPE."
+                "The option “RoPE” is selected, so RoPE is applied to these queries and keys. The original input "
+                "contains the queries and keys without RoPE."
             )
         return self._own_notice
 
@@ -152,9 +155,10 @@ class Source(ABC):
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made."""
         if record.crosses:
-            return Notice("Each length uses all queries and the first keys.")
+            return Notice("Each length uses all queries, but only that many keys from the beginning.")
         return Notice(
-            "Each length uses the first tokens of the same queries and keys, which is exact for a causal model."
+            "Each length uses the first tokens of the same queries and keys. This is exact for a causal model, whose "
+            "queries and keys do not depend on later tokens."
         )
 
     @property
@@ -229,15 +233,19 @@ class TextSource(Source):
     def _own_notice(self) -> Notice:
         info = models.load(self.model).info
         if not info.rotary:
-            text = N_("{model} was trained without RoPE. The form with RoPE rotates its queries and keys.")
+            text = N_(
+                "{model} was trained without RoPE. To compute the form with RoPE, its queries and keys are "
+                "rotated by position."
+            )
         elif info.rotary_base is None:
             text = N_(
-                "{model} applies RoPE before queries and keys are recorded, and the angles of its RoPE are not known."
+                "{model} applies RoPE before queries and keys are recorded. The rotation angles are not known, so "
+                "RoPE cannot be removed."
             )
         else:
             text = N_(
-                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. The form without "
-                "RoPE reverses these rotations."
+                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. To compute the form "
+                "without RoPE, these rotations are reversed."
             )
         return Notice(text, (("model", info.title), ("base", info.rotary_base)))
 
@@ -246,7 +254,8 @@ class TextSource(Source):
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
-            "The model is bidirectional, so for each length it processes that much of the beginning of the text again."
+            "The model is bidirectional, so its queries and keys depend on later tokens. For each length, the model "
+            "therefore reads only that many tokens from the beginning of the text."
         )
 
 
@@ -294,13 +303,13 @@ class SyntheticSource(Source):
         return Rope() if self.spec.rope else None
 
     _own_notice = Notice(
-        "Both forms start from the same queries and keys without RoPE. This does not depend on whether RoPE is on for "
-        "this input."
+        "The forms with and without RoPE are both computed from the same queries and keys without RoPE, even if RoPE "
+        "is on for this input."
     )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made, the same for all synthetic sequences."""
-        return Notice("For each length, a new sequence is generated with the same kind and the same seed.")
+        return Notice("For each length, a new sequence of the same kind is generated from the same seed.")
 
     @property
     def code(self) -> str:
@@ -333,8 +342,8 @@ class UploadSource(Source):
         return first_tokens(from_upload(self.data, self.name), tokens)
 
     _own_notice = Notice(
-        "The uploaded queries and keys are assumed not to have been rotated by RoPE. They are rotated here for the "
-        "form with RoPE."
+        "The uploaded queries and keys are assumed to have no RoPE. To compute the form with RoPE, they are rotated "
+        "by position."
     )
 
     @property
@@ -391,8 +400,8 @@ class ImageSource(Source):
         most = current().picture_side
         if not image.SMALLEST <= self.size <= most or self.patch not in image.PATCHES:
             raise InputError(
-                "The pixel grid is {size} and the patch {patch}. Choose a grid from {least} to {most} and one of the "
-                "patches {patches}.",
+                "The pixel grid is {size}, and the patch size is {patch}. Choose a grid from {least} to {most} and "
+                "one of the patch sizes {patches}.",
                 size=self.size,
                 patch=self.patch,
                 least=image.SMALLEST,
@@ -400,7 +409,9 @@ class ImageSource(Source):
                 patches=Names(map(str, image.PATCHES)),
             )
         if not (0 <= self.noise <= 1 and 0.01 <= self.strength <= 10 and self.seed >= 0):
-            raise InputError("Choose a noise from 0 to 1, a filter strength from 0.01 to 10, and a seed of at least 0.")
+            raise InputError(
+                "Choose a noise level from 0 to 1, a filter strength from 0.01 to 10, and a seed of at least 0."
+            )
         if self.digest:
             return image.read_photo(self.data, self.photo, size)
         if self.photo not in image.PHOTOS:
@@ -426,7 +437,7 @@ class ImageSource(Source):
         if drawn == self.size:
             return qkv
         notice = Notice(
-            "The pixel grid has {size} × {size} pixels. A matrix is drawn for at most {drawn} × {drawn} pixels.",
+            "The pixel grid has {size} × {size} pixels, but matrices are drawn for at most {drawn} × {drawn} pixels.",
             (("size", self.size), ("drawn", drawn)),
         )
         return replace(qkv, notices=(*qkv.notices, notice), total_tokens=self.size**2)
@@ -453,7 +464,9 @@ class ImageSource(Source):
         """Return one pair of seed and source for each seed of the noise."""
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
 
-    _own_notice = Notice("Queries and keys of an image have no RoPE. The form with RoPE rotates them by position.")
+    _own_notice = Notice(
+        "Queries and keys of an image have no RoPE. To compute the form with RoPE, they are rotated by position."
+    )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made, the same for all images."""

@@ -66,8 +66,8 @@ class TensorSource(Source):
         return first_tokens(self.qkv, tokens)
 
     _own_notice = Notice(
-        "The loaded query and key tensors are assumed not to have been rotated by RoPE. They are rotated here for the "
-        "form with RoPE."
+        "The loaded queries and keys are assumed to have no RoPE. To compute the form with RoPE, they are rotated by "
+        "position."
     )
 
     @property

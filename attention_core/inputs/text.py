@@ -20,8 +20,8 @@ WORDS_SHOWN = 40
 UNKNOWN = "[UNK]"
 """Label of a token that the tokenizer does not know."""
 MASKED = N_(
-    "Layer {layer} of {title} attends to a part of the text only, such as a sliding window; the matrices here have "
-    "no such limit."
+    "Layer {layer} of {title} attends to only a part of the text, such as a sliding window. The matrices shown here "
+    "attend to the whole text."
 )
 
 

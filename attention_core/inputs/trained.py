@@ -48,7 +48,9 @@ def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # n
     usual = _usual(task, changed)
     for name in changed:
         if name not in usual:
-            raise InputError("A training run has no {name!r}. {hint}", name=name[:40], hint=nearest(name, usual))
+            raise InputError(
+                "A training run has no setting {name!r}. {hint}", name=name[:40], hint=nearest(name, usual)
+            )
     values = usual | changed
     own = {name: value for name, value in values.items() if name in _MODEL}
     rest = {name: value for name, value in values.items() if name in _TRAINING}
@@ -80,7 +82,7 @@ def check_run(spec: TrainSpec) -> None:
         raise InputError("{title} cannot be trained on this task: {reason}", title=title, reason=reason)
     if spec.model.positions not in POSITIONS:
         raise InputError(
-            "There are no positions {name!r}. {hint}",
+            "There is no position encoding {name!r}. {hint}",
             name=spec.model.positions[:40],
             hint=nearest(spec.model.positions, POSITIONS),
         )
@@ -198,8 +200,8 @@ class TrainedSource(Source):
             notices = (Notice(text, (("title", title),)),)
         if learned := Names(Notice(each.title) for each in self.spec.model.trainable):
             text = N_(
-                "This model has learned these parts too: {names}. They are not in q, k and v. On this page, they "
-                "follow the settings of each variant."
+                "This model has also learned: {names}. This page does not use these learned parts. Here, each variant "
+                "follows its own settings."
             )
             notices += (Notice(text, (("names", learned),)),)
         return _Layers(
@@ -237,10 +239,13 @@ class TrainedSource(Source):
     def _own_notice(self) -> Notice:
         if self.own_rope:
             return Notice(
-                "This model was trained with RoPE, which is part of its queries and keys. The form without RoPE "
-                "reverses the rotations."
+                "This model was trained with RoPE, which rotates its queries and keys by position. To compute the "
+                "form without RoPE, these rotations are reversed."
             )
-        return Notice("This model was trained without RoPE. The form with RoPE rotates its queries and keys.")
+        return Notice(
+            "This model was trained without RoPE. To compute the form with RoPE, its queries and keys are "
+            "rotated by position."
+        )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made, which depends on whether the task is causal."""

@@ -64,7 +64,8 @@ def from_upload(data: bytes, name: str) -> QKV:
     causal = "causal" in members and bool(npz.array(members["causal"]))
     if crosses and causal:
         raise InputError(
-            "If the keys come from another sequence, there can be no causal mask. Save causal=False, or leave it out."
+            "If the keys come from another sequence, there can be no causal mask. Save causal=False, or do not save "
+            "causal."
         )
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
     notices = [Notice("These arrays in the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
@@ -188,7 +189,8 @@ def _check_shapes(members: dict[str, Member]) -> None:
         for what, length in zip(most, _heads_first(members[name]), strict=True):
             if not 1 <= length <= most[what]:
                 raise InputError(
-                    "Array {name} of shape {shape} has {what} {length}. Use 1 to {most}.",
+                    "Array {name} has the shape {shape}. For {what}, use a number from 1 to {most} instead of "
+                    "{length}.",
                     name=Name(name),
                     shape=written(shape),
                     what=what,
@@ -198,8 +200,8 @@ def _check_shapes(members: dict[str, Member]) -> None:
     q, k, v = (_heads_first(members[name]) for name in "qkv")
     if (q[0], q[2]) != (k[0], k[2]) or k[:2] != v[:2]:
         raise InputError(
-            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v], and "
-            "repeat grouped key-value heads. Without cross-attention, m is n.",
+            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v]. Repeat keys "
+            "and values that several heads share. If queries and keys come from one sequence, m equals n.",
             q=written(q),
             k=written(k),
             v=written(v),
@@ -249,8 +251,8 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     largest, most = float(np.abs(array).max()), current().upload_magnitude
     if largest > most:
         raise InputError(
-            "Array {name} has values up to {largest:,.7g}. Squared logits of such values overflow. Scale the values "
-            "to at most {most:,.0f}.",
+            "Array {name} has values up to {largest:,.7g}. Logits of such values are so large that their squares "
+            "overflow. Scale the values to at most {most:,.0f}.",
             name=Name(member.name),
             largest=largest,
             most=most,
@@ -265,7 +267,8 @@ def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(
-            "Array {name} contains characters that are not Unicode. Save labels with np.array(labels, dtype=str).",
+            "Array {name} contains characters that are not valid Unicode. Save labels with np.array(labels, "
+            "dtype=str).",
             name=Name(member.name),
         )
     return tuple(readable_token(str(label)) for label in labels)

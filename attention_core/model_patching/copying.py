@@ -22,7 +22,9 @@ def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
         InputError: if ``period`` is less than two.
     """
     if period < 2:
-        raise InputError("A text of {n} token is too short for a copying test. Repeat at least two tokens.", n=period)
+        raise InputError(
+            "A text of {n} token is too short for a copying test. Use a text of at least two tokens.", n=period
+        )
     special = loaded.tokenizer.get_added_tokens_decoder()
     ordinary = [i for i in range(min(COMMON, loaded.tokenizer.get_vocab_size())) if i not in special]
     drawn = torch.randint(len(ordinary), (period,), generator=torch.Generator().manual_seed(seed))

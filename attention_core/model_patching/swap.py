@@ -134,7 +134,7 @@ class _Swap:
         if query.shape[-2] < n:
             if past is None or past.shape[-2] + query.shape[-2] != n:
                 raise ModelError(
-                    "The cache contains tokens that were processed before attention was replaced. Begin with an "
+                    "The cache contains tokens that the model read before its attention was replaced. Start with an "
                     "empty cache."
                 )
             query = torch.cat((past, query), -2)
@@ -194,7 +194,7 @@ def layer_range(word: str, count: int) -> tuple[int, ...]:
         if low <= high < count:
             return tuple(range(low, high + 1))
     raise InputError(
-        "Invalid layers: {word!r}. Write all, one layer such as 7, or a range such as 10-20. Layers are numbered "
+        "Invalid layers: {word!r}. Write “all”, one layer such as 7, or a range such as 10-20. Layers are numbered "
         "from 0 to {last}.",
         word=word[:40],
         last=count - 1,
@@ -247,7 +247,7 @@ def _not_padding(mask: Tensor, causal: bool) -> Tensor:
     asked = real[:, -new:, None]
     if bool(((visible != expected) & asked).any()):
         raise ModelError(
-            "A layer of this model masks more than the later tokens, for example with a sliding window. A "
-            "replacement would attend to too many tokens. Choose other layers, another model or a shorter text."
+            "A layer of this model also hides earlier tokens, for example outside a sliding window. A replacement "
+            "would attend to these hidden tokens. Choose other layers, another model or a shorter text."
         )
     return real

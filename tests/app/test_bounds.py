@@ -92,7 +92,7 @@ def run_file(points):
     try:
         from_json(json.dumps(document).encode())
     except LabError as error:
-        return str(error) if "At most" in str(error) else None  # repeated points are refused later
+        return str(error) if "the limit is" in str(error) else None  # repeated points are refused later
 
 
 def run_bytes(size):
@@ -146,7 +146,7 @@ CASES = {
         lambda n: synthetic(n=n - 16 * 12 + 12, d=16),
         "208 numbers. Choose fewer, so that the product is at most 192",
     ),
-    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13. Use 1 to 12"),
+    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "For tokens, use a number from 1 to 12 instead of 13"),
     "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes. Upload at most 2,000"),
     "upload_magnitude": (100, lambda n: read(upload(largest=n)), r"values up to 101\. .* to at most 100"),
     "upload_members": (
@@ -156,7 +156,7 @@ CASES = {
     ),
     "photo_bytes": (2000, lambda n: photo(16, n), "2,001 bytes. Upload an image of at most 2,000 bytes"),
     "photo_pixels": (400, lambda n: photo(-(-n // 20)), "a.png has too many pixels"),
-    "picture_side": (20, lambda n: ImageSource(size=n).load() and "", "grid is 21 .* from 16 to 20"),
+    "picture_side": (20, lambda n: ImageSource(size=n).load() and "", "grid is 21, .* from 16 to 20"),
     "label_characters": (
         7,
         lambda n: read(upload(tokens=np.array(["a" * n] * 4))),
@@ -168,8 +168,8 @@ CASES = {
         r"\(allowed: up to 3 variants, each once",
     ),
     "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), r"\(allowed: up to 3 layers"),
-    "run_points": (20, run_file, "21 entries in points. At most 20 are allowed"),
-    "run_bytes": (2**18, run_bytes, "262,145 bytes; give a timing run of at most 262,144"),
+    "run_points": (20, run_file, "21 entries in points, but the limit is 20"),
+    "run_bytes": (2**18, run_bytes, "262,145 bytes. Upload a timing run of at most 262,144"),
     "sweep_tokens": (
         256,
         lambda n: listed(EntropyOptions, "h_longest", n),

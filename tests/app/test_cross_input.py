@@ -159,7 +159,7 @@ def test_positions_of_one_sequence_are_refused(positions):
     at = upload("matrices", positions=positions)
     assert not at.exception
     [error] = [error.value for error in at.error]
-    assert "these keys are those of another sequence" in error
+    assert "these keys come from another sequence" in error
 
 
 def test_masks_without_a_pattern_names_a_variant_that_has_one():

@@ -130,7 +130,7 @@ def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypat
     at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
     assert not at.exception
     [error] = at.error
-    assert error.value.endswith("so it cannot be removed. Choose the input's own positions.")
+    assert error.value.endswith("so RoPE cannot be removed. Choose the original positions.")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ CHINESE = {
     C_("two phrases of a list", "{first}; {next}"): "{first}；{next}",
     C_("end of a sentence", "{words}."): "{words}。",
     "There is no setting {name!r}. {hint}": "没有设置 {name!r}。{hint}",
-    "There are: {names}.": "可选的有：{names}。",
+    "Choose one of: {names}.": "可选的有：{names}。",
     "The file is not valid: {reason}": "文件无效：{reason}",
     "{name} is {value!r}. Choose {kind} from {low} to {high}.": "{name}为 {value!r}。请选择 {low} 到 {high} 的{kind}。",
     "a whole number": "整数",
@@ -118,7 +118,7 @@ def test_an_error_translates_inner_messages_but_no_identifiers(chinese, monkeypa
     hint = nearest("x", ["keys", "perplexity"])
     unknown = SettingError("There is no setting {name!r}. {hint}", name="perplexity", hint=hint)
     outer = pickle.loads(pickle.dumps(InputError("The file is not valid: {reason}", reason=unknown)))
-    assert str(outer) == "The file is not valid: There is no setting 'perplexity'. There are: keys and perplexity."
+    assert str(outer) == "The file is not valid: There is no setting 'perplexity'. Choose one of: keys and perplexity."
     with pytest.raises(SettingError) as caught:
         ac.get("local", window=0.5)
     assert str(caught.value) == "window is 0.5. Choose a whole number from 1 to 4096."

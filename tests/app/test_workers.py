@@ -159,7 +159,7 @@ def test_a_dead_worker_loses_only_its_task_and_is_replaced(line, workers):
 @pytest.mark.parametrize("torch", [False, True])
 def test_a_task_that_needs_too_much_memory_is_refused_and_its_worker_survives(line, torch):
     [(pid, *_)] = [found(ask(line, "describe"))]
-    with pytest.raises(InputError, match="more than 8 GiB of memory; choose fewer tokens"):
+    with pytest.raises(InputError, match=r"more than 8 GiB of memory\. Choose fewer tokens"):
         found(ask(line, "fill", i=int(torch)))
     assert found(ask(line, "describe"))[0] == pid
 

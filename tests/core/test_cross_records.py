@@ -108,11 +108,11 @@ def test_a_comparison_has_rectangular_matrices_errors_and_costs():
         out, exact = linear[head] @ V[head], EXACT[head] @ V[head]
         assert row["output"] == pytest.approx(np.linalg.norm(out - exact) / np.linalg.norm(exact), rel=1e-5)
         assert row["multiply_adds"] == ac.get("linear").cost(5, 8, keys=9).multiply_adds
-    with pytest.raises(NotCrossError, match="Local needs the keys of the same tokens"):
+    with pytest.raises(NotCrossError, match="Local needs queries and keys of the same tokens"):
         ac.compare(Q, K, V, ["local"])
-    with pytest.raises(NotCrossError, match="as many queries as keys"):
+    with pytest.raises(NotCrossError, match="as many keys as queries"):
         ac.compare(Q, K, V, ["softmax"], causal=True)
-    with pytest.raises(NotCrossError, match="Local needs the keys of the same tokens"):
+    with pytest.raises(NotCrossError, match="Local needs queries and keys of the same tokens"):
         ac.compare(K, K, V, ["local"], key_tokens="abcdefghi")
 
 

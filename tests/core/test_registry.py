@@ -102,7 +102,7 @@ def test_unknown_key_names_the_nearest():
 
 
 def test_unknown_key_far_from_all_lists_them():
-    with pytest.raises(UnknownVariantError, match=r"There are: .*atrous.*softmax"):
+    with pytest.raises(UnknownVariantError, match=r"Choose one of: .*atrous.*softmax"):
         ac.get("%%%")
 
 
@@ -112,7 +112,7 @@ def test_unknown_setting_names_the_nearest():
 
 
 def test_setting_where_there_are_none():
-    with pytest.raises(SettingError, match="It takes none"):
+    with pytest.raises(SettingError, match="This variant has no settings"):
         ac.get("efficient", window=3)
 
 

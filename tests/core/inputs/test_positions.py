@@ -122,7 +122,7 @@ def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
 
 def test_what_cannot_be_is_refused_in_a_sentence():
     qkv = from_synthetic(SyntheticSpec(n=9, d=4))
-    with pytest.raises(InputError, match=r"so it cannot be removed\. Choose the input's own positions"):
+    with pytest.raises(InputError, match=r"so RoPE cannot be removed\. Choose the original positions"):
         with_positions(qkv, Rope(base=None, halves=True), NONE)
     with pytest.raises(InputError, match=r"The setting 'ropes' for positions does not exist\. Did you mean 'rope'\?"):
         with_positions(qkv, None, "ropes")
@@ -204,5 +204,5 @@ def test_alibi_takes_the_place_of_a_models_own_rope():
     assert (found.heads, found.q.shape[-1], found.v.shape[-1]) == (plain.heads, 66, 64)
     for each, expected in zip((found.q, found.k), add_alibi(plain.q.double(), plain.k.double()), strict=True):
         torch.testing.assert_close(each, expected.float(), rtol=1e-5, atol=1e-5)
-    with pytest.raises(InputError, match="so it cannot be removed"):
+    with pytest.raises(InputError, match="so RoPE cannot be removed"):
         with_positions(plain, Rope(base=None), ALIBI)

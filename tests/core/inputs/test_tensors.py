@@ -127,7 +127,7 @@ def test_a_loaded_model_gives_the_queries_and_keys_that_it_attends_with(model, t
 def test_a_layer_that_does_not_exist_and_a_model_without_attention_are_refused(model, tokenizer):
     with pytest.raises(InputError, match="Choose a layer from 0 to 2"):
         from_model(model, tokenizer, TEXT, layer=3)
-    with pytest.raises(ModelError, match="not a fast one"):
+    with pytest.raises(ModelError, match="not a fast tokenizer"):
         from_model(model, str, TEXT)
     with pytest.raises(ModelError, match="attention interface"):
         from_model(MambaModel(MambaConfig(hidden_size=8, num_hidden_layers=1, vocab_size=8)), tokenizer, TEXT)

@@ -78,7 +78,7 @@ def test_the_record_names_its_tokens_and_is_causal_as_its_task(words):
     assert list(record.tokens) == learning.example_labels(source.spec)
     told = [str(each) for each in record.notices]
     assert sum(each.startswith("This model was trained with") for each in told) == (words[1] != "softmax")
-    learned = [each for each in told if each.startswith("This model has learned these parts too: ")]
+    learned = [each for each in told if each.startswith("This model has also learned: ")]
     assert len(learned) == bool(source.spec.model.trainable)
     assert all(each.title in text for text in learned for each in source.spec.model.trainable)
     assert source.own_rope == (Rope() if "positions~rotary" in words else None)
@@ -167,14 +167,14 @@ def test_words_describe_a_run_completely(words):
         (("recall", "nystrom"), "Nyström cannot be trained on this task: "),
         (("recall", "softmax", "steps~x"), "steps is 'x'. Write a number."),
         (("recall", "softmax", "steps"), "steps is ''. Write a number."),
-        (("recall", "softmax", "stepz~4"), "A training run has no 'stepz'. Did you mean 'steps'?"),
-        (("recall", "softmax", "batch~9999"), "A training run has no 'batch'."),
-        (("recall", "softmax", "model~x"), "A training run has no 'model'."),
+        (("recall", "softmax", "stepz~4"), "A training run has no setting 'stepz'. Did you mean 'steps'?"),
+        (("recall", "softmax", "batch~9999"), "A training run has no setting 'batch'."),
+        (("recall", "softmax", "model~x"), "A training run has no setting 'model'."),
         (("recall", "softmax", "steps~0"), "steps is 0. Choose a number from 1 to 20000."),
         (("recall", "softmax", "steps~20001"), "steps is 20001. Choose a number from 1 to 20000."),
         (("recall", "softmax", "seed~-1"), "seed is -1."),
         (("recall", "softmax", "rate~nan"), "rate is nan. Choose a number from 0.0 to 1.0."),
-        (("recall", "softmax", "positions~up"), "There are no positions 'up'."),
+        (("recall", "softmax", "positions~up"), "There is no position encoding 'up'."),
         (("recall", "softmax", "items~11"), "Associative recall with 32 tokens cannot have 11 items."),
         (("recall", "softmax", "length~2000"), "Associative recall has no sequences of 2000 tokens."),
         (("recall", "softmax", "width~512"), "width is 512."),

@@ -220,21 +220,21 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"v": np.full((6, 4), b"x")}, "Array v has the type |S1"),
         ({"q": np.ones((6, 4), np.longdouble)}, "Array q has the type float128"),
         ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q has the type [('a', '<f4')"),
-        ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are not read"),
+        ({"q": np.ones((6, 4), object)}, "pickled Python objects, which the lab does not load"),
         ({"q": np.ones(6, "f4")}, "Array q has the shape [6]. Use [n, d], [H, n, d] or [1, H, n, d]"),
         ({"q": np.array(1.0)}, "Array q has the shape []"),
         ({"q": np.ones((2, 1, 6, 4))}, "Array q has the shape [2, 1, 6, 4]"),
         ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has the shape [1, 1, 1, 6, 4]"),
-        ({"q": np.ones((0, 4))}, "has tokens 0. Use 1 to 1024"),
-        ({"q": np.ones((6, 0))}, "has head size 0. Use 1 to 256"),
-        ({"q": np.ones((0, 6, 4))}, "has heads 0. Use 1 to 32"),
-        ({"q": np.ones((1025, 4))}, "has tokens 1025"),
-        ({"q": np.ones((6, 257))}, "has head size 257"),
-        ({"q": np.ones((33, 6, 4))}, "has heads 33"),
+        ({"q": np.ones((0, 4))}, "For tokens, use a number from 1 to 1024 instead of 0"),
+        ({"q": np.ones((6, 0))}, "For head size, use a number from 1 to 256 instead of 0"),
+        ({"q": np.ones((0, 6, 4))}, "For heads, use a number from 1 to 32 instead of 0"),
+        ({"q": np.ones((1025, 4))}, "For tokens, use a number from 1 to 1024 instead of 1025"),
+        ({"q": np.ones((6, 257))}, "For head size, use a number from 1 to 256 instead of 257"),
+        ({"q": np.ones((33, 6, 4))}, "For heads, use a number from 1 to 32 instead of 33"),
         ({"k": np.ones((6, 5))}, "The shapes of q [1, 6, 4], k [1, 6, 5] and v [1, 6, 4] do not match"),
         ({"k": np.ones((7, 4))}, "do not match"),
         ({"v": np.ones((7, 4))}, "do not match"),
-        ({"q": np.ones((4, 6, 4))}, "repeat grouped key-value heads"),
+        ({"q": np.ones((4, 6, 4))}, "Repeat keys and values that several heads share"),
         ({"q": np.full((6, 4), np.nan)}, "Array q has 24 values that are NaN or infinite"),
         ({"v": np.array([[1, np.inf, -np.inf, 0]] * 6)}, "Array v has 12 values"),
         ({"k": np.full((6, 4), 1e30)}, "Array k has values up to 1e+30"),
@@ -247,7 +247,7 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"tokens": np.arange(6)}, "Array tokens has the type int64. Save labels"),
         ({"tokens": np.array(["a"] * 6, object)}, "Array tokens contains pickled"),
         ({"tokens": np.array(["a" * 300] * 6)}, "at most 256 characters"),
-        ({"tokens": np.array(["\ud800"] * 6)}, "not Unicode"),
+        ({"tokens": np.array(["\ud800"] * 6)}, "not valid Unicode"),
         ({"mask": np.ones((6, 6))}, "Array mask must have one number per position"),
         ({"mask": np.tri(6, dtype=bool)}, "For a causal mask, save causal=True instead"),
         ({"attention_mask": np.ones(5)}, "Array attention_mask must have one number per position"),
@@ -269,7 +269,7 @@ def test_labels_in_either_byte_order(order):
 
     assert from_upload(tokens(0x732B), "x").tokens == ("猫",) * 4
     for point in (0x110000, 0xD800, 2**32 - 1):
-        assert "not Unicode" in refusal(tokens(point))
+        assert "not valid Unicode" in refusal(tokens(point))
 
 
 @settings(max_examples=100, deadline=None)
@@ -319,7 +319,7 @@ def test_a_bomb_stays_shut(monkeypatch):
     data = file.getvalue()
     assert len(data) < 8 * 2**20
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("the bomb was opened"))
-    assert ". Reduce them to 67,108,864, for example" in refusal(data)
+    assert ". Reduce them to at most 67,108,864 bytes, for example" in refusal(data)
 
 
 def test_a_bomb_that_lies_about_its_size_stays_small():
@@ -363,7 +363,7 @@ def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
     assert "has 68,157,442 bytes. Upload at most 67,108,864," in refusal(b"PK" + bytes(65 * 2**20))
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert "Upload at most 16,777,216," in refusal(b"PK" + bytes(17 * 2**20))
-    assert "Use 1 to 512" in refusal(save(**triple(600, 2)))
+    assert "use a number from 1 to 512" in refusal(save(**triple(600, 2)))
 
 
 def test_encrypted_members_say_so():

@@ -42,7 +42,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
     assert drawn["uniform attention"][30] == pytest.approx(alike)
-    assert "Both forms start from the same queries and keys without RoPE" in spoken(at, "caption")
+    assert "both computed from the same queries and keys without RoPE" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_both_forms_are_there_whichever_is_chosen(positions):
     assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
-    assert ("You selected RoPE, so it is applied to these queries and keys" in spoken(at, "caption")) == (
+    assert ("The option “RoPE” is selected, so RoPE is applied to these queries and keys" in spoken(at, "caption")) == (
         positions == ROPE
     )
 
@@ -128,7 +128,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
     said = spoken(at, "caption")
     assert "With ALiBi, they get" in said
     assert list(at.dataframe[0].value["softmax"]) == ["with RoPE", "without RoPE", "with ALiBi"]
-    assert "You selected ALiBi, so it replaces RoPE here" in said
+    assert "The option “ALiBi” is selected, so ALiBi replaces RoPE here" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
@@ -172,11 +172,11 @@ def test_where_each_form_comes_from_is_told(monkeypatch):
     assert "recorded" in origin(TextSource("a", "smollm2", 0))
     assert "base 100,000" in origin(TextSource("a", "smollm2", 0))
     assert "trained without RoPE" in origin(TextSource("a", "minilm", 0))
-    assert "The uploaded queries and keys are assumed not to have been rotated" in origin(UploadSource.of("a.npz", b""))
+    assert "The uploaded queries and keys are assumed to have no RoPE" in origin(UploadSource.of("a.npz", b""))
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
-    assert "the angles of its RoPE are not known" in origin(TextSource("a", "smollm2", 0))
+    assert "The rotation angles are not known, so RoPE cannot be removed" in origin(TextSource("a", "smollm2", 0))
 
 
 def test_a_model_with_rope_is_shown_with_it_and_turned_back():
