@@ -43,16 +43,16 @@ class TimingOptions(Options, prefix="t_"):
     )
     device = choice({"cpu": "CPU", "cuda": "CUDA"}, C_("device of a run", "On"))
     dtype = choice({name: name for name in DTYPES}, N_("Data type"))
-    first = selection(lambda: {n: str(n) for n in doublings()}, N_("Shortest n"), default=SIZES[0], link="t_from")
+    first = selection(lambda: {n: str(n) for n in doublings()}, N_("Fewest tokens"), default=SIZES[0], link="t_from")
     last = link_only_option(
         lambda: link_fields.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
-        N_("Longest n"),
+        N_("Most tokens"),
         link="t_to",
         widget=st.selectbox,
         arguments=lambda: {"options": doublings()},
     )
     heads = whole(8, 1, lambda: current().heads, N_("Heads"))
-    d = whole(64, 2, lambda: current().head_size, N_("Head size d"))
+    d = whole(64, 2, lambda: current().head_size, N_("Size of a head"))
     rounds = whole(
         5,
         1,
@@ -64,7 +64,7 @@ class TimingOptions(Options, prefix="t_"):
     side = choice(SIDES, N_("Second chart"))
     masked = link_only_option(
         lambda: link_fields.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
-        N_("Full attention with mask of (dotted)"),
+        N_("Full attention with the mask of … (dotted line)"),
         help=N_(
             "Full attention computes all pairs and hides those that this variant skips. The comparison shows how "
             "much time the variant's own algorithm saves."
@@ -72,7 +72,7 @@ class TimingOptions(Options, prefix="t_"):
     )
     form = choice(FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))
-    at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Table at n"))
+    at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Tokens in the table"))
     recorded = link_only_option(
         lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run"), link="t_beside"
     )

@@ -53,7 +53,7 @@ def _named(name: str, runs: Mapping[str, Run]) -> str:
 def title(run: Run) -> str:
     """Return the name of a run in the selectbox; its date is shown below the chart."""
     return _(
-        "{device} · {dtype} · H {heads}, d {d}",
+        "{device} · {dtype} · {heads} heads of size {d}",
         device=run.stamp.device,
         dtype=run.spec.dtype,
         heads=run.spec.heads,

@@ -122,7 +122,7 @@ def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
     assert not at.exception
     timed = {p.variant for p in gathered(at).points}
     assert {w for w in timed if "." in w} == ({word} if word else set())
-    shown = [s.label for s in at.selectbox if s.label.startswith("Full attention with mask of")]
+    shown = [s.label for s in at.selectbox if s.label.startswith("Full attention with the mask of")]
     assert bool(shown) == (word is not None or state.get("t_masked") == "none")
 
 

@@ -283,7 +283,7 @@ def test_a_mask_is_told_from_the_algorithm_by_its_name():
 
 
 def test_a_run_is_told_from_others_by_machine_set_up_and_day():
-    assert title(RUN) == "A GPU · float32 · H 8, d 64"
+    assert title(RUN) == "A GPU · float32 · 8 heads of size 64"
 
 
 def test_the_file_holds_every_sample_with_its_machine_and_set_up():
