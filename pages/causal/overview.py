@@ -17,14 +17,15 @@ from app.figures.lines.curves import Curve
 from app.jobs import dispatch
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import chart, export, input_panel
+from app.ui.input_forms import forms
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, _n, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
-from attention_core.formatting import memory
+from attention_core.formatting import memory, number
 from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
 
 HEIGHT = 430
@@ -34,12 +35,12 @@ ENDS = tuple(2**i for i in range(2, 15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
-NEAR = 1.5
-"""Largest ratio of two neighbouring memories of constant size at which one name in the chart is for both lines."""
-COLOURS = {"all": 0, "some": 1, "state": 2}
-"""Colours of the kinds in the chart."""
-SHADE = 10
-"""Colour of the lines of growing memories below softmax's."""
+NEAR = 1.2
+"""Largest ratio of two neighbouring memories of constant size at which one band in the chart is for both."""
+EQUAL = 1.02
+"""Largest ratio of the sizes of a group that the chart cannot distinguish, so that the group has no band."""
+GROWING, LESS, CONSTANT = 0, 10, 2
+"""Colours of softmax's memory, of growing memories below it, and of constant memories."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -52,8 +53,10 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     selected = SharedOptions.variants.value
     refused.sort(key=lambda attention: attention not in selected)
-    headline.markdown(sentence(rows, [label(each) for each in refused]), help=method(heads, d))
-    _chart(rows)
+    # A model that the text goes through, but that also sees later tokens, cannot generate text itself.
+    reader = forms()[chosen.source.key].name() if chosen.source.written and not chosen.qkv.causal else ""
+    headline.markdown(sentence(rows, [label(each) for each in refused], reader), help=method(heads, d))
+    _chart(rows, heads)
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
     )
@@ -89,28 +92,28 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
+def sentence(rows: Sequence[MemoryRow], refused: Sequence[str], reader: str = "") -> str:
     """Return how many variants can generate text, which cannot, and how large the memories are.
 
     Args:
         rows: the variants that can generate text.
         refused: names of the variants that cannot.
+        reader: name of the input's model if it cannot generate text.
     """
     fixed, more = by_memory(rows), len(refused) - 1
     growing, typical = len(rows) - len(fixed), typical_memory(rows)
     return paragraph(
         _("**{able} of {n} variants can generate text token by token.**", able=len(rows), n=len(rows) + len(refused)),
-        _n(
-            "{name} and {n} other cannot, because their earlier outputs depend on later tokens.",
-            "{name} and {n} others cannot, because their earlier outputs depend on later tokens.",
-            n=more,
+        _(
+            "The other {n}, such as {name}, cannot: their earlier outputs depend on later tokens.",
+            n=len(refused),
             name=escape_markdown(refused[0]),
         )
         if more > 0
         else "",
         _n(
-            "{n} variant stores every key and value, so its memory grows with the text.",
-            "{n} variants store every key and value, so their memory grows with the text.",
+            "{n} stores every key and value, so its memory grows with the text.",
+            "{n} store every key and value, so their memory grows with the text.",
             n=growing,
         )
         if growing
@@ -122,15 +125,29 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
         )
         if fixed
         else "",
-        _n(
-            "It needs {memory}, which softmax's key-value cache exceeds from {most:,} tokens on.",
-            "Half of these {n} need at most {memory}, which softmax's key-value cache exceeds from {most:,} tokens on.",
-            n=len(fixed),
-            memory=memory(typical.state_bytes),
-            most=typical.outgrown,
-        )
-        if typical
+        small_memories(fixed, typical) if typical else "",
+        _("{model} cannot generate text. Here it only gives the number and size of heads.", model=reader)
+        if reader
         else "",
+    )
+
+
+def small_memories(fixed: Sequence[MemoryRow], typical: MemoryRow) -> str:
+    """Return how many of the constant memories have at most the typical size, and when softmax needs more."""
+    count = sum(row.state_bytes <= typical.state_bytes for row in fixed)
+    values = {"every": len(fixed), "memory": memory(typical.state_bytes)}
+    return paragraph(
+        _("It needs {memory}.", **values)
+        if len(fixed) == 1
+        else _n(
+            "{n} of these {every} needs at most {memory}.",
+            "{n} of these {every} need at most {memory}.",
+            n=count,
+            **values,
+        ),
+        ""
+        if typical.outgrown is None
+        else _("Softmax's key-value cache is larger from {most:,} tokens on.", most=typical.outgrown),
     )
 
 
@@ -163,27 +180,15 @@ def kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
-def names_at_lines(rows: Sequence[MemoryRow]) -> dict[int, str]:
-    """Return names for lines of neighbouring constant sizes, by the largest of these sizes in bytes.
-
-    Lines of different kinds have different colours, so their common name is their number and their sizes.
-    """
+def neighbours(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
+    """Return the variants with a memory of constant size, in groups of nearly equal sizes, the smallest first."""
     found: list[list[MemoryRow]] = []
     for row in by_memory(rows):
         if found and row.state_bytes <= NEAR * found[-1][-1].state_bytes:
             found[-1].append(row)
         else:
             found.append([row])
-    named = {}
-    for own in found:
-        largest = own[-1].state_bytes
-        if len({kind(row) for row in own}) > 1:
-            low, high = memory(own[0].state_bytes), memory(largest)
-            sizes = low if low == high else _("{low} to {high}", low=low, high=high)
-            named[largest] = _("{n} variants with {sizes}", n=len(own), sizes=sizes)
-            continue
-        named[largest] = _short([_(ac.from_word(row.variant).title) for row in reversed(own)])
-    return named
+    return found
 
 
 def words_at_mark(typical: MemoryRow) -> str:
@@ -197,36 +202,58 @@ def _short(names: Sequence[str]) -> str:
     return _n("{name} and {n} other", "{name} and {n} others", n=len(others), name=first) if others else first
 
 
-def _chart(rows: Sequence[MemoryRow]) -> None:
-    lines, at_lines, typical = [], names_at_lines(rows), typical_memory(rows)
-    for name, title in KINDS.items():
-        own = sorted((row for row in rows if kind(row) == name), key=_bytes)
-        for size, same in groupby(own, key=_bytes):
-            names = [label(ac.from_word(row.variant)) for row in same]
-            is_last, held = size == _bytes(own[-1]), [size[1] + n * size[0] for n in ENDS]
-            count = _n("{n} variant", "{n} variants", n=len(own)) if not size[0] else _short(names)
-            lines.append(
-                Curve(
-                    _("{what}: {names}", what=_(title), names=count) if is_last else enumeration(names),
-                    ENDS,
-                    [each / KIB for each in held],
-                    colour=COLOURS[name] if is_last or not size[0] else SHADE,
-                    marks=False,
-                    group=name,
-                    name_at_end=is_last or size[0] > 0,
-                    notes=["<br>".join([memory(each), *names]) for each in held],
-                    texts=[*[""] * (len(ENDS) - 1), "" if size[0] else at_lines.pop(size[1], "")],
-                )
+def constant_line(own: Sequence[MemoryRow]) -> Curve:
+    """Return the line of a group of ``neighbours`` at their median, with a band from the smallest to the largest."""
+    low, middle, high = (each.state_bytes for each in (own[0], own[(len(own) - 1) // 2], own[-1]))
+    is_band, (unit, size) = high > EQUAL * low, ("KiB", KIB) if high < KIB**2 else ("MiB", KIB**2)
+    sizes = {"low": number(low / size), "high": number(high / size), "unit": unit}
+    titles = [_(ac.from_word(row.variant).title) for row in reversed(own)]
+    note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in own)
+    points = len(ENDS)
+    return Curve(
+        _("{n} variants: {low} to {high} {unit}", n=len(own), **sizes) if is_band else _short(titles),
+        ENDS,
+        [middle / KIB] * points,
+        low=[low / KIB] * points if is_band else None,
+        high=[high / KIB] * points if is_band else None,
+        colour=CONSTANT,
+        marks=False,
+        notes=[note] * points,
+    )
+
+
+def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
+    """Return a line for each growing memory; the largest has most of the variants."""
+    own = sorted((row for row in rows if row.grown_bytes), key=_bytes)
+    lines = []
+    for size, same in groupby(own, key=_bytes):
+        names = [label(ac.from_word(row.variant)) for row in same]
+        held, is_last = [size[1] + n * size[0] for n in ENDS], size == _bytes(own[-1])
+        lines.append(
+            Curve(
+                _short(names),
+                ENDS,
+                [each / KIB for each in held],
+                colour=GROWING if is_last else LESS,
+                marks=False,
+                notes=["<br>".join([memory(each), *names]) for each in held],
             )
+        )
+    return lines
+
+
+def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
+    typical = typical_memory(rows)
     show_lines(
-        lines,
+        [*map(constant_line, neighbours(rows)), *growing_lines(rows)],
         key="causal.memory",
         name="causal-memory",
-        alt=_("Lines: memory against the number of tokens, coloured by what the variants remember"),
+        alt=_("Lines: memory of the variants against the number of tokens"),
         x_title=_("tokens so far"),
-        y_title=_("memory"),
+        y_title=_n("memory of one layer, {n} head", "memory of one layer, all {n} heads", n=heads),
         log_x=True,
         log_y=True,
+        bands=True,
         mark=(typical.outgrown, words_at_mark(typical)) if typical and typical.outgrown else None,
         x_ticks=ENDS[::2],
         y_ticks=TICKS,

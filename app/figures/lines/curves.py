@@ -116,6 +116,7 @@ def curves(
     x_ticks: Sequence[float] | Mapping[float, str] = (),
     y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
+    bands: bool = False,
 ) -> Figure:
     """Draw lines on common axes.
 
@@ -135,9 +136,11 @@ def curves(
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
+        bands: whether all bands are visible and darker, not only the band of the line under the pointer.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
-    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
+    opacity = 2 * BAND if bands else BAND if alone else 0.0
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=opacity)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:g}" for x in x_ticks]

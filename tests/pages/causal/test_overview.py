@@ -10,10 +10,11 @@ from attention_core.experiments.generation import MemoryRow, MemoryTask, run
 from pages.causal.overview import (
     KINDS,
     cheaper,
+    constant_line,
     in_words,
     kind,
     method,
-    names_at_lines,
+    neighbours,
     sentence,
     typical_memory,
     words_at_mark,
@@ -39,44 +40,48 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
     assert said.count("- **") == len(ac.all_variants()) - len(able)
     assert f"**{len(able)} of {len(ac.all_variants())} variants can generate text token by token.**" in said
-    assert " Nyström · landmarks 32 and 9 others cannot, because" in said
+    assert " The other 10, such as Nyström · landmarks 32, cannot: their" in said
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
     assert found.loc["Softmax", "Fewer multiply-adds than softmax"] == "reference"
 
 
 def test_the_chart_has_the_memory_of_every_variant(open_view):
-    found = points(open_view("overview"), 0)
+    [figure] = charts(open_view("overview"))
+    lines = [trace for trace in figure["data"] if "name" in trace]
     able = sum(not v.causal_reason for v in ac.all_variants())
-    kinds = {name.partition(": ")[0]: name for name in found if ": " in name}
-    assert set(kinds) == set(KINDS.values())
-    counts = [int(name.split()[-2]) for name in kinds.values()]
-    grouped = sum(name.startswith("Grouped queries") for name in found)
-    softmax_itself = 1
-    assert sum(counts) + softmax_itself + grouped == able
-    assert found[kinds["all keys and values"]][1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
-    [linear] = [line for name, line in found.items() if "Linear" in name.split(", ")]
-    assert set(linear.values()) == {2 * 8 * 9 * 4 / 2**10}
+    listed = [text.partition(": ")[0] for trace in lines for text in str(trace["customdata"][0]).split("<br>")]
+    assert len({text for text in listed if not text.endswith("iB")}) == able
+    found = points(open_view("overview"), 0)
+    [softmax] = [line for name, line in found.items() if name.startswith("Softmax and ")]
+    assert softmax[1024] == 1024 * 2 * (8 + 8) * 4 / 2**10
+    [linear] = [trace for trace in lines if "Linear: " in trace["customdata"][0]]
+    assert f"Linear: {2 * 8 * 9 * 4 / 2**10:.1f} KiB" in linear["customdata"][0].split("<br>")
+    assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads"
+    assert not any(trace.get("text") for trace in lines), "all names are in the margin"
+    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines)
 
 
-def test_every_line_of_constant_size_has_a_name_above_it_or_above_a_neighbour(open_view):
-    sizes = {"longformer": 100, "deltanet": 200, "linear": 300, "gla": 450, "performer": 700, "cosine": 1000}
+def test_nearly_equal_constant_sizes_are_one_band_with_their_number():
+    sizes = {"longformer": 1000, "deltanet": 1250, "linear": 1500, "gla": 1520, "cosine": 9000, "performer": 9180}
     rows = [
         MemoryRow(variant=word, state_bytes=b, grown_bytes=0, token_bytes=8, outgrown=9) for word, b in sizes.items()
     ]
-    assert names_at_lines([*rows, row(0, 512)]) == {
-        100: "Longformer",
-        450: "Gated linear and 2 others",
-        1000: "Cosine and 1 other",
-    }
-    local = MemoryRow(variant="local", state_bytes=200, grown_bytes=0, token_bytes=8, outgrown=9)
-    assert names_at_lines([*rows[1:3], local])[300] == "3 variants with 0.2 KiB to 0.3 KiB", "two kinds"
-    assert names_at_lines([rows[1], local])[200] == "2 variants with 0.2 KiB"
-    [figure] = charts(open_view("overview"))
-    shown = [text for trace in figure["data"] for text in trace.get("text", ()) if text]
-    flat = {float(trace["y"][0]) for trace in figure["data"] if trace["y"][0] == trace["y"][-1]}
-    named = {float(trace["y"][0]) for trace in figure["data"] if any(trace.get("text", ()))}
-    assert 1 < len(shown) == len(named) <= len(flat)
+    groups = neighbours([*rows, row(0, 512)])
+    assert [[each.variant for each in own] for own in groups] == [
+        ["longformer"],
+        ["deltanet", "linear", "gla"],
+        ["cosine", "performer"],
+    ]
+    one, band, equal = map(constant_line, groups)
+    assert (one.name, one.low) == ("Longformer", None)
+    assert (band.name, band.y[0]) == ("3 variants: 1.2 to 1.5 KiB", 1500 / 2**10)
+    assert (band.low[0], band.high[0]) == (1250 / 2**10, 1520 / 2**10)
+    assert (equal.name, equal.low) == ("Performer and 1 other", None), "the chart cannot distinguish 2%"
+    apart = constant_line([rows[4], replace(rows[5], state_bytes=9190)])
+    assert (apart.name, apart.low[0]) == ("2 variants: 8.8 to 9.0 KiB", 9000 / 2**10)
+    large = constant_line([replace(each, state_bytes=2**10 * each.state_bytes) for each in groups[1]])
+    assert large.name == "3 variants: 1.2 to 1.5 MiB"
 
 
 @pytest.mark.parametrize(
@@ -108,22 +113,31 @@ def test_from_where_a_variant_is_cheaper(n, words):
 
 def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
-    assert sentence(found, ["Nyström", "Funnel"]) == (
-        "**4 of 6 variants can generate text token by token.** Nyström and 1 other cannot, because their earlier "
-        "outputs depend on later tokens. 2 variants store every key and value, so their memory grows with the text. 2 "
-        "merge or discard earlier tokens, so their memory stays constant. Half of these 2 need at most 0.5 KiB, which "
-        "softmax's key-value cache exceeds from 9 tokens on."
+    assert sentence(found, ["Nyström", "Funnel"], "MiniLM") == (
+        "**4 of 6 variants can generate text token by token.** The other 2, such as Nyström, cannot: their earlier "
+        "outputs depend on later tokens. 2 store every key and value, so their memory grows with the text. 2 merge or "
+        "discard earlier tokens, so their memory stays constant. 1 of these 2 needs at most 0.5 KiB. Softmax's "
+        "key-value cache is larger from 9 tokens on. MiniLM cannot generate text. Here it only gives the number and "
+        "size of heads."
     )
+    assert "2 of these 3 need at most 0.5 KiB." in sentence([*found, found[1]], ["Nyström"])
     assert sentence(found[:1], ["Nyström"]).endswith(
-        "It needs 1.0 KiB, which softmax's key-value cache exceeds from 17 tokens on."
+        "It needs 1.0 KiB. Softmax's key-value cache is larger from 17 tokens on."
     )
+    assert sentence([row(512)], ["Nyström"]).endswith("It needs 0.5 KiB."), "softmax never needs more"
     assert words_at_mark(found[0]) == "softmax needs over 1.0 KiB"
-    assert " 1 variant stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
+    assert " 1 stores every key and value, so its memory grows with the text. 1 merges or" in sentence(
         found[1:3], ["Nyström"]
     )
     assert "cannot" not in sentence(found, ["Nyström"])
     assert sentence(found[2:], ["Nyström", "Funnel"]).endswith("so their memory grows with the text.")
     assert "store" not in sentence(found[:2], ["Nyström"])
+
+
+@pytest.mark.parametrize(("model", "told"), [("minilm", True), ("smollm2", False)])
+def test_a_model_that_sees_later_tokens_is_said_to_generate_nothing(open_view, model, told):
+    at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
+    assert ("cannot generate text. Here it only gives" in spoken(at)) == told
 
 
 def test_the_method_names_the_size_of_the_layer():
