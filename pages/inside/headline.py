@@ -55,7 +55,9 @@ def cheaper_from(seen: Seen) -> int | None:
 
 def factor_numbers(m: int, own: int, full: int) -> tuple[str, float]:
     """Return the clause about the numbers in the factors of m landmarks, and their share of the full matrix."""
-    need = _("With {m} landmarks, {own:,} numbers replace softmax's {full:,}", m=m, own=own, full=full)
+    need = _(
+        "With {m} landmarks, the factors hold {own:,} numbers instead of softmax's {full:,}", m=m, own=own, full=full
+    )
     return need, own / full
 
 

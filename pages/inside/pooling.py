@@ -132,7 +132,7 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
-        st.caption(_("The shading shows how much weight this query gives to each pooled key."))
+        st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))
         shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
         pictures.board(f"{key}.left", shown)
 
@@ -197,9 +197,9 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
             **values,
         )
     return _(
-        "The best possible weights on these pooled keys would differ from softmax's by **{floor:.0%}**. The actual "
-        "weights differ by **{error:.0%}**. The matrix has rank {rank} instead of the full rank {n}, and {kinds} "
-        "different columns.",
+        "Pooling alone costs accuracy: even the best weights on the pooled keys would differ from softmax's by "
+        "**{floor:.0%}**. The actual weights differ by **{error:.0%}**. The matrix has rank {rank} instead of "
+        "{n}, and {kinds} different columns.",
         **values,
     )
 
@@ -252,8 +252,8 @@ def leak(seen: Seen, extra: str = "") -> Step:
             token=seen.token(last),
         )
         details = _(
-            "If only pools that begin after the query are masked, an average of {mean:.0%} of a query's weight is "
-            "still on later tokens. For query “{worst}” (token {i}), this share is {most:.0%}.",
+            "If only pools that begin after the query are masked, an average of {mean:.0%} of a query's weight "
+            "is still on later tokens. The largest such share is {most:.0%}, for query “{worst}” (token {i}).",
             mean=shares.mean(),
             most=shares[worst],
             worst=seen.token(worst),

@@ -48,8 +48,8 @@ def _compare(seen: Seen, sentence: str) -> Step:
     n = len(seen.weights)
     return Step(
         mechanism=_(
-            "The steps give each query–key pair one weight. The third matrix shows the difference from {reference}'s "
-            "weights.",
+            "The first matrix holds the weights that the earlier steps compute, and the second holds "
+            "{reference}'s weights. The third matrix is their difference.",
             reference=reference,
         ),
         formula=rf"\text{{{_('matrix error')}}} = \frac{{\lVert {pictures.symbol(0, 'A')} - S \rVert_F}}"

@@ -98,7 +98,7 @@ def refusal(attention: ac.Attention, future_share: float | None, head: int) -> s
         head: the head in which that share is measured.
     """
     text = _(
-        "{name} cannot be causal: {reason} It is shown without the mask.",
+        "{name} cannot be causal: {reason} The page shows {name} without the mask.",
         name=_(attention.title),
         reason=_(attention.variant.causal_reason or ""),
     )

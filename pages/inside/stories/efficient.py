@@ -29,9 +29,8 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The weights in the median map are about as spread out as in a plain average of {middle:.0f} of the {n} "
-        "tokens. The narrowest map belongs to feature {feature}. This map gives {share:.0%} of its weight to "
-        "“{token}”.",
+        "The median map spreads its weight over {middle:.0f} of the {n} tokens (effective number). The narrowest "
+        "map, that of feature {feature}, gives {share:.0%} of its weight to “{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,

@@ -32,7 +32,8 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: sum, map, features, kernel, normalization, comparison with the reference."""
     ending = _(
-        "The median row spreads its weight over {own:.0f} keys (effective number). With softmax, it is {exact:.0f}.",
+        "The median query spreads its weight over {own:.0f} keys (effective number), compared with {exact:.0f} "
+        "keys in softmax.",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )

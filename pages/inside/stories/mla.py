@@ -112,7 +112,7 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
         _("At the full rank of {rank}, nothing is lost.", rank=rank)
         if rank == full
         else _(
-            "At rank {rank} (full rank: {full}), the error of this head is **{here:.1%}**.",
+            "At rank {rank} (full rank: {full}), the error of this head's weights is **{here:.1%}**.",
             rank=rank,
             full=full,
             here=here,

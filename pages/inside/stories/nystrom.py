@@ -142,7 +142,7 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
                 key=sizes["key"].max(),
             ),
             _(
-                "One more iteration of k-means would move the landmarks by {drift:.1%}.",
+                "One more iteration of k-means would move the landmarks by {drift:.1%} of their length.",
                 drift=max(membership.drift(x, *_settings(seen)) for x in vectors.values()),
             ),
         )
@@ -167,11 +167,11 @@ def _factors(seen: Seen) -> Step:
         pictures.board(
             f"{key}.factors",
             pictures.panel(
-                "L", left, seen.labels, keys, column=landmark, caption=_("all queries on landmarks"), mark=LEFT
+                "L", left, seen.labels, keys, column=landmark, caption=_("weights of queries on landmarks"), mark=LEFT
             ),
-            _among("× Z", inverse, keys, queries, _("inverse among landmarks"), mark=MIDDLE),
+            _among("× Z", inverse, keys, queries, _("inverse of landmark weights"), mark=MIDDLE),
             pictures.panel(
-                "× R", right, queries, seen.labels, row=landmark, caption=_("landmarks on all keys"), mark=RIGHT
+                "× R", right, queries, seen.labels, row=landmark, caption=_("weights of landmarks on keys"), mark=RIGHT
             ),
             replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
             replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, largest), top=top, bar_of="A"),
@@ -293,7 +293,7 @@ def _how(seen: Seen) -> str:
 def product_caption(weights: np.ndarray) -> str:
     """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
     if negative_share_of(weights) > NEGATIVE:
-        return _("orange: negative weights, due to Z")
+        return _("orange: negative, due to Z")
     return _("product of the three")
 
 

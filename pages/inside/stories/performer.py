@@ -156,8 +156,8 @@ def _features(seen: Seen) -> Step:
         + r":\ x = k / d^{1/4}",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "A few large features can dominate a row. The median row effectively depends on {bearing:.1f} of its "
-            "{features} features.",
+            "A few large features can outweigh all others. The weights of the median query effectively depend on "
+            "{bearing:.1f} of the {features} features.",
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
@@ -343,10 +343,12 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
     text = paragraph(
         change.format(a=first.x[0], b=first.x[-1], start=number(start), end=number(end)),
         _(
-            "This error changes as a power of the number of directions m, with the fitted exponent {slope}.",
+            "A power law fitted to this error, over the number of directions m, has the exponent {slope}.",
             slope=number(fit_power(first.x, first.middle).exponent),
         ),
-        _("The expected exponent is {expected}.", expected=number(-0.5, 1)) if row_norms == "chi" else "",
+        _("For an unbiased estimate, theory predicts the exponent {expected}.", expected=number(-0.5, 1))
+        if row_norms == "chi"
+        else "",
         _(
             "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
             "**trig** features is {trig}.",

@@ -108,8 +108,8 @@ def _blur(seen: Seen) -> Step:
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         findings=_(
-            "The best possible weights on these pooled keys would differ from softmax's by **{floor:.0%}**. The actual "
-            "weights differ by **{error:.0%}**.",
+            "Pooling alone costs accuracy: even the best weights on the pooled keys would differ from softmax's "
+            "by **{floor:.0%}**. The actual weights differ by **{error:.0%}**.",
             floor=factors.relative_error_of(best, seen.reference),
             error=factors.relative_error_of(seen.weights, seen.reference),
         ),

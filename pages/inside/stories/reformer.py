@@ -328,10 +328,11 @@ def _missed(seen: Seen) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "{together:,} missed pairs are in the same bucket in at least one round. {part:.1%} of the weight "
-                "falls on these pairs.",
+                "{together:,} missed pairs are in the same bucket in at least one round. {part:.1%} of the "
+                "weight of {reference} falls on these pairs.",
                 together=together.sum(),
                 part=full[together].sum() / n,
+                reference=reference,
             ),
         )
     return Step(

@@ -56,8 +56,8 @@ def _logits(seen: Seen) -> Step:
         formula=symbol(0, "x") + r"_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
         shapes={"x": logits.shape},
         findings=_(
-            "Logits range from {low} to {high}. {share:.0%} of them are negative. Softmax gives these pairs "
-            "some weight. Squared ReLU gives them none.",
+            "Logits range from {low} to {high}, and {share:.0%} of them are negative. Pairs with a negative "
+            "logit get some weight in softmax, but none with squared ReLU.",
             low=number(here.min()),
             high=number(here.max()),
             share=(here < 0).mean(),
@@ -305,8 +305,8 @@ def gate_sentence(found: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     text = _(
-        "{shut:.0%} of these untrained gates are nearly closed (between −{bound} and {bound}), and "
-        "{negative:.0%} are negative. The largest gate is {most}.",
+        "{shut:.0%} of the untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} "
+        "are negative. The largest gate is {most}.",
         shut=shut,
         bound=SHUT,
         negative=negative,

@@ -19,7 +19,11 @@ from pages.inside.headline import (
 @pytest.mark.parametrize(
     ("saving", "words", "share"),
     [
-        (factor_numbers(32, 7808, 11236), "With 32 landmarks, 7,808 numbers replace softmax's 11,236", 7808 / 11236),
+        (
+            factor_numbers(32, 7808, 11236),
+            "With 32 landmarks, the factors hold 7,808 numbers instead of softmax's 11,236",
+            7808 / 11236,
+        ),
         (cached_numbers(56, 28160, 43008), "For 56 tokens, the cache holds 28,160 numbers instead of 43,008", 55 / 84),
         (multiply_adds(56, 0.31, 34), "On 56 tokens, this variant needs 31% of softmax's multiply-adds", 0.31),
         (multiply_adds(56, 4.19, None), "On 56 tokens, this variant needs 419% of softmax's multiply-adds", 4.19),
@@ -60,8 +64,8 @@ def test_the_difference_is_compared_with_that_of_equal_weights(share, error, bas
     ("key", "need"),
     [
         # Two factors of 16 landmarks, and three of 32 with the inverse.
-        ("landmark", "**With 16 landmarks, 768 numbers replace softmax's 576, and"),
-        ("nystrom", "**With 24 landmarks, 1,728 numbers replace softmax's 576, and"),
+        ("landmark", "**With 16 landmarks, the factors hold 768 numbers instead of softmax's 576, and"),
+        ("nystrom", "**With 24 landmarks, the factors hold 1,728 numbers instead of softmax's 576, and"),
         # Ranks of 16 for keys and values, which 2 heads of size 8 rebuild; without them, 2 · 16 numbers for each token.
         ("mla", "**For 24 tokens, the cache holds 1,280 numbers instead of 768, and"),
         ("entmax", "**On 24 tokens, this variant needs as many multiply-adds as softmax, and"),

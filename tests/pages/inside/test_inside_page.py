@@ -215,7 +215,9 @@ def test_what_is_taken_away_is_what_was_shown():
 def test_a_variant_that_cannot_be_causal_is_explained():
     attention = ac.get("nystrom")
     told = refusal(attention, None, 0)
-    assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without the mask."
+    assert (
+        told == f"Nyström cannot be causal: {attention.variant.causal_reason} The page shows Nyström without the mask."
+    )
     assert refusal(attention, 0.256, 5) == (
         f"{told} The model masks later tokens. Without the mask, 26% of the softmax weight in head 5 "
         "falls on later tokens."

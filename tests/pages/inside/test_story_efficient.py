@@ -48,8 +48,8 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
     gather[1, 5], gather[1, 7] = 0.75, 0.25
     told = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert told == (
-        "The weights in the median map are about as spread out as in a plain average of 24 of the 24 tokens. "
-        "The narrowest map belongs to feature 1. This map gives 75% of its weight to “t5”."
+        "The median map spreads its weight over 24 of the 24 tokens (effective number). "
+        "The narrowest map, that of feature 1, gives 75% of its weight to “t5”."
     )
     assert (
         "The maps shown are those of the last query"

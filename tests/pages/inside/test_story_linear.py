@@ -130,4 +130,4 @@ def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
     told = linear.steps(seen(ac.get("linear")))[-1].details
-    assert f"over {float(own):.0f} keys (effective number). With softmax, it is {float(exact):.0f}." in told
+    assert f"over {float(own):.0f} keys (effective number), compared with {float(exact):.0f} keys in softmax." in told

@@ -33,7 +33,9 @@ def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
     assert steps[0].findings.startswith("At the full rank of 16, nothing is lost.")
     given = seen(ac.get("mla", rank=3))
     off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
-    assert f"At rank 3 (full rank: 16), the error of this head is **{off:.1%}**." in mla.steps(given)[0].findings
+    assert (
+        f"At rank 3 (full rank: 16), the error of this head's weights is **{off:.1%}**." in mla.steps(given)[0].findings
+    )
 
 
 def test_the_smallest_rank_measured_that_would_do_is_named():

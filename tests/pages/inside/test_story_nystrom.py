@@ -40,7 +40,7 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
 
 
 def test_negative_weights_that_can_be_seen_are_explained():
-    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative weights, due to Z"
+    assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative, due to Z"
     assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
 
 
@@ -96,7 +96,8 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert headline(given).startswith(
-        f"**With 6 landmarks, 324 numbers replace softmax's 576, but the weights differ from softmax's by {off:.0%}** "
+        f"**With 6 landmarks, the factors hold 324 numbers instead of softmax's 576, but the weights differ from "
+        f"softmax's by {off:.0%}** "
         f"(matrix error; equal weights for all keys: {zero:.0%})."
     )
     step = nystrom.steps(given)[0]

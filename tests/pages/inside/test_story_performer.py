@@ -32,7 +32,7 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
 
 
 def test_a_single_feature_bears_the_whole_row():
-    [bearing, features] = said(open_step(ac.get("performer", features=1), 3), r"depends on ([\d.]+) of its (\d+) feat")
+    [bearing, features] = said(open_step(ac.get("performer", features=1), 3), r"depend on ([\d.]+) of the (\d+) feat")
     assert (bearing, features) == (1, 1)
 
 
@@ -75,17 +75,17 @@ def test_the_error_over_the_features_is_the_cores():
     x, y = drawn["positive · independent"]
     assert y[x.index(task.params.features)] == pytest.approx(wanted)
     assert drawn["1/√m"][1][0] / drawn["1/√m"][1][-1] == pytest.approx((1024 / 8) ** 0.5)
-    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. This error changes")
+    [start, end] = said(at, r"features falls from (\S+) to (\S+?)\. A power law fitted to this error")
     positive = drawn["positive · orthogonal"][1]
     assert (start, end) == (pytest.approx(positive[0], rel=0.06), pytest.approx(positive[-1], rel=0.06))
 
 
 def test_small_logits_reach_the_expected_power():
     at = open_step(ac.get("performer", row_norms="chi"), 4)
-    [here] = said(at, r"with the fitted exponent (-[\d.]+)\. The expected")
+    [here] = said(at, r"has the exponent (-[\d.]+)\. For an unbiased")
     at.button_group(key="logits").set_value(0.05).run()
     assert not at.exception
-    [small] = said(at, r"with the fitted exponent (-[\d.]+)\. The expected")
+    [small] = said(at, r"has the exponent (-[\d.]+)\. For an unbiased")
     assert -0.65 < small < -0.35
     assert small < here
 
@@ -106,7 +106,7 @@ def test_estimates_that_are_far_too_small_are_explained(sharpness, rare):
     [positive] = [t for t in named if t["name"] == "positive · orthogonal"]
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
-    assert "The expected exponent is −0.5." in spoken(at)
+    assert "For an unbiased estimate, theory predicts the exponent −0.5." in spoken(at)
 
 
 def spreads(**of):
@@ -125,10 +125,10 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
     assert told.startswith(
         "When the number of random directions increases from 8 to 32, the error of **positive** features falls from "
-        "4 to 1. This error changes as a power of the number of directions m, with the fitted exponent −1.0."
+        "4 to 1. A power law fitted to this error, over the number of directions m, has the exponent −1.0."
     )
     assert told.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
-    assert ("The expected exponent is −0.5." in told) == (row_norms == "chi")
+    assert ("For an unbiased estimate, theory predicts the exponent −0.5." in told) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})

@@ -100,7 +100,7 @@ def test_the_effect_of_the_gate_is_described():
         distance=0.42,
     )
     told = gate_sentence(plain)
-    assert "50% of these untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
+    assert "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
     assert "The largest gate is 2." in told
     assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in told
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
@@ -117,7 +117,7 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     squares = np.maximum(logits, 0) ** 2
     given = seen(RELU2, parts={"logits": logits, "squares": squares})
     first, second, *_ = relu2.steps(given)
-    assert first.findings.startswith("Logits range from −3 to 2. 76% of them are negative")
+    assert first.findings.startswith("Logits range from −3 to 2, and 76% of them are negative")
     assert second.findings == (
         "76% of the entries are exactly zero. The median query gives weight to 6 of 24 keys. "
         "1 query gives weight to no key."
