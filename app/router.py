@@ -142,8 +142,8 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
             if page.header:
                 page.header()
             brief = _(
-                "This link reproduces the input, variants and settings of this screen. The address bar shows the same "
-                "link."
+                "This link opens the same screen, with the same input, variants and settings. The address bar shows "
+                "the same link."
             )
             share = _(C_("give others a link", "Share"))
             lazy_popover(
@@ -157,7 +157,7 @@ def _share(key: str) -> None:
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif kind == "text" and not write_text(SharedOptions.text.value):
-        st.info(_("This text is too long for a link. The link opens with the default text."))
+        st.info(_("This text is too long for a link, so the link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # Outside a browser, for example in a test, there is no URL.
     st.code(address + url.query_string(url.current_query()), language=None, wrap_lines=True)
     LessonOptions.present.draw()

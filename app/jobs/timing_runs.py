@@ -125,7 +125,7 @@ def summary_text(found: Sequence[Series]) -> str:
                 text = _("{name} at every measured length", name=name)
             where.setdefault(at.where, []).append((at.tokens, name, text))
     if not where:
-        return _("Add a variant to see the length at which it becomes faster than softmax.")
+        return _("Add a variant to see from which number of tokens it is faster than softmax.")
     faster = [*where.get("below", []), *sorted(where.get("at", []))]
     line, missing = found[0], missing_text(found[0].run)
     every = sum(map(len, where.values()))
@@ -153,7 +153,7 @@ def summary_text(found: Sequence[Series]) -> str:
         )
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
-        certain = _("Only one round was measured, so the uncertainty of these lengths is unknown.")
+        certain = _("Each time was measured in only one round, so the uncertainty of these lengths is unknown.")
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
     return paragraph(text, _fastest_below(found, where), *others, certain, missing)
 
@@ -221,7 +221,7 @@ def missing_text(run: Run) -> str:
     if found is None:
         return ""
     if found.rounds:
-        return _("Incomplete run: {count} of {all} rounds are measured.", count=found.rounds, all=run.spec.rounds)
+        return _("Incomplete run: {count} of {all} rounds are finished.", count=found.rounds, all=run.spec.rounds)
     if found.tokens is None:
         return _("Incomplete run: some variants are not measured even at the shortest length.")
     return _(

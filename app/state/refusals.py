@@ -24,7 +24,7 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
     unknown = [_quoted([name]) for name in refused if name not in fields]
     more = len(instead) - NAMED
     return paragraph(
-        _("The link contains values that are not valid here."),
+        _("The link contains values that this page does not accept."),
         *instead[:NAMED],
         _n("{n} more value was replaced.", "{n} more values were replaced.", n=more) if more > 0 else "",
         _n(

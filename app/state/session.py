@@ -184,7 +184,8 @@ class SharedOptions(Options, shared=1):
             words_of,
             accepts=is_run_allowed,
             describe_allowed=lambda: _(
-                "a task, a variant that can be trained on it, and numbers such as steps~200, with at most {n:,} steps",
+                "a task, a variant that can be trained on this task, and settings such as steps~200, with at most "
+                "{n:,} steps",
                 n=current().learn_steps,
             ),
         )
@@ -194,14 +195,15 @@ class SharedOptions(Options, shared=1):
         0,
         SEQUENCES - 1,
         N_("Sequence"),
-        help=N_("Number of the sequence that the trained model reads. These sequences are not used in training."),
+        help=N_("Number of the test sequence that the trained model reads. Test sequences are not used in training."),
     )
     positions = selection(
         {OWN: N_("original"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
         N_("Positions"),
         help=N_(
-            "Position encoding. RoPE (arXiv 2104.09864) rotates queries and keys. ALiBi (arXiv 2108.12409) subtracts "
-            "slope × distance from each score. Uploads are assumed to have no position encoding."
+            "How positions enter attention. RoPE (arXiv 2104.09864) rotates queries and keys by position. ALiBi "
+            "(arXiv 2108.12409) subtracts slope × distance from each logit. Uploaded queries and keys are assumed "
+            "to have no position encoding."
         ),
     )
     variants = link_only_option(
@@ -213,13 +215,16 @@ class SharedOptions(Options, shared=1):
             opening=first_variants(),
         )
     )
-    causal = switch(False, N_("Causal"), help=N_("Masks later tokens: query i attends to keys 0 to i."))
+    causal = switch(
+        False, N_("Causal"), help=N_("Hides later tokens: each query attends only to its own token and earlier tokens.")
+    )
     special = switch(
         True,
         N_("Special tokens"),
         opening=False,
         help=N_(
-            "Shows the tokens that the tokenizer adds. If they are hidden, each row is rescaled to its original sum."
+            "Shows the special tokens that the tokenizer adds, such as [CLS]. If they are hidden, the other weights "
+            "of each row are scaled so that the row keeps its sum."
         ),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
@@ -237,7 +242,8 @@ class SharedOptions(Options, shared=1):
         {side: f"{side} × {side}" for side in (5, 3, 7)},
         N_("Patch"),
         help=N_(
-            "Size of the patch of pixels around each pixel. The patch is both the query and the key of that pixel."
+            "Side of the square patch of pixels around each pixel. The patch is both the query and the key of that "
+            "pixel."
         ),
     )
     noise = link_only_option(
@@ -253,8 +259,8 @@ class SharedOptions(Options, shared=1):
         widget=st.slider,
         arguments=lambda: {"min_value": 0.02, "max_value": 1.0, "step": 0.01},
         help=N_(
-            "The logit of two pixels, from which their weight is computed, is −(distance of their patches)² ÷ h². A "
-            "smaller h gives more of the weight to the most similar patches."
+            "The logit of two pixels is −(distance of their patches)² ÷ h². A smaller h gives more of the weight to "
+            "the pixels with the most similar patches."
         ),
     )
 

@@ -22,42 +22,48 @@ ENTRIES = (
     Entry(
         N_("attention head|head|heads"),
         N_(
-            "One of several attention functions that run in parallel in a layer, each with its own queries, keys "
-            "and values."
+            "A layer computes attention several times in parallel, each time with other queries, keys and values. "
+            "Each of these computations is a head."
         ),
     ),
     Entry(
         N_("budget|budgets"),
-        N_("The setting of a variant that trades cost for accuracy, such as the window of local attention."),
+        N_(
+            "The setting that decides how much a variant may compute, such as the window of local attention. A larger "
+            "budget costs more and usually reduces the error."
+        ),
     ),
     Entry(
         N_("causal"),
         N_(
-            "Each query attends only to keys at or before its own position. This is necessary to generate text word "
-            "by word."
+            "Each query attends only to its own token and earlier tokens. A model needs this to generate text word by "
+            "word."
         ),
     ),
     Entry(
         N_("condition number"),
         N_(
-            "The ratio of a matrix's largest singular value to its smallest. It shows how much the inverse of the "
-            "matrix can amplify errors."
+            "The largest singular value of a matrix, divided by its smallest. The larger this ratio is, the more the "
+            "inverse of the matrix can amplify errors."
         ),
     ),
     Entry(
         N_("connect all pairs|connects all pairs|pairs connected"),
         N_(
-            "Layers connect a pair if information from the key reaches the query, directly or through other tokens "
-            "in earlier layers."
+            "A stack of layers connects a query and a key if information from the key can reach the query, directly "
+            "or through other tokens in earlier layers."
         ),
     ),
     Entry(
         N_("cumsum|cumulative sum|cumulative sums"),
-        N_("For each token, the sum over all tokens up to it. All these sums are computed in one operation."),
+        N_("An operation that computes, for each token, the sum over all tokens up to it."),
     ),
     Entry(
         N_("decode step|decode steps"),
-        N_("The computation that generates the next token after all earlier tokens have been processed."),
+        N_(
+            "The computation with which a model generates one more token. It reuses what was stored for the earlier "
+            "tokens."
+        ),
     ),
     Entry(
         N_("direction error"),
@@ -68,20 +74,21 @@ ENTRIES = (
     ),
     Entry(
         N_("effective keys"),
-        N_("The number of equally weighted keys that would have the same entropy as a row of attention."),
+        N_("How many keys with equal weights would have the same entropy as a row of attention: exp(entropy)."),
     ),
     Entry(
         N_("effective rank"),
         N_(
-            "The number of directions that a matrix effectively uses. It is the exponential of the entropy of the "
-            "normalised singular values. It is at most the rank, and it is lower if a few singular values dominate."
+            "The number of directions that a matrix effectively uses: exp(entropy) of its singular values, divided by "
+            "their sum. It is at most the rank. It is lower if a few singular values are much larger than the "
+            "others."
         ),
     ),
     Entry(
         N_("entropy"),
         N_(
-            "How widely a row of attention is spread: 0 if one key has all the weight, log n if all n keys have "
-            "equal weight."
+            "How widely the weights of a row are spread over the keys: 0 if one key has all the weight, log n if all "
+            "n keys have equal weight."
         ),
     ),
     Entry(
@@ -90,8 +97,8 @@ ENTRIES = (
     Entry(
         N_("feature map|feature maps"),
         N_(
-            "A function φ of queries and keys such that φ(q) · φ(k) replaces exp(q · k). Sums over keys are then "
-            "computed once for all queries."
+            "A function φ that turns queries and keys into vectors whose dot product φ(q) · φ(k) replaces exp(q · k). "
+            "Sums over keys are then computed once for all queries."
         ),
     ),
     Entry(
@@ -104,8 +111,8 @@ ENTRIES = (
     Entry(
         N_("gate|gates"),
         N_(
-            "A factor computed from the input, usually between 0 and 1, that scales down a memory, a weight or an "
-            "output."
+            "A factor, usually between 0 and 1 and computed from the input, that scales down a stored state, a weight "
+            "or an output."
         ),
     ),
     Entry(
@@ -126,14 +133,14 @@ ENTRIES = (
         N_("KL divergence"),
         N_(
             "A measure of how much a variant's weights differ from those of its reference, usually softmax. It is 0 "
-            "for equal weights."
+            "if both are equal."
         ),
     ),
     Entry(
         N_("landmark|landmarks"),
         N_(
-            "A vector that represents many tokens, such as the mean of neighbouring tokens. Tokens attend to "
-            "landmarks instead of to each other."
+            "A vector that represents many tokens, such as the mean of neighbouring tokens. Tokens attend to a few "
+            "landmarks instead of to all other tokens."
         ),
     ),
     Entry(
@@ -150,8 +157,9 @@ ENTRIES = (
     Entry(
         N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
-            "How far the number that decides the verdict is from its threshold, relative to the larger of the two, or "
-            "to the distance from the threshold to 100%: close below 10%, far above 50%."
+            "How far the number that decides a verdict is from its threshold, in per cent of the larger of the two. "
+            "For a share above its threshold, it is in per cent of the distance from the threshold to 100%. Close "
+            "is below 10%, and far is above 50%."
         ),
     ),
     Entry(
@@ -163,18 +171,19 @@ ENTRIES = (
     ),
     Entry(
         N_("misplaced weight"),
-        N_("The share of a query's weight that falls on other keys than in the reference, usually softmax."),
+        N_(
+            "The share of a query's weight that a variant gives to other keys than its reference does, usually softmax."
+        ),
     ),
     Entry(
         N_("missed top keys"),
         N_(
-            "The share of a query's 10 heaviest keys in the reference, usually softmax, that are not among its 10 "
-            "heaviest keys in the variant."
+            "Take the 10 keys to which the reference, usually softmax, gives a query's largest weights. The number is "
+            "the share of them that are not among the variant's 10 keys with the largest weights."
         ),
     ),
     Entry(
-        N_("multiply-adds"),
-        N_("A count of the work of matrix products: multiplications, each followed by an addition."),
+        N_("multiply-adds"), N_("The work of matrix products, counted in steps of one multiplication and one addition.")
     ),
     Entry(
         N_("nat|nats"),
@@ -200,15 +209,15 @@ ENTRIES = (
     Entry(
         N_("PSNR|dB"),
         N_(
-            "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original, where "
-            "black is 0 and white is 1. Higher is closer. With 10 dB more, this difference is a tenth."
+            "Peak signal-to-noise ratio in dB: −10 log₁₀ of the mean squared difference from the original image, "
+            "where black is 0 and white is 1. Higher is closer: 10 dB more means a tenth of this difference."
         ),
     ),
     Entry(
         N_("random features"),
         N_(
-            "Functions of a query or a key with random numbers. Their products estimate softmax's exponential: "
-            "more features, less noise."
+            "Numbers computed from a query or a key with random vectors. The dot product of a query's and a key's "
+            "features estimates softmax's exponential. More features give less noise."
         ),
     ),
     Entry(
@@ -226,12 +235,16 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("state|states"), N_("A matrix of fixed size that summarises all earlier tokens. Each new token updates it.")
+        N_("state|states"),
+        N_(
+            "A matrix of fixed size in which a variant stores the keys and values of all tokens so "
+            "far. Each new token updates it."
+        ),
     ),
     Entry(
         N_("total variation"),
         N_(
-            "Half the sum of the absolute differences between two distributions. It is the share of weight that "
+            "Half the sum of the absolute differences between two rows of weights. It is the share of weight that "
             "falls on different keys."
         ),
     ),

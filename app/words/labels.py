@@ -71,21 +71,24 @@ def family_line(family: str) -> str:
     """Return a sentence on what a family's variants have in common."""
     return {
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),
-        "sparse": _("Softmax over a subset of keys, chosen by a fixed rule or from the data."),
+        "sparse": _("Each query attends with softmax to some of the keys, chosen by a fixed rule or from the data."),
         "kernel": _(
-            "A dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. The products of "
-            "keys and values are summed once for all queries, so the cost is linear in the number of tokens n."
+            "The dot product φ(q)·φ(k) of transformed queries and keys replaces softmax's exponential. Keys and "
+            "values are then summed once for all queries, so the cost grows linearly with the number of tokens n."
         ),
         "gated": _(
             "The keys and values of all tokens are stored in one matrix of constant size, the state. The state decays "
             "or is corrected, and queries read from it."
         ),
         "low_rank": _(
-            "A few vectors (landmarks, pools or projections) stand in for many tokens, so the attention matrix has low "
+            "A few vectors (landmarks, pools or projections) represent many tokens, so the attention matrix has low "
             "rank."
         ),
         "cache": _(
-            "Softmax with a smaller cache of keys and values, which are shared, compressed, quantised or evicted."
+            "Softmax with a smaller cache of keys and values: they are shared between heads, compressed, quantised or "
+            "evicted."
         ),
-        "mixed": _("Quadratic attention for nearby tokens, linear attention for distant ones."),
+        "mixed": _(
+            "Quadratic attention, which compares all pairs, for nearby tokens, and linear attention for distant tokens."
+        ),
     }[family]

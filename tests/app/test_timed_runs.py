@@ -87,13 +87,13 @@ CLOSE = "**Local** shows no clear difference from softmax at the longest length.
 def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
     machine = "this machine" if live else r"A \*GPU\*"
     if where == "at":
-        more += " Below 32 tokens, softmax is the fastest. Only one round was measured, so the uncertainty of these "
-        more += "lengths is unknown."
+        more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
+        more += "uncertainty of these lengths is unknown."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
     assert crossing_text(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
-    missing = "Incomplete run: 1 of 2 rounds are measured."
+    missing = "Incomplete run: 1 of 2 rounds are finished."
     assert summary_text(part) == f"{finding} ({machine}, 16 to 64 tokens).{more} {missing}"
     assert crossing_text(part[1]) == f"{cell}, so far"
 
@@ -102,7 +102,7 @@ def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
-    certain = "Only one round was measured, so the uncertainty of these lengths is unknown."
+    certain = "Each time was measured in only one round, so the uncertainty of these lengths is unknown."
     assert summary_text(series(times | others)) == (
         f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
         "**Sparse** shows no clear difference from softmax at the longest length. "
@@ -143,7 +143,7 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
 
 def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see the length at which it becomes faster than softmax."
+    assert summary_text(lines) == "Add a variant to see from which number of tokens it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 
@@ -165,8 +165,8 @@ def test_without_softmax_there_is_no_crossover():
         (1, "Incomplete run: some variants are not measured even at the shortest length."),
         (2, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
         (3, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
-        (4, "Incomplete run: 1 of 3 rounds are measured."),
-        (8, "Incomplete run: 2 of 3 rounds are measured."),
+        (4, "Incomplete run: 1 of 3 rounds are finished."),
+        (8, "Incomplete run: 2 of 3 rounds are finished."),
         (12, ""),
     ],
 )

@@ -74,9 +74,9 @@ def test_a_forged_link_is_refused_with_one_sentence(words, told, trainings):
     assert not at.exception
     [warning] = at.warning
     assert warning.value == (
-        f"The link contains values that are not valid here. For `trained`, the page uses the default instead of {told} "
-        "(allowed: a task, a variant that can be trained on it, and numbers such as steps~200, with at most 20,000 "
-        "steps)."
+        "The link contains values that this page does not accept. For `trained`, the page uses the default "
+        f"instead of {told} (allowed: a task, a variant that can be trained on this task, and settings such as "
+        "steps~200, with at most 20,000 steps)."
     )
     assert not trainings
 

@@ -171,14 +171,15 @@ def refused(**words):
 
 def test_rejected_values_are_named_with_their_replacements():
     assert refused(a=["x", "y"]) == (
-        "The link contains values that are not valid here. For `a`, the page uses “4” instead of “x, y”."
+        "The link contains values that this page does not accept. For `a`, the page uses “4” instead of “x, y”."
     )
     assert refused(b=["7"], c=["8"]) == (
-        "The link contains values that are not valid here. For `b`, the page uses no value instead of “7”. "
+        "The link contains values that this page does not accept. For `b`, the page uses no value instead of “7”. "
         "This page has no parameter with the name “c”."
     )
     assert refused(c=["1"], d=["2"]) == (
-        "The link contains values that are not valid here. This page has no parameters with the names “c” and “d”."
+        "The link contains values that this page does not accept. "
+        "This page has no parameters with the names “c” and “d”."
     )
 
 

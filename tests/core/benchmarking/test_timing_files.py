@@ -189,7 +189,7 @@ def test_a_refusal_names_the_place_and_what_belongs_there(wrong, told):
 
 def test_more_points_than_the_bound_are_refused():
     document = put(DOCUMENT, ("points",), DOCUMENT["points"] * 1000)
-    with pytest.raises(ac.errors.InputError, match="At most 2,048 are allowed"):
+    with pytest.raises(ac.errors.InputError, match="but the limit is 2,048"):
         from_json(json.dumps(document).encode())
 
 
