@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from attention_core import registry
 from attention_core.learning.learning_task import IGNORED, Batch
@@ -26,16 +27,47 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
     return float((~(is_answer & mask).any(-1))[predicts].float().mean())
 
 
-def answer_weight(spec: TrainSpec, matrix: np.ndarray) -> float:
-    """Return the mean weight that the predicting tokens of the example give to the tokens that are their answers.
+def accuracy_with_guesses(spec: TrainSpec) -> float:
+    """Return the accuracy of a model that guesses the answers that a fixed mask hides and gives all others correctly.
+
+    A guess is one of the sequence's answers that are at no token that the predicting token can attend to.
 
     Args:
-        spec: the training run, of a task whose answers are symbols of the sequence.
-        matrix: attention matrix on the example, ``[n, n]``.
+        spec: the training run; its variant has a fixed mask, and its answers are symbols of the sequence.
+    """
+    batch = evaluation_batch(spec, spec.length, spec.items)
+    mask = registry.from_word(spec.model.word).mask(spec.length, causal=task(spec.model.task).causal)
+    assert mask is not None
+    predicts, is_answer = _answers(batch)
+    is_hidden = mask.float() @ is_answer.mT.float() == 0  # [sequences, predicting token, token whose answer is hidden]
+    is_repeated = (batch.targets[:, :, None] == batch.targets[:, None, :]).tril(-1).any(-1)
+    choices = (is_hidden & (predicts & ~is_repeated)[:, None, :]).sum(-1)
+    right = torch.where(is_hidden.diagonal(dim1=-2, dim2=-1), 1 / choices, 1.0)
+    return float(right[predicts].mean())
+
+
+def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:
+    """Return the predicting tokens of the example, each with a token before it that is its answer.
+
+    Args:
+        spec: the training run, of a causal task whose answers are symbols of the sequence.
     """
     predicts, is_answer = _answers(evaluation_batch(spec, spec.length, spec.items, sequences=1))
-    weights = torch.from_numpy(matrix.astype("float32"))
-    return float((weights * is_answer[0]).sum(-1)[predicts[0]].mean())
+    return [(query, key) for query, key in (is_answer & predicts.unsqueeze(-1))[0].tril().nonzero().tolist()]
+
+
+def answer_share(spec: TrainSpec, matrix: np.ndarray) -> float:
+    """Return the mean share of their weight that the example's predicting tokens give to their answers.
+
+    Negative weights count with their size in the sum of a token's weights, so the share is from -1 to 1.
+
+    Args:
+        spec: the training run, of a causal task whose answers are symbols of the sequence.
+        matrix: attention matrix on the example, ``[n, n]``.
+    """
+    weights = F.normalize(torch.from_numpy(matrix.astype("float32")), p=1.0, dim=-1)
+    queries, keys = zip(*answer_places(spec), strict=True)
+    return float(weights[queries, keys].sum()) / len(set(queries))
 
 
 def _answers(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:

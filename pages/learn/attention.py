@@ -7,19 +7,19 @@ import streamlit as st
 
 from app.figures.picture import data_url
 from app.figures.theme import style
-from app.words.i18n import _
+from app.words.i18n import _, paragraph
 from attention_core.experiments.learning import LearnRow, example_labels
 from attention_core.formatting import percent
-from attention_core.learning.hidden_answers import answer_weight
-from pages.learn import words
+from attention_core.learning.hidden_answers import answer_places, answer_share
+from attention_core.learning.tasks import task as task_of
+from pages.learn import attention_words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import Outcome, outcomes
 
 
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's matrix on one sequence at the chosen training step and layer."""
-    first = [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
-    if not first:
+    if not (first := with_matrices(rows)):
         st.info(_("Press “Train on this machine” to see the attention matrices."), icon=":material/grid_on:")
         return
     steps = sorted({each.row.step for each in first})
@@ -34,17 +34,31 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
         layer = LearnOptions.layer.draw_with_options(
             layers, layers[-1], key=f"learn.layer.{key}", widget=st.pills, width="content"
         )
-    panels, on_stripe = [], {}
+    panels = []
     for outcome in found:
         own = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
         panels.append(_panel(own, outcome.name, layer))
-        if own.matrices is not None and own.spec.model.task == "induction":
-            on_stripe[outcome.name] = answer_weight(own.spec, own.matrices[layer])
     st.html(f'<div class="checkpoints">{"".join(panels)}</div>')
-    if on_stripe:
-        st.markdown(words.stripe(on_stripe))
     labels = " ".join(example_labels(first[0].spec))
-    st.caption(_("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"))
+    st.caption(
+        paragraph(
+            attention_words.jump_text(found),
+            _("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"),
+        )
+    )
+
+
+def finding(rows: Sequence[LearnRow]) -> str:
+    """Return what the matrices show; empty if the answers of the task are not symbols of the sequence."""
+    first = with_matrices(rows)
+    if not first or not task_of(first[0].spec.model.task).shows_answers:
+        return ""
+    return attention_words.finding(outcomes(first), min(LearnOptions.layer.value, first[0].spec.model.layers - 1))
+
+
+def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
+    """Return the rows of the first seed that have matrices."""
+    return [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
 
 
 def _marks(found: Sequence[Outcome], steps: Sequence[int]) -> str:
@@ -69,11 +83,20 @@ def _marks(found: Sequence[Outcome], steps: Sequence[int]) -> str:
 def _panel(found: LearnRow, name: str, layer: int) -> str:
     """Return a variant's matrix with its name and accuracy as HTML."""
     assert found.matrices is not None
-    share = percent(found.row.accuracy)
     alt = _("{name}: attention matrix at step {step}", name=name, step=found.row.step)
-    caption = _("{name}: step {step}, {share} correct", name=name, step=found.row.step, share=share)
+    values = {"name": name, "step": found.row.step, "share": percent(found.row.accuracy)}
+    caption, frames = _("{name}: step {step}, {share} correct", **values), ""
+    if task_of(found.spec.model.task).shows_answers:
+        weight = percent(answer_share(found.spec, found.matrices[layer]))
+        caption = _("{name}: step {step}, {share} correct, {weight} on the answer", weight=weight, **values)
+        frames = "".join(_frame(*place, found.spec.length) for place in answer_places(found.spec))
     picture = data_url(found.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
     return (
-        f'<figure><img src="{picture}" alt="{html.escape(alt)}">'
+        f'<figure><div><img src="{picture}" alt="{html.escape(alt)}">{frames}</div>'
         f"<figcaption>{html.escape(caption)}</figcaption></figure>"
     )
+
+
+def _frame(query: int, key: int, n: int) -> str:
+    """Return a frame around a cell of a matrix with n rows as HTML."""
+    return f'<i style="left:{key / n:.2%};top:{query / n:.2%};width:{1 / n:.2%};height:{1 / n:.2%}"></i>'

@@ -18,8 +18,12 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
     if not names:
         return ""
-    return _(
-        "Not recorded with these settings: {names}. Press “Train on this machine” to train them.",
+    return _n(
+        "{n} more chosen variant has no recorded run with these settings: {names}. Press “Train on this machine” to "
+        "train it.",
+        "{n} more chosen variants have no recorded runs with these settings: {names}. Press “Train on this machine” to "
+        "train them.",
+        n=len(names),
         names=enumeration(names),
     )
 

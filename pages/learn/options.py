@@ -75,7 +75,7 @@ class LearnOptions(Options, prefix="l_"):
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))
     by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
-    layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"), default=1)
+    layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"), default=1, opening=0)
     checkpoint = whole(STEPS, 0, 800, N_("Training step"))
 
 

@@ -16,7 +16,19 @@ from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import recorded_runs
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import task as task_of
-from pages.learn import attention, gaps, missing, open_links, options, part_words, race, shared_runs, words
+from pages.learn import (
+    attention,
+    gaps,
+    generalisation_words,
+    missing,
+    open_links,
+    options,
+    part_words,
+    race,
+    shared_runs,
+    training_words,
+    words,
+)
 from pages.learn.measures import MEASURES
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
@@ -48,10 +60,9 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
         if not rows or (view == "parts" and not missing.found(rows)):
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
-        result.markdown(describe(rows, task))
+        missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
+        result.markdown(paragraph(describe(rows, task), missing_runs))
         draw(rows, key)
-        if not live and (text := gaps.not_recorded(options.trainable()[0], rows)):
-            st.caption(text)
         if key == "end":
             with origin:
                 open_links.show(rows)
@@ -69,7 +80,7 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
             row=row,
             progress=partial(progress, plan),
             draw=show,
-            help=words.duration([recorded_runs.seconds(spec) for spec in plan.specs]),
+            help=training_words.duration([recorded_runs.seconds(spec) for spec in plan.specs]),
         )
 
 
@@ -97,7 +108,7 @@ def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
 
 
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
-    return words.jump_text(outcomes(rows)) or _describe_race(rows, task)
+    return attention.finding(rows) or _describe_race(rows, task)
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
@@ -108,8 +119,8 @@ def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) ->
     spec, found = rows[0].spec, outcomes(rows)
     longest = max((x for each in found for x, _share in each.points(by)), default=spec.length)
     return paragraph(
-        words.tested(found, by=by, trained_at=spec.length if by == "length" else spec.items),
-        words.hidden(found, longest) if by == "length" else "",
+        generalisation_words.tested(found, by=by, trained_at=spec.length if by == "length" else spec.items),
+        generalisation_words.hidden(found, longest) if by == "length" else "",
     )
 
 
@@ -137,8 +148,8 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
                 batch=spec.batch,
                 length=spec.length,
             ),
-            words.trained_tensors([each.model for each in plan.specs]),
-            words.learning_rates(shown),
+            training_words.trained_tensors([each.model for each in plan.specs]),
+            training_words.learning_rates(shown),
         )
     )
     lazy_expander(_("Export"), lambda: _export(rows, plan), key="learn.files", icon=":material/download:")

@@ -9,7 +9,7 @@ from app.words.i18n import _
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import Positions
 from attention_core.learning.rates import rate
-from pages.learn import shared_runs, words
+from pages.learn import generalisation_words, shared_runs
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
@@ -19,7 +19,7 @@ OTHER: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
 
 def show(rows: Sequence[LearnRow]) -> None:
     """Draw the comparison of the models with both position encodings, and a button that changes the encoding."""
-    if not (text := words.with_and_without(outcomes(rows), outcomes(counterparts(rows)))):
+    if not (text := generalisation_words.with_and_without(outcomes(rows), outcomes(counterparts(rows)))):
         return
     other = OTHER[rows[0].spec.model.positions]
     label = _("Show with RoPE") if other == "rotary" else _("Show without positions")

@@ -17,7 +17,7 @@ from attention_core.experiments.learning import LearnRow, length_for
 from attention_core.formatting import percent
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
-from pages.learn import gaps, positions, words
+from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
@@ -51,12 +51,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = words.threshold(from_sequence=task.shows_answers)
-    _explain(
-        rows,
-        found,
-        words.remembering(found),
-        definition=paragraph(definition, words.with_features(found), words.fastest(found)),
-    )
+    _explain(rows, found, definition=paragraph(definition, words.with_features(found), words.fastest(found)))
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -104,7 +99,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
     longest = length_for(wanted, spec.length, int(x[-1]))
     stored = {each.name: numbers_stored(each.rows[0].spec.model) for each in found}
-    _explain(rows, found, words.memory(stored, longest) if by == "items" else "")
+    _explain(rows, found, generalisation_words.memory(stored, longest) if by == "items" else "")
     if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
         positions.show(rows)
 

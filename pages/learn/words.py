@@ -1,60 +1,16 @@
 """The sentences of the Learn page, each made from measured numbers."""
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import attention_core as ac
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
-from app.words.labels import label
 from attention_core.formatting import percent
-from attention_core.learning.hidden_answers import hidden_share
+from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
-from attention_core.learning.rates import GRID, tuned_rate
 from pages.learn.outcomes import CLOSE, LEARNED, Outcome
 
 WITH_FEATURES = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
-
-
-def trained_tensors(models: Sequence[ModelSpec]) -> str:
-    """Return what is trained in addition to queries, keys and values, and in which variants."""
-    names: dict[str, list[str]] = {}
-    for model in dict.fromkeys(models):
-        for each in model.trainable:
-            name = escape_markdown(label(ac.registry.from_word(model.word)))
-            if name not in (own := names.setdefault(each.title, [])):
-                own.append(name)
-    if not names:
-        return _("Queries, keys and values are trained. The settings of the variants are not trained.")
-    return _(
-        "Queries, keys and values are trained, and so are {tensors}. The other settings of the variants are not "
-        "trained.",
-        tensors=enumeration(
-            _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
-        ),
-    )
-
-
-def learning_rates(found: Sequence[Outcome]) -> str:
-    """Return the learning rate of each variant, and how it was chosen."""
-    tuned: list[str] = []
-    default: list[str] = []
-    for outcome in found:
-        model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
-        text = f"{escape_markdown(outcome.name)} {rate:g}"
-        (default if tuned_rate(model) is None else tuned).append(text)
-    return paragraph(
-        _(
-            "Learning rates, chosen for each variant from {grid} by the loss in runs with another seed: {rates}.",
-            grid=enumeration(f"{rate:g}" for rate in GRID),
-            rates=enumeration(tuned),
-        )
-        if tuned
-        else "",
-        _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
-        _("Recorded runs and runs on this machine use the same rates."),
-    )
 
 
 def headline(found: Sequence[Outcome]) -> str:
@@ -64,7 +20,7 @@ def headline(found: Sequence[Outcome]) -> str:
         found: the variants; at least one.
     """
     finding, others = (_alone(found[0]), cause(found[0])) if len(found) == 1 else _together(found)
-    return "  \n".join(filter(None, [f"**{finding}**", others]))
+    return "  \n".join(filter(None, [f"**{finding}**", paragraph(remembering(found), others)]))
 
 
 def cause(outcome: Outcome) -> str:
@@ -77,17 +33,21 @@ def cause(outcome: Outcome) -> str:
     spec = outcome.rows[0].spec
     values = {"name": escape_markdown(outcome.name), "share": percent(outcome.accuracy)}
     if hidden := hidden_share(spec):
-        return _(
-            "**{name}** ({share} correct) cannot attend to the answer in {hidden} of the questions, because its mask "
-            "hides the answer.",
-            hidden=percent(hidden),
-            **values,
+        text = _(
+            "**{name}** ({share} correct): its mask hides {hidden} of the answers.", hidden=percent(hidden), **values
+        )
+        expected = accuracy_with_guesses(spec)
+        if abs(outcome.accuracy - expected) > CLOSE:
+            return text
+        return paragraph(
+            text,
+            _(
+                "A model that knows the other answers and guesses among the hidden ones reaches {expected}.",
+                expected=percent(expected),
+            ),
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
-        return _(
-            "**{name}** ({share} correct) lacks a feature map that makes all weights positive (Linear’s: elu + 1).",
-            **values,
-        )
+        return _("**{name}** ({share} correct) lacks a feature map that keeps its weights positive.", **values)
     return ""
 
 
@@ -191,24 +151,24 @@ def remembering(found: Sequence[Outcome]) -> str:
         return ""
     items = next(items for items, _share in ends.values())
     names = [f"**{escape_markdown(name)}**" for name, (_items, share) in ends.items() if share >= LEARNED]
-    values = {"n": items, "own": own, "most": percent(LEARNED), "names": enumeration(names)}
+    values = {"items": items, "own": own, "most": percent(LEARNED), "names": enumeration(names)}
     if items <= own:
         return ""
     if not names:
-        text = N_(
-            "With {n} items to remember instead of {own}, no model that learned the task answers at least "
-            "{most} correctly."
+        return _("With {items} items to remember instead of {own}, no variant still reaches {most}.", **values)
+    if len(names) < len(ends):
+        return _n(
+            "With {items} items to remember instead of {own}, only {names} still reaches {most}.",
+            "With {items} items to remember instead of {own}, only {names} still reach {most}.",
+            n=len(names),
+            **values,
         )
-    elif len(names) < len(ends):
-        text = N_(
-            "With {n} items to remember instead of {own}, only the models with {names} answer at least {most} "
-            "correctly."
-        )
-    else:
-        text = N_(
-            "With {n} items to remember instead of {own}, the models with {names} answer at least {most} correctly."
-        )
-    return _(text, **values)
+    return _n(
+        "With {items} items to remember instead of {own}, {names} still reaches {most}.",
+        "With {items} items to remember instead of {own}, {names} still reach {most}.",
+        n=len(names),
+        **values,
+    )
 
 
 def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
@@ -260,24 +220,6 @@ def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
     )
 
 
-def hidden(found: Sequence[Outcome], length: int) -> str:
-    """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
-
-    Args:
-        found: the variants.
-        length: tokens of a sequence.
-    """
-    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
-    names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
-    if not names:
-        return ""
-    return _(
-        "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}.",
-        n=length,
-        names=enumeration(names),
-    )
-
-
 def medians(seeds: int) -> str:
     """Return the number of seeds that the lines of a chart show."""
     return _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
@@ -297,149 +239,3 @@ def diverged(found: Sequence[Outcome]) -> str:
     if not names:
         return ""
     return _("The loss of {names} is no longer finite, so training has failed.", names=enumeration(names))
-
-
-def jump_text(found: Sequence[Outcome]) -> str:
-    """Return between which steps each variant's accuracy rises most; empty if none rises."""
-    rises = [
-        _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=jump[0], high=jump[1])
-        for outcome in found
-        if (jump := outcome.jump) is not None
-    ]
-    if not rises:
-        return ""
-    return _(
-        "**Accuracy rises most between these training steps (▲ below the slider): {names}.**", names=enumeration(rises)
-    )
-
-
-def stripe(weights: Mapping[str, float]) -> str:
-    """Return what the stripe in a matrix of the task induction is, and each variant's mean weight on it, by name."""
-    names = enumeration(
-        _("{name} ({result})", name=f"**{escape_markdown(name)}**", result=percent(weight))
-        for name, weight in weights.items()
-    )
-    return paragraph(
-        _(
-            "In the stripe across the lower half, each repeated symbol attends to the symbol that followed it the "
-            "first time (an induction head)."
-        ),
-        _("Mean weight on the stripe: {names}.", names=names),
-        _("A negative weight (orange) subtracts the value.") if min(weights.values()) < 0 else "",
-    )
-
-
-def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
-    """Return each variant's accuracy at the largest tested length or number of items, next to that of training.
-
-    Args:
-        found: the variants; those without tests are left out.
-        by: ``"length"`` or ``"items"``.
-        trained_at: length or number of items of training.
-    """
-    ends = {outcome.name: end for outcome in found if (end := outcome.at_end(by)) is not None}
-    if not ends:
-        return ""
-    largest = max(x for x, _share in ends.values())
-    names = enumeration(
-        _("{name} ({result})", name=escape_markdown(name), result=percent(share))
-        for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
-        if x == largest
-    )
-    if by == "length":
-        return _(
-            "**Correct answers at {n} tokens: {names}.** The models were trained on sequences of {own} tokens.",
-            own=trained_at,
-            n=largest,
-            names=names,
-        )
-    return _(
-        "**Correct answers with {n} items to remember: {names}.** The models were trained with {own} items.",
-        own=trained_at,
-        n=largest,
-        names=names,
-    )
-
-
-def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
-    """Return how the accuracy at the largest tested length differs with rotary positions and without positions.
-
-    Args:
-        found: variants whose models have rotary positions, or no positions.
-        others: the same variants with the other of the two; variants with other seeds or lengths are left out.
-    """
-    names, largest, changes = [], 0, []
-    pairs = [(each, other) for each in found for other in others if each.word == other.word]
-    for each, other in pairs:
-        end, other_end = each.at_end("length"), other.at_end("length")
-        if not end or not other_end or end[0] != other_end[0] or each.tested_seeds != other.tested_seeds:
-            continue
-        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", end[0]
-        rotary, plain = (end[1], other_end[1]) if is_rotary else (other_end[1], end[1])
-        changes.append(abs(rotary - plain))
-        names.append(
-            _(
-                "**{name}** ({rotary} with RoPE, {plain} without)",
-                name=escape_markdown(each.name),
-                rotary=percent(rotary),
-                plain=percent(plain),
-            )
-        )
-    if not names:
-        return ""
-    values = {"n": largest, "names": enumeration(names), "most": round(100 * CLOSE)}
-    if max(changes) > CLOSE:
-        return _(
-            "Compare only models with the same positions, because rotary positions (RoPE) change the result at {n} "
-            "tokens: {names}.",
-            **values,
-        )
-    return _(
-        "Rotary positions (RoPE) change the accuracy at {n} tokens by at most {most} percentage points: {names}.",
-        **values,
-    )
-
-
-def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
-    """Return how many numbers a layer with each variant keeps for the next token.
-
-    Args:
-        stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
-        length: tokens at which memories that grow are compared.
-    """
-    grown: list[str] = []
-    constant: list[str] = []
-    for name, (fixed, more) in stored.items():
-        text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
-        (grown if more else constant).append(text)
-    return paragraph(
-        _("Memory of a layer at {n} tokens, which grows with the length: {names}.", n=length, names=enumeration(grown))
-        if grown
-        else "",
-        _("Memory of a layer at any length: {names}.", names=enumeration(constant)) if constant else "",
-    )
-
-
-def duration(seconds: Sequence[float | None]) -> str:
-    """Return how long the training of some models takes.
-
-    Args:
-        seconds: CPU seconds of each model; None if they are not known.
-    """
-    known = [each for each in seconds if each is not None]
-    values = {"seconds": math.ceil(sum(known)), "count": len(known)}
-    if not known:
-        return _n(
-            "Trains {n} model. No run of this variant is recorded, so its training time is not known.",
-            "Trains {n} models. No runs of these variants are recorded, so their training time is not known.",
-            n=len(seconds),
-        )
-    if len(known) < len(seconds):
-        text = N_("Trains {n} models. {count} of them train for about {seconds} CPU seconds, as in the recorded runs.")
-        return _(text, n=len(seconds), **values)
-    return _n(
-        "Trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
-        "Trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
-        n=len(seconds),
-        **values,
-    )

@@ -44,7 +44,7 @@ def test_the_recorded_runs_answer_at_first_sight():
     at = visit("learn", {})
     assert not at.exception
     assert not at.info
-    assert not any("Not recorded" in each.value for each in at.caption)
+    assert not any("no recorded run" in text for text in texts(at))
     rows = recorded_runs.known(defaults.default_plan("recall"))
     found = outcomes(rows)
     [chart] = charts(at)
@@ -60,18 +60,38 @@ def test_the_recorded_runs_answer_at_first_sight():
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**4 of 6 variants learn the task")]
-    assert "**Local · window 16** (72% correct) cannot attend to the answer in 43% of the questions" in text
-    assert "**Gated linear** (32% correct) lacks a feature map" in text
+    assert "**Local · window 16** (72% correct): its mask hides 43% of the answers." in text
+    assert "A model that knows the other answers and guesses among the hidden ones reaches 70%." in text
+    assert "With 24 items to remember instead of 4, only **Softmax** still reaches 95%." in text
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
-    [notes] = [each.value for each in at.caption if "With 24 items to remember instead of 4, " in each.value]
-    assert "only the models with **Softmax** answer at least 95% correctly." in notes
-    at = open_learn(l_view="attention")
-    assert any(text.startswith("**Accuracy rises most between these training steps") for text in texts(at))
-    assert not any("stripe" in text for text in texts(at))
-    at = open_learn(l_view="attention", l_task="induction", variants=(ac.get("softmax"),))
-    assert any("Mean weight on the stripe: **Softmax** (100%)." in text for text in texts(at))
+    at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
+    [text] = [text for text in texts(at) if "Weight on the answer" in text]
+    assert text == (
+        "**With Softmax, a key that appears again attends mostly to its value.** Weight on the answer (framed) in "
+        "layer 0, from step 0 to step 400: **Softmax** (3.3% to 100%) and **Linear** (3.9% to 48%). "
+        "Choose layer 0 to see these weights."
+    )
+    assert any("Accuracy rises most between these training steps" in each.value for each in at.caption)
+    at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
+    assert any("step 0 to step 400: **Softmax** (3.9% to 100%)." in text for text in texts(at))
+    [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
+    assert "100% on the answer" in panels
+    assert panels.count("<i style=") == 15
+    assert "left:3.12%;top:50.00%;" in panels, "the second symbol follows the first, which is repeated in the middle"
+    at = open_learn(l_view="attention", l_task="parity", variants=(ac.get("softmax"),))
+    assert not any("Weight on the answer" in text for text in texts(at))
+    [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
+    assert "on the answer" not in panels
+
+
+def test_the_result_says_which_variants_have_no_recorded_run():
+    at = open_learn(variants=(ac.get("softmax"), ac.get("linear"), ac.get("topk"), ac.get("atrous")))
+    [text] = [text for text in texts(at) if text.startswith("**Both variants learn the task")]
+    assert (
+        "2 more chosen variants have no recorded runs with these settings: Top-k · k 8 and Atrous · stride 8." in text
+    )
 
 
 def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():

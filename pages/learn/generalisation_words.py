@@ -1,0 +1,117 @@
+"""The sentences of the Learn page about trained models on longer sequences and with more items to remember."""
+
+from collections.abc import Mapping, Sequence
+
+from app.words.i18n import _, enumeration, escape_markdown, paragraph
+from attention_core.formatting import percent
+from attention_core.learning.hidden_answers import hidden_share
+from pages.learn.outcomes import CLOSE, Outcome
+
+
+def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
+    """Return each variant's accuracy at the largest tested length or number of items, next to that of training.
+
+    Args:
+        found: the variants; those without tests are left out.
+        by: ``"length"`` or ``"items"``.
+        trained_at: length or number of items of training.
+    """
+    ends = {outcome.name: end for outcome in found if (end := outcome.at_end(by)) is not None}
+    if not ends:
+        return ""
+    largest = max(x for x, _share in ends.values())
+    names = enumeration(
+        _("{name} ({result})", name=escape_markdown(name), result=percent(share))
+        for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
+        if x == largest
+    )
+    if by == "length":
+        return _(
+            "**Correct answers at {n} tokens: {names}.** The models were trained on sequences of {own} tokens.",
+            own=trained_at,
+            n=largest,
+            names=names,
+        )
+    return _(
+        "**Correct answers with {n} items to remember: {names}.** The models were trained with {own} items.",
+        own=trained_at,
+        n=largest,
+        names=names,
+    )
+
+
+def hidden(found: Sequence[Outcome], length: int) -> str:
+    """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
+
+    Args:
+        found: the variants.
+        length: tokens of a sequence.
+    """
+    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
+    names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
+    if not names:
+        return ""
+    return _(
+        "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}.",
+        n=length,
+        names=enumeration(names),
+    )
+
+
+def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+    """Return how the accuracy at the largest tested length differs with rotary positions and without positions.
+
+    Args:
+        found: variants whose models have rotary positions, or no positions.
+        others: the same variants with the other of the two; variants with other seeds or lengths are left out.
+    """
+    names, largest, changes = [], 0, []
+    pairs = [(each, other) for each in found for other in others if each.word == other.word]
+    for each, other in pairs:
+        end, other_end = each.at_end("length"), other.at_end("length")
+        if not end or not other_end or end[0] != other_end[0] or each.tested_seeds != other.tested_seeds:
+            continue
+        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", end[0]
+        rotary, plain = (end[1], other_end[1]) if is_rotary else (other_end[1], end[1])
+        changes.append(abs(rotary - plain))
+        names.append(
+            _(
+                "**{name}** ({rotary} with RoPE, {plain} without)",
+                name=escape_markdown(each.name),
+                rotary=percent(rotary),
+                plain=percent(plain),
+            )
+        )
+    if not names:
+        return ""
+    values = {"n": largest, "names": enumeration(names), "most": round(100 * CLOSE)}
+    if max(changes) > CLOSE:
+        return _(
+            "Compare only models with the same positions, because rotary positions (RoPE) change the result at {n} "
+            "tokens: {names}.",
+            **values,
+        )
+    return _(
+        "Rotary positions (RoPE) change the accuracy at {n} tokens by at most {most} percentage points: {names}.",
+        **values,
+    )
+
+
+def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
+    """Return how many numbers a layer with each variant keeps for the next token.
+
+    Args:
+        stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
+        length: tokens at which memories that grow are compared.
+    """
+    grown: list[str] = []
+    constant: list[str] = []
+    for name, (fixed, more) in stored.items():
+        text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
+        (grown if more else constant).append(text)
+    return paragraph(
+        _("Memory of a layer at {n} tokens, which grows with the length: {names}.", n=length, names=enumeration(grown))
+        if grown
+        else "",
+        _("Memory of a layer at any length: {names}.", names=enumeration(constant)) if constant else "",
+    )

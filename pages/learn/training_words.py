@@ -1,0 +1,76 @@
+"""The sentences of the Learn page about what is trained, with which learning rates, and how long it takes."""
+
+import math
+from collections.abc import Sequence
+
+import attention_core as ac
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import label
+from attention_core.learning.model import ModelSpec
+from attention_core.learning.rates import GRID, tuned_rate
+from pages.learn.outcomes import Outcome
+
+
+def trained_tensors(models: Sequence[ModelSpec]) -> str:
+    """Return what is trained in addition to queries, keys and values, and in which variants."""
+    names: dict[str, list[str]] = {}
+    for model in dict.fromkeys(models):
+        for each in model.trainable:
+            name = escape_markdown(label(ac.registry.from_word(model.word)))
+            if name not in (own := names.setdefault(each.title, [])):
+                own.append(name)
+    if not names:
+        return _("Queries, keys and values are trained. The settings of the variants are not trained.")
+    return _(
+        "Queries, keys and values are trained, and so are {tensors}. The other settings of the variants are not "
+        "trained.",
+        tensors=enumeration(
+            _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
+        ),
+    )
+
+
+def learning_rates(found: Sequence[Outcome]) -> str:
+    """Return the learning rate of each variant, and how it was chosen."""
+    tuned: list[str] = []
+    default: list[str] = []
+    for outcome in found:
+        model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
+        text = f"{escape_markdown(outcome.name)} {rate:g}"
+        (default if tuned_rate(model) is None else tuned).append(text)
+    return paragraph(
+        _(
+            "Learning rates, chosen for each variant from {grid} by the loss in runs with another seed: {rates}.",
+            grid=enumeration(f"{rate:g}" for rate in GRID),
+            rates=enumeration(tuned),
+        )
+        if tuned
+        else "",
+        _("Learning rates that were not tuned: {rates}.", rates=enumeration(default)) if default else "",
+        _("Recorded runs and runs on this machine use the same rates."),
+    )
+
+
+def duration(seconds: Sequence[float | None]) -> str:
+    """Return how long the training of some models takes.
+
+    Args:
+        seconds: CPU seconds of each model; None if they are not known.
+    """
+    known = [each for each in seconds if each is not None]
+    values = {"seconds": math.ceil(sum(known)), "count": len(known)}
+    if not known:
+        return _n(
+            "Trains {n} model. No run of this variant is recorded, so its training time is not known.",
+            "Trains {n} models. No runs of these variants are recorded, so their training time is not known.",
+            n=len(seconds),
+        )
+    if len(known) < len(seconds):
+        text = N_("Trains {n} models. {count} of them train for about {seconds} CPU seconds, as in the recorded runs.")
+        return _(text, n=len(seconds), **values)
+    return _n(
+        "Trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
+        "Trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
+        n=len(seconds),
+        **values,
+    )
