@@ -24,6 +24,8 @@ from pages.learn.outcomes import LEARNED, Outcome, outcomes
 HEIGHT = 320
 FLOAT32 = 4
 """Bytes of a number."""
+STEEP = (0.62, 0.72, 0.82, 0.5)
+"""Accuracies at which a variant that learned the task may have its name next to its line."""
 AXES = {
     "accuracy": N_("correct answers"),
     "loss": N_("loss in nats per answer"),
@@ -48,7 +50,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess(chance, from_sequence=task.shows_answers)
         lines.append(_guide(text, (0.0, last), (chance, chance)))
-        lines.append(_guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED)))
+        learned = _guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED))
+        # Above its line, the text would touch the line at 100%.
+        lines.append(replace(learned, text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = words.threshold(from_sequence=task.shows_answers)
     _explain(rows, found, definition=paragraph(definition, words.with_features(found), words.fastest(found)))
@@ -70,9 +74,9 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     }
     line = summary.curve(outcome.title, outcome.colour, band=len({each.row.seed for each in outcome.rows}) > 1)
     x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
-    return Curve(
-        outcome.name, x, line.y, low=line.low, high=line.high, colour=outcome.colour, label=outcome.title, marks=False
-    )
+    # Lines that reach 100% end in the same place, so their names are where they rise.
+    heights = STEEP if measure == "accuracy" and outcome.learned else ()
+    return replace(line, name=outcome.name, x=x, label=outcome.title, marks=False, named_on_rise=heights)
 
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:

@@ -277,3 +277,50 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
 def test_a_crossed_name_near_the_left_end_of_any_axis_stays_right_of_its_point(x, side):
     line, star = Curve("line", [100, 160], [0.0, 1.0]), Curve("star", [x], [(x - 100) / 60], symbol="star")
     assert names(curves([line, star], x_title="", y_title=""))["star"]["xanchor"] == side
+
+
+RISING = [0.0, 0.1, 0.9, 1.0, 1.0]
+
+
+def steep(name, shift, **changes):
+    """Return a line that rises from step 100 + ``shift`` to step 200 + ``shift``."""
+    look = {"marks": False, "named_on_rise": (0.6, 0.8)} | changes
+    return Curve(name, [0, 100 + shift, 200 + shift, 300 + shift, 600], RISING, **look)
+
+
+def places_of(lines):
+    """Return the sides of the lines on which the names are, and their heights; None for a name at a line's end."""
+    figure = curves(lines, x_title="x", y_title="y", height=320, top=1.0)
+    return {
+        name: None if each.get("xref") == "paper" else (each["xanchor"], pytest.approx(each["y"]))
+        for name, each in names(figure).items()
+    }
+
+
+def test_the_names_of_steep_lines_that_end_together_are_next_to_the_lines():
+    first, second = steep("first", 0), steep("second", 200, colour=1)
+    assert places_of([first, second]) == {"first": ("right", 0.6), "second": ("right", 0.6)}
+    figure = curves([first, second], x_title="x", y_title="y", height=320, top=1.0)
+    assert [each["x"] for each in figure["layout"]["annotations"]] == pytest.approx([162.5, 362.5])
+    assert all(each["text"].startswith("<span") for each in figure["layout"]["annotations"])
+    assert figure["layout"]["showlegend"] is False
+    assert with_legend_below(figure)["layout"]["showlegend"]
+
+
+@pytest.mark.parametrize(
+    ("shift", "place"), [(60, ("right", 0.6)), (30, ("left", 0.6)), (-10, ("right", 0.6)), (500, None)]
+)
+def test_the_name_of_a_steep_line_avoids_the_other_lines(shift, place):
+    """A line close to the left moves the name to the right. A line that rises less has its name at its end."""
+    other = steep("other", 0, named_on_rise=())
+    own = steep("own", shift) if shift < 500 else Curve("own", [0, 600], [0.0, 0.4], named_on_rise=(0.6,))
+    assert places_of([other, own]) == {"other": None, "own": place}
+
+
+def test_a_name_next_to_a_steep_line_stays_on_the_axes_and_avoids_other_names():
+    long = "a name that has forty letters, all small"
+    assert places_of([steep(long, 0)]) == {long: ("left", 0.6)}
+    two = places_of([steep(long, 0), steep("another", 150, colour=1)])
+    assert two == {"another": ("right", 0.6), long: None}, "no height has room for the long name"
+    together = places_of([steep("one", 100), steep("two", 100, colour=1)])
+    assert together["one"] != together["two"]

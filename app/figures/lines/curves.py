@@ -12,7 +12,7 @@ from typing import Any
 
 from app.figures.lines import ends
 from app.figures.lines.ends import End
-from app.figures.lines.places import SIDES, Box, find_side
+from app.figures.lines.places import SIDES, Box, find_rise, find_side
 from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
 from attention_core.formatting import formatted, number
 
@@ -63,6 +63,7 @@ class Curve:
             without one.
         text_position: plotly's name of a fixed place for the texts.
         named_at: index of the point next to which the name is, instead of at the line's end.
+        named_on_rise: values at which a rising line may have its name, the first with room; at its end without room.
         large: index of a point with a larger marker.
     """
 
@@ -85,6 +86,7 @@ class Curve:
     texts: Sequence[str] = ()
     text_position: str = ""
     named_at: int | None = None
+    named_on_rise: Sequence[float] = ()
     large: int | None = None
 
 
@@ -287,6 +289,26 @@ def _name(
     left, right = layout["xaxis"].get("range") or _padded(min(across), max(across), 0.02)
     low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
     tall = layout["height"] - AROUND
+
+    def pixels(x: float, y: float) -> tuple[float, float]:
+        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * tall
+
+    paths = [[pixels(*point) for point in _drawn(line, log_x=log_x, log_y=log_y)] for line in shown]
+    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
+    paths += [[pixels(x, low), pixels(x, high)] for x in _on_axis([mark], log=log_x)]
+    on_rise = []
+    for end in list(found):
+        i = places.index(end.trace)
+        wanted = [pixels(left, y)[1] for y in _on_axis(lines[i].named_on_rise, log=log_y)]
+        size = ends.text_width(end.name) + ends.SIGN, ends.LINE
+        if rise := find_rise(paths[i], wanted, size, paths, taken):
+            (x, y), side, box = rise
+            at = replace(
+                end, x=left + x / WIDTH * (right - left), y=low + y / tall * (high - low), name=ends.signed(end)
+            )
+            on_rise.append(ends.label_at_point(at, side))
+            taken.append(box)
+            found.remove(end)
     parts = ends.labels(found, left=left, right=right, low=low, high=high, height=tall, log_x=log_x, log_y=log_y)
     if parts is None:
         return
@@ -295,19 +317,12 @@ def _name(
         layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
     layout["showlegend"] = False
 
-    def pixels(x: float, y: float) -> tuple[float, float]:
-        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * tall
-
-    paths = [[pixels(*point) for point in _drawn(line, log_x=log_x, log_y=log_y)] for line in shown]
-    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
-    paths += [[pixels(x, low), pixels(x, high)] for x in _on_axis([mark], log=log_x)]
-
     def place_text(x: float, y: float, text: str) -> str:
         side, box = find_side(pixels(x, y), (ends.text_width(text), ends.LINE), paths, taken, WIDTH)
         taken.append(box)
         return side
 
-    layout["annotations"] += parts["annotations"]
+    layout["annotations"] += parts["annotations"] + on_rise
     layout["annotations"] += [ends.label_at_point(end, place_text(end.x, end.y, end.name)) for end in alone]
     layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
     for line, place in zip(lines, places, strict=True):

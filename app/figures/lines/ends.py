@@ -4,7 +4,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.figures.lines.places import GAP
@@ -14,6 +14,8 @@ LINE, LETTER, CHARACTER = 17, 7.4, 13
 """Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
 WIDE, WIDE_CHINESE = 19, 21
 """Letters per line of a name without and with Chinese characters, which count as two; longer names are wrapped."""
+SIGN = 2 * LETTER
+"""Width of a marker before a name, in pixels."""
 SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
@@ -186,6 +188,12 @@ def _line(
     }
 
 
+def signed(end: End) -> str:
+    """Return a name after the marker of its line."""
+    own = style(end.colour)
+    return f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span> {end.name}'
+
+
 def label_at_point(end: End, side: str) -> dict[str, Any]:
     """Return the name of a line next to a point, on one of ``places.SIDES``."""
     vertical, horizontal = side.split()
@@ -198,10 +206,8 @@ def label_at_point(end: End, side: str) -> dict[str, Any]:
 
 def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
     """Return a line's name after its marker, with an arrow if the line ends above the axis."""
-    own = style(end.colour)
-    sign = f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span> '
     look = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
-    text = sign + INDENT.join(wrap_name(end.name)) + " ▲" * above
+    text = signed(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
     return annotation(text, 1, place, name=f"{PREFIX}{end.trace}", **look)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 SIDES = ("top right", "top left", "bottom left", "bottom right", "middle right", "middle left")
 """Places of a text relative to its point, in plotly's words, the preferred one first."""
@@ -55,6 +55,30 @@ def find_side(
         if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
             return side, box
     return SIDES[0], boxes[SIDES[0]]
+
+
+def find_rise(
+    path: Path, heights: Sequence[float], size: tuple[float, float], paths: Sequence[Path], taken: Sequence[Box]
+) -> tuple[tuple[float, float], str, Box] | None:
+    """Return the first point of a rising line next to which a text is free, its side and rectangle; None without one.
+
+    Args:
+        path: the line.
+        heights: heights at which the text may be, to the left above the line or to the right below it.
+        size: width and height of the text in pixels.
+        paths: lines that the text may not cross.
+        taken: rectangles of other texts and of points.
+    """
+    for y in heights:
+        rises = (pair for pair in pairwise(path) if pair[0][1] < y <= pair[1][1])
+        for (x0, y0), (x1, y1) in islice(rises, 1):
+            x = x0 + (x1 - x0) * (y - y0) / (y1 - y0)
+            for side in ("top left", "bottom right"):
+                box = _box(x, y, *size, side)
+                inside = box.left >= path[0][0]
+                if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
+                    return (x, y), side, box
+    return None
 
 
 def _box(x: float, y: float, width: float, height: float, side: str) -> Box:
