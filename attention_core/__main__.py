@@ -77,99 +77,153 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m attention_core", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    listing = commands.add_parser("list", help="list the variants: key, family, time, causal or not")
+    listing = commands.add_parser(
+        "list", help="list the variants, each with its key, family and time, and whether it can be causal"
+    )
     listing.set_defaults(command=_list)
-    bench = commands.add_parser("bench", help="time variants over lengths and save the run as JSON")
+    bench = commands.add_parser("bench", help="time variants at several sequence lengths and save the run as JSON")
     bench.add_argument("--device", choices=DEVICES, default="cpu")
     bench.add_argument(
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; default: all variants",
+        help="variants with settings, such as softmax local~window~64; fused.local is full attention with the mask of "
+        "local (default: all variants)",
     )
     bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="16k: 16k tokens in all texts together, and 2048 dimensions in all heads together; ours: one text and "
-        "8 heads, timed with different kernels (default on cuda); page: a run that the Timing page opens (default "
-        "on the CPU)",
+        help="16k: as many texts as have 16k tokens together, and as many heads as have 2048 dimensions together; "
+        "ours: one text and 8 heads, timed with different kernels (default on cuda); page: a run that the Timing "
+        "page opens (default on the CPU)",
     )
-    bench.add_argument("--keep-cache", action="store_true", help="for a preset: do not flush the cache between calls")
-    bench.add_argument("--alone", action="store_true", help="for a preset: no baselines")
-    bench.add_argument("--repeats", type=int, default=30, help="for a preset: number of calls of each variant")
+    bench.add_argument(
+        "--keep-cache",
+        action="store_true",
+        help="for a preset: do not empty the processor's cache before each timed call",
+    )
+    bench.add_argument("--alone", action="store_true", help="for a preset: do not time the baselines")
+    bench.add_argument("--repeats", type=int, default=30, help="for a preset: number of timed calls of each variant")
     bench.add_argument(
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
-        help="backward: the forward and the backward pass together; backward-alone: the backward pass without the "
-        "forward pass (only for a preset)",
+        help="what is timed. backward: the forward and the backward pass together; backward-alone: only the backward "
+        "pass (only for a preset)",
     )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
-    bench.add_argument("--longest", type=float, help="maximum seconds of one call")
-    bench.add_argument("--out", type=Path, required=True, help="the JSON file")
+    bench.add_argument("--longest", type=float, help="longest time of one call, in seconds; longer calls are skipped")
+    bench.add_argument("--out", type=Path, required=True, help="JSON file in which the run is saved")
     bench.set_defaults(command=_bench)
     check = commands.add_parser("claims", help="check the articles' claims on a text or a synthetic input")
     source = check.add_mutually_exclusive_group()
-    source.add_argument("--text", metavar="WORDS", help="a text, processed by a model")
-    source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
+    source.add_argument("--text", metavar="WORDS", help="text that the model reads")
+    source.add_argument("--file", type=Path, metavar="PATH", help="file with a text, or .npz file with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
     source.add_argument(
         "--survey", action="store_true", help="count the verdicts over many fixed inputs (takes minutes)"
     )
-    check.add_argument("--out", type=Path, metavar="PATH", help="the Markdown file to which a survey is written")
+    check.add_argument("--out", type=Path, metavar="PATH", help="Markdown file in which a survey is saved")
     check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of a model on the hub")
-    check.add_argument("--layer", type=int, default=0, help="layer of the model, from 0")
-    check.add_argument("--head", type=int, metavar="N", help="head, from 0; all heads by default")
+    check.add_argument("--layer", type=int, default=0, help="layer of the model; the first is 0")
+    check.add_argument("--head", type=int, metavar="N", help="head of the layer; the first is 0 (default: all heads)")
     check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the input")
-    check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
+    check.add_argument(
+        "--only", nargs="+", metavar="KEY", help="claims to check, such as memory_quadruples (default: all)"
+    )
     check.set_defaults(command=_claims)
-    change = commands.add_parser("swap", help="measure a model in which a variant replaces softmax")
+    change = commands.add_parser(
+        "swap", help="measure how well a language model works if a variant replaces its softmax attention"
+    )
     change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the hub")
-    change.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
     change.add_argument(
-        "--layers", default="all", help="all layers (all), one layer such as 7, or a range such as 10-20"
+        "--variants",
+        nargs="+",
+        required=True,
+        metavar="WORD",
+        help="variants with settings, such as softmax local~window~64",
+    )
+    change.add_argument(
+        "--layers",
+        default="all",
+        help="layers in which attention is replaced: all, one layer such as 7, or a range such as 10-20",
     )
     read = change.add_mutually_exclusive_group(required=True)
-    read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
+    read.add_argument("--file", type=Path, metavar="PATH", help="file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
     change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
     change.add_argument("--json", action="store_true", help="print the rows as JSON")
     change.set_defaults(command=_swap)
     learn = commands.add_parser("learn", help="train tiny models, one per variant, on a small task")
     learn.add_argument("--task", default="recall", metavar="KEY", help=f"the default: {', '.join(TASKS)}")
-    learn.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax deltanet")
-    learn.add_argument("--seed", type=int, default=0, help="the first seed")
+    learn.add_argument(
+        "--variants", nargs="+", required=True, metavar="WORD", help="variants, such as softmax deltanet"
+    )
+    learn.add_argument("--seed", type=int, default=0, help="first seed of the models and their data")
     learn.add_argument("--seeds", type=int, default=1, help="number of seeds; each trains one model per variant")
-    learn.add_argument("--steps", type=int, default=400, help="optimiser steps")
+    learn.add_argument("--steps", type=int, default=400, help="number of training steps")
     learn.add_argument("--every", type=int, default=learning.EVERY, help="steps between two measurements")
-    learn.add_argument("--length", type=int, help="tokens of a training sequence")
-    learn.add_argument("--items", type=int, help="pairs or symbols to remember")
-    learn.add_argument("--test-lengths", nargs="+", type=int, default=[], metavar="N", help="lengths to test on")
-    learn.add_argument("--test-items", nargs="+", type=int, default=[], metavar="N", help="numbers of items to test on")
-    learn.add_argument("--rate", type=float, help="learning rate of all variants; by default, the tuned rate of each")
+    learn.add_argument("--length", type=int, help="number of tokens in a training sequence")
+    learn.add_argument("--items", type=int, help="number of pairs or symbols to remember")
+    learn.add_argument(
+        "--test-lengths", nargs="+", type=int, default=[], metavar="N", help="sequence lengths for the test, in tokens"
+    )
+    learn.add_argument(
+        "--test-items", nargs="+", type=int, default=[], metavar="N", help="numbers of pairs or symbols for the test"
+    )
+    learn.add_argument("--rate", type=float, help="learning rate of all variants (default: the tuned rate of each)")
     learn.add_argument("--layers", type=int, default=2)
     learn.add_argument("--heads", type=int, default=1)
-    learn.add_argument("--convolution", type=int, default=3, help="tokens of the short convolution; 0: none")
-    learn.add_argument("--positions", choices=POSITIONS, help="position encoding; by default, that of the task")
-    learn.add_argument("--fixed", action="store_true", help="train no gates, write strengths or other such tensors")
+    learn.add_argument(
+        "--convolution",
+        type=int,
+        default=3,
+        help="number of tokens that the short convolution spans; 0: no convolution",
+    )
+    learn.add_argument("--positions", choices=POSITIONS, help="position encoding (default: that of the task)")
+    learn.add_argument(
+        "--fixed", action="store_true", help="do not train the parts of variants that can be trained, such as gates"
+    )
     learn.add_argument("--json", action="store_true", help="print the rows as JSON")
     learn.set_defaults(command=_learn)
     picture = commands.add_parser("image", help="denoise an image with attention over its patches")
     photo = picture.add_mutually_exclusive_group()
-    photo.add_argument("--file", type=Path, metavar="PATH", help="a PNG or JPEG image")
-    photo.add_argument("--photo", choices=image.PHOTOS, default=image.PHOTOS[0], help="an included photograph")
-    picture.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
-    picture.add_argument("--size", type=int, default=ImageSource.size, help="side of the pixel grid")
-    picture.add_argument("--patch", type=int, choices=image.PATCHES, default=ImageSource.patch, help="side of a patch")
-    picture.add_argument("--noise", type=float, default=ImageSource.noise, help="standard deviation; white is 1")
+    photo.add_argument("--file", type=Path, metavar="PATH", help="PNG or JPEG image")
+    photo.add_argument("--photo", choices=image.PHOTOS, default=image.PHOTOS[0], help="one of the included photographs")
+    picture.add_argument(
+        "--variants",
+        nargs="+",
+        required=True,
+        metavar="WORD",
+        help="variants with settings, such as softmax local~window~64",
+    )
+    picture.add_argument("--size", type=int, default=ImageSource.size, help="height and width of the pixel grid")
+    picture.add_argument(
+        "--patch",
+        type=int,
+        choices=image.PATCHES,
+        default=ImageSource.patch,
+        help="height and width of a patch, in pixels",
+    )
+    picture.add_argument(
+        "--noise",
+        type=float,
+        default=ImageSource.noise,
+        help="standard deviation of the noise, where black is 0 and white is 1",
+    )
     picture.add_argument("--seed", type=int, default=ImageSource.seed, help="seed of the noise")
-    picture.add_argument("--strength", type=float, default=ImageSource.strength, help="filter strength h")
+    picture.add_argument(
+        "--strength",
+        type=float,
+        default=ImageSource.strength,
+        help="filter strength h; a smaller value gives more weight to the most similar patches",
+    )
     picture.add_argument("--json", action="store_true", help="print the rows as JSON")
     picture.set_defaults(command=_image)
     return parser
