@@ -31,7 +31,7 @@ class PictureOptions(Options, prefix="p_"):
         {
             "explain": N_("Formula"),
             "numbers": N_("Numbers"),
-            "budget": N_("PSNR against budget"),
+            "budget": N_("PSNR against cost"),
             "download": N_("Export"),
         },
         N_("More"),

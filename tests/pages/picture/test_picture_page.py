@@ -142,12 +142,19 @@ def test_a_pixel_in_the_link_is_shown_and_one_outside_the_image_is_refused():
     assert "p_pixel" in at.warning[0].value
 
 
-def test_the_chart_has_a_line_over_each_budget_and_levels_for_simpler_methods():
+def test_the_chart_has_a_line_over_the_cost_of_each_variant_and_levels_for_simpler_methods():
     at = open_picture(p_below="budget")
     [chart] = charts(at)
     lines = {trace["name"]: list(numbers(trace["y"])) for trace in chart["data"] if trace.get("name")}
     softmax = denoise(SMALL.load(), SMALL.clean(), PAIR[0]).psnr
-    assert lines["Softmax = non-local means"] == pytest.approx([softmax] * 2)
+    assert lines["Softmax"] == pytest.approx([softmax])
+    costs = {trace["name"]: list(numbers(trace["x"])) for trace in chart["data"] if trace.get("name")}
+    assert costs["Softmax"] == pytest.approx([100])
+    qkv = SMALL.whole()
+    local, full = (
+        ac.from_word(word).cost(qkv.n, qkv.q.shape[-1]).multiply_adds for word in ("local~window~1", "softmax")
+    )
+    assert costs["Local · window"][0] == pytest.approx(100 * local / full)
     assert lines["Local · window"][-1] == pytest.approx(softmax)  # the window contains the whole image
     assert {"noisy image", "blur with 3 × 3 pixels", "mean of all pixels"} <= set(lines)
 
