@@ -14,6 +14,8 @@ from pages.picture.photo import Found
 from pages.picture.subject import cost_share, name
 
 HEIGHT = 400
+DEAREST = 200.0
+"""Largest cost in per cent of softmax's that is shown at first."""
 
 
 def show(found: Found) -> None:
@@ -22,7 +24,7 @@ def show(found: Found) -> None:
     with cached.spinner(_("Computing every budget …")):
         lines = [_line(found, attention) for attention in found.variants]
     costs = [x for line in lines for x in line.x]
-    ends = (min(costs), max(costs))
+    ends = (min(costs), min(DEAREST, max(costs)))
     noisy, clean = source.noisy(), source.clean()
     blurred = judge(box_blur(noisy), clean, mean_image(noisy)).psnr
     for level, psnr in (
@@ -32,7 +34,12 @@ def show(found: Found) -> None:
     ):
         lines.append(guide(level, ends, (psnr, psnr)))
     figure = curves(
-        lines, x_title=_("cost relative to softmax (%)"), y_title=_("PSNR in dB"), height=HEIGHT, log_x=True
+        lines,
+        x_title=_("cost relative to softmax (%)"),
+        y_title=_("PSNR in dB"),
+        height=HEIGHT,
+        log_x=True,
+        right=min(DEAREST, max(costs)),
     )
     chart.show(figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image over each variant's cost"))
     st.caption(
