@@ -62,6 +62,7 @@ class Panel:
         opens: the name of the button next to the title that opens the panel's settings; empty for no button.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
+        group: the heading of the categories that the panel explains instead of the legend; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
         bar_of: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel; empty
             for a bar of its own.
@@ -82,5 +83,6 @@ class Panel:
     opens: str = ""
     frames: Sequence[str] = ()
     mark: str = ""
+    group: str = ""
     top: float = 0.0
     bar_of: str = ""

@@ -147,6 +147,7 @@ export interface SentPanel {
   knob: SentKnob | null;
   mark: string;
   bar_of: string;
+  group: string;
   exponent: number;
   highest: number;
   lowest: number;

@@ -8,18 +8,20 @@ from app.figures.categories import steps
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
-from app.words.i18n import _, _n, enumeration
+from app.words.i18n import N_, _, _n, enumeration
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions, take_token
-from pages.masks.patterns import Found, caption, rule
+from pages.masks.patterns import Found, caption, cost, cost_note, rule
 from pages.masks.reach import StackReach, left_out, percent
 from pages.masks.stack import PANEL
 
 FIRST_LINE = 3
 """Patterns before the panel of the stack, so that a wide board shows it in its first line."""
+LAYERS = N_("First connected by")
+"""Heading of the categories of the stack's panel."""
 
 
 def show(followed: StackReach) -> None:
@@ -77,12 +79,16 @@ def show(followed: StackReach) -> None:
 
 def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
     knob = variant_picker.board_knob(attention, len(found.labels))
+    lines = [rule(pattern), caption(pattern, every_head=found.view.head is None)]
+    if found.key_labels is None:
+        lines.append(cost([pattern], pattern.diameter))
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        f"{rule(pattern)}\n{caption(pattern, every_head=found.view.head is None)}",
+        "\n".join(lines),
         hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
         knob=knob,
+        details=cost_note() if found.key_labels is None else "",
         about=_(attention.variant.summary),
         opens=_("Settings of {name}", name=_(attention.title)),
     )
@@ -101,15 +107,19 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
     last, depth = followed.last, followed.depth
     stops = sorted({*range(1, last + 1), depth})
     missing = (whole.first < 0) | (whole.first > last)
+    price = cost(followed.patterns, whole.complete)
+    frames = [f"{connected_after(whole, number)}\n{price}" for number in range(1, stops[-1] + 1)]
     codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
     return Panel(
         PANEL,
         _("Stack: {layers}", layers=" → ".join(_(a.title) for a in followed.stack)),
-        connected_after(whole, depth),
+        frames[depth - 1],
         hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
-        frames=[connected_after(whole, depth) for depth in range(1, last + 1)],
+        frames=frames[:last],
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
+        details=cost_note(),
         opens=_("Edit the stack"),
+        group=_(LAYERS),
     )
 
 
@@ -129,7 +139,7 @@ def _layers(last: int) -> list[Category]:
 
     A token is connected with itself before the first layer. The panel shows these pairs like those of layer 1.
     """
-    group, colours = _("First connected by"), steps(last)
+    group, colours = _(LAYERS), steps(last)
     layers = [
         Category(_("layer {number}", number=number), *colour, group=group, frame=number)
         for number, colour in enumerate(colours, 1)

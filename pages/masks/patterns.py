@@ -1,7 +1,8 @@
 """The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 import attention_core as ac
 from app.jobs import cached
@@ -16,6 +17,8 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
 from pages.masks.options import MasksOptions
 
+SHOWN_MULTIPLES = 3
+"""Most distances that a sentence lists."""
 NAMED = 3
 """Most variants whose numbers of layers the headline lists."""
 
@@ -53,10 +56,26 @@ def of(chosen: ChosenInput) -> Found:
     return Found(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
 
 
+def _rules(pattern: Pattern) -> list[str]:
+    """Return the names of the primitives that allow a pair."""
+    return [name for name, part in pattern.primitives.items() if part.any()]
+
+
+def is_window(pattern: Pattern) -> bool:
+    """Return whether a query can attend to all keys up to a distance, and to no others."""
+    return _rules(pattern) == ["window"]
+
+
+def multiples(step: int, most: int) -> str:
+    """Return the distances that are multiples of a step: all up to ``most``, or the first three."""
+    every = [str(distance) for distance in range(step, most + 1, step)]
+    return enumeration(every) if len(every) <= SHOWN_MULTIPLES else ", ".join(every[:SHOWN_MULTIPLES]) + " …"
+
+
 def rule(pattern: Pattern) -> str:
     """Return in words which keys a query can attend to."""
-    names = [name for name, part in pattern.primitives.items() if part.any()]
-    if names == ["window"]:
+    names = _rules(pattern)
+    if is_window(pattern):
         return _("up to {n} tokens away", n=pattern.farthest)
     if names == ["stride"] and pattern.step > 1:
         return _("every {n} tokens", n=pattern.step)
@@ -70,6 +89,44 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
         in_any = pattern.allowed.sum() / pattern.possible
         return _("{share:.1%} of pairs per head, {all:.1%} in at least one head", share=share_, all=in_any)
     return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
+
+
+def spent(layers: Sequence[Pattern], depth: int) -> tuple[float, float]:
+    """Return the allowed pairs of a stack's layers up to a depth, and as a share of those of one softmax layer.
+
+    Args:
+        layers: pattern of each layer of one round; the rounds are repeated.
+        depth: number of layers.
+    """
+    pairs = sum(pattern.pairs for pattern in islice(cycle(layers), depth))
+    return pairs, pairs / layers[0].possible
+
+
+def cost_note() -> str:
+    """Return the tooltip of a panel's caption."""
+    return _(
+        "The last line counts the allowed pairs of the layers that connect all pairs, as a share of one softmax "
+        "layer's pairs and in total."
+    )
+
+
+def cost(layers: Sequence[Pattern], complete: int | None) -> str:
+    """Return how many pairs the layers allow that connect all pairs; "" if there is nothing to connect.
+
+    Args:
+        layers: pattern of each layer of one round; the rounds are repeated.
+        complete: number of layers after which every pair is connected; None if this never happens.
+    """
+    if complete is None:
+        return _("never connects all pairs")
+    pairs, share = spent(layers, complete)
+    return _n(
+        "{n} layer connects all pairs: {share:.0%} ({pairs:,.0f})",
+        "{n} layers connect all pairs: {share:.0%} ({pairs:,.0f})",
+        n=complete,
+        share=share,
+        pairs=pairs,
+    )
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> str:
@@ -86,7 +143,7 @@ def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> s
     if pattern.possible == 1 and not one_layer:
         return _("A single token attends only to itself. Use at least two tokens.")
     if not one_layer and (never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None})):
-        depths = {label(a): p.diameter for a, p in drawn.items() if p.diameter is not None}
+        depths = {label(a): (p.diameter, spent([p], p.diameter)[1]) for a, p in drawn.items() if p.diameter is not None}
         return paragraph(never, _alone(depths, {label(a) for a, p in drawn.items() if p.diameter == 2 and _has_hub(p)}))
     if len(drawn) == 1:
         return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)
@@ -98,15 +155,15 @@ def _has_hub(pattern: Pattern) -> bool:
     return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
 
 
-def _alone(depths: Mapping[str, int], hubs: Set[str]) -> str:
+def _alone(depths: Mapping[str, tuple[int, float]], hubs: Set[str]) -> str:
     """Return how many layers each variant alone needs to connect all pairs; "" for none.
 
     Args:
-        depths: the numbers of layers, by the variant's name.
+        depths: the number of layers and their pairs as a share of those of one softmax layer, by the variant's name.
         hubs: names of variants that need two layers because of a global token.
     """
     if len(depths) > NAMED:
-        low, high = min(depths.values()), max(depths.values())
+        (low, _share), (high, _share) = min(depths.values()), max(depths.values())
         return (
             _n(
                 "Each other variant alone needs {n} layer to connect all pairs.",
@@ -117,21 +174,13 @@ def _alone(depths: Mapping[str, int], hubs: Set[str]) -> str:
             else _("Each other variant alone needs {low} to {high} layers to connect all pairs.", low=low, high=high)
         )
     needed = enumeration(
-        _n("**{name}** needs {n} layer", "**{name}** needs {n} layers", name=name, n=depth)
-        for name, depth in depths.items()
-        if name not in hubs
+        _("**{name}** needs 2 layers with its global token ({cost:.0%})", name=name, cost=cost)
+        if name in hubs
+        else _n("**{name}** needs {n} layer ({cost:.0%})", "**{name}** needs {n} layers ({cost:.0%})", **fields)
+        for name, (depth, cost) in depths.items()
+        for fields in [{"name": name, "n": depth, "cost": cost}]
     )
-    return paragraph(
-        _("To connect all pairs alone, {needed}.", needed=needed) if needed else "",
-        _n(
-            "**{names}** needs only 2 layers, because all tokens exchange information through a global token.",
-            "**{names}** need only 2 layers, because all tokens exchange information through a global token.",
-            n=len(hubs),
-            names=enumeration(name for name in depths if name in hubs),
-        )
-        if hubs
-        else "",
-    )
+    return _("To connect all pairs alone, {needed}.", needed=needed) if needed else ""
 
 
 def _never(steps: Mapping[str, int]) -> str:
@@ -151,8 +200,7 @@ def _never(steps: Mapping[str, int]) -> str:
             return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
         if step > 1:
             return _(
-                "**{name}** alone never connects all pairs, because information moves only by multiples of "
-                "{step} tokens.",
+                "**{name}** alone never connects all pairs, because it reaches only multiples of {step} tokens.",
                 name=name,
                 step=step,
             )

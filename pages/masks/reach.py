@@ -25,7 +25,7 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Found
+from pages.masks.patterns import Found, is_window, multiples, spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def summary(followed: StackReach) -> str:
         return ""
     titles = [_(a.title) for a in followed.stack]
     return paragraph(
-        connected(titles, followed.whole, followed.depth),
+        connected(titles, followed.whole, followed.depth, followed.patterns),
         reason(
             list(zip(titles, followed.patterns, strict=True)), followed.whole.complete, n=len(followed.found.labels)
         ),
@@ -137,15 +137,24 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
     )
 
 
-def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
-    """Return the share of pairs that a stack connects at a depth, and the depth at which it connects all pairs."""
+def connected(stack: Sequence[str], reached: Reach, depth: int, layers: Sequence[Pattern]) -> str:
+    """Return the share of pairs that a stack connects at a depth, and the depth and cost at which it connects all.
+
+    Args:
+        stack: name of each layer of one round.
+        reached: reach of the stack.
+        depth: number of layers shown.
+        layers: pattern of each layer of one round.
+    """
     words = " → ".join(stack)
+    cost = 0 if reached.complete is None else spent(layers, reached.complete)[1]
     if reached.complete is not None and depth >= reached.complete:
         return _n(
-            "**The stack {stack} connects all pairs after {n} layer.**",
-            "**The stack {stack} connects all pairs after {n} layers.**",
+            "**The stack {stack} connects all pairs after {n} layer, at {cost:.0%} of one softmax layer's pairs.**",
+            "**The stack {stack} connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.**",
             n=reached.complete,
             stack=words,
+            cost=cost,
         )
     return paragraph(
         _n(
@@ -155,7 +164,13 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
             stack=words,
             share=percent(reached.shares[depth]),
         ),
-        "" if reached.complete is None else _("It connects all pairs after {n} layers.", n=reached.complete),
+        _(
+            "It connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.",
+            n=reached.complete,
+            cost=cost,
+        )
+        if reached.complete is not None
+        else "",
     )
 
 
@@ -172,7 +187,9 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         return _("It never connects all pairs, because each token attends only to itself.")
     if complete is None and common > 1:
         return _(
-            "It never connects all pairs, because information moves only by multiples of {step} tokens.", step=common
+            "It never connects all pairs, because information moves only over distances that are multiples of {step} "
+            "tokens.",
+            step=common,
         )
     if complete is None:
         return _(
@@ -183,11 +200,19 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
             # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
+            strided = next(name for name, pattern in layers if pattern.step == widest)
+            other, between = next((name, pattern) for name, pattern in layers if pattern.step % widest)
+            fields = {"strided": strided, "distances": multiples(widest, n - 1), "other": other}
+            if is_window(between):
+                return _(
+                    "**{strided}** reaches keys {distances} tokens away, and **{other}** adds the distances from 0 to "
+                    "{most}.",
+                    most=between.farthest,
+                    **fields,
+                )
             return _(
-                "**{other}** covers the distances between **{strided}**'s steps of {step} tokens.",
-                step=widest,
-                strided=next(name for name, pattern in layers if pattern.step == widest),
-                other=next(iter(others)),
+                "**{strided}** reaches keys {distances} tokens away, and **{other}** adds the distances in between.",
+                **fields,
             )
         return _n(
             "This works because **{names}** also moves information over distances that are not multiples of "
@@ -211,8 +236,10 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
 
 def percent(share: float) -> str:
     """Return a share of pairs in per cent; only all pairs are 100%."""
+    if share == 1:
+        return "100%"
     words = f"{share:.1%}"
-    return f"{share:.3%}" if share < 1 and words == "100.0%" else words
+    return f"{share:.3%}" if words == "100.0%" else words
 
 
 def _curves(found: Found, stack: Reach) -> None:

@@ -92,7 +92,7 @@ def test_the_animation_of_layers_runs_in_the_browser_without_layout_shift(page, 
     play, slider = page.locator('[data-act="play"]'), page.get_by_role("slider", name="Stack: Local: layers")
     play.click()
     expect(play).to_have_text(re.compile("Stop"))
-    expect(panel.locator(".caption")).to_have_text(re.compile("after 3 layers$"))
+    expect(panel.locator(".caption")).to_have_text(re.compile("after 3 layers\\b"))
     expect(slider).to_have_attribute("aria-valuetext", "3")
     assert query(page) == link, "the server has not been asked"
     assert drawn(panel.locator("canvas").first) != first
@@ -103,7 +103,7 @@ def test_the_animation_of_layers_runs_in_the_browser_without_layout_shift(page, 
     play.click()
     page.wait_for_url(re.compile("stack_depth=8"))
     settle(page)
-    expect(panel.locator(".caption")).to_have_text(re.compile("after 8 layers$"))
+    expect(panel.locator(".caption")).to_have_text(re.compile("after 8 layers\\b"))
     assert page.evaluate("window.moved") < 0.01
 
 
@@ -120,7 +120,7 @@ def test_the_layers_of_the_stack_are_set_on_its_panel_without_a_request_until_th
     page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
     layers = slider.get_attribute("aria-valuetext")
     assert 3 <= int(layers) <= 6
-    expect(panel.locator(".caption")).to_have_text(re.compile(f"after {layers} layers$"))
+    expect(panel.locator(".caption")).to_have_text(re.compile(rf"after {layers} layers\b"))
     assert drawn(panel.locator("canvas").first) != first
     assert query(page) == link
     page.mouse.up()

@@ -4,6 +4,8 @@
 import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
 import { inLines } from "./pen.js";
 
+const LEGEND_SIZE = 13; // the font size of a legend
+
 /**
  * A heading or a swatch of a legend; a swatch without a colour is hatched.
  * @typedef {{ name: string, heading?: boolean, colour?: string }} Item
@@ -50,17 +52,30 @@ export function categoryName(code, unit, { categories, words, frame }) {
  * Return the items of a legend of categories: the groups with their listed categories, and masked cells.
  * @param {Look} look
  * @param {string | null} masked
+ * @param {string[]} [omitted] the groups that panels explain; their categories without a colour are named with those of 0
  * @returns {Item[]}
  */
-export function legendItems({ categories, words, palette, theme }, masked) {
-  const listed = (categories ?? []).filter((each) => each.listed);
+export function legendItems({ categories, words, palette, theme }, masked, omitted = []) {
+  const every = (categories ?? []).filter((each) => each.listed);
+  const listed = every.filter(({ group }) => !omitted.includes(group));
+  const blank = every.filter((each) => omitted.includes(each.group) && !each[theme.mode]).map(({ name }) => name);
   const groups = [...new Set([...(words.none ? [""] : []), ...listed.map(({ group }) => group)])];
   const items = groups.flatMap((group) => [
     { name: group || words.unit, heading: true },
     ...listed.filter((each) => each.group === group).map((each) => ({ name: each.name, colour: each[theme.mode] || palette.none })),
-    ...(group || !words.none ? [] : [{ name: words.none, colour: palette.none }]),
+    ...(group || !words.none ? [] : [{ name: [words.none, ...blank].join(" / "), colour: palette.none }]),
   ]);
   return masked ? [...items, { name: masked }] : items;
+}
+
+/**
+ * Return the heading of a group, the names of its first and last colour, and its colours.
+ * @param {Look} look
+ * @param {string} group
+ */
+export function groupColours({ categories, theme }, group) {
+  const listed = (categories ?? []).filter((each) => each.listed && each.group === group && each[theme.mode]);
+  return { names: [listed[0], ...listed.slice(1).slice(-1)].map(({ name }) => name), colours: listed.map((each) => each[theme.mode]) };
 }
 
 /** Return a legend of categories as text. */
@@ -74,7 +89,7 @@ export const legendText = (/** @type {Item[]} */ items) =>
  * @param {Item[]} items
  */
 export function legendPlaces(pen, width, items) {
-  const long = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, 11, 600) : 19 + pen.measure(name));
+  const long = (/** @type {Item} */ { name, heading }) => (heading ? pen.measure(name, LEGEND_SIZE, 600) : 19 + pen.measure(name, LEGEND_SIZE));
   return inLines(items.map((item) => ({ long: long(item), gap: item.heading ? 8 : 12 })), width);
 }
 
@@ -92,12 +107,12 @@ export function drawCategories(pen, x, y, width, { theme, palette }, items) {
     const { name, heading, colour } = items[i];
     const [left, top] = [x + place.x, y + 3 + place.y];
     if (heading) {
-      pen.text(name, left, top + 6, { colour: theme.muted, weight: 600 });
+      pen.text(name, left, top + 6, { colour: theme.muted, size: LEGEND_SIZE, weight: 600 });
       return;
     }
     if (colour) pen.rect(left, top, 14, 12, colour);
     else pen.hatch(left, top, 14, 12, palette.hatch);
     pen.frame(left + 0.5, top + 0.5, 13, 11, theme.border);
-    pen.text(name, left + 19, top + 6, { colour: theme.text });
+    pen.text(name, left + 19, top + 6, { colour: theme.text, size: LEGEND_SIZE });
   });
 }

@@ -136,7 +136,6 @@ export class SvgPen {
 }
 
 const MARGIN = 16;
-const HEAD = 62; // the height of a panel's title and two lines of its caption
 
 export const FINE_PRINT = 11; // the font size of the origin lines
 export const FINE_LINE = 15;
@@ -162,6 +161,9 @@ export function originLines(pen, width, words) {
   ];
 }
 
+/** Return the height of the titles and captions of panels. */
+const headOf = (/** @type {{ caption: string }[]} */ panels) => 30 + 16 * Math.max(2, ...panels.map(({ caption }) => caption.split("\n").length));
+
 /** Return a pen that only measures text. */
 const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
 
@@ -176,7 +178,7 @@ function boardSize(board) {
   const ruler = rulerOf(look.theme.font);
   const legend = board.legendHeight(ruler, width - 2 * MARGIN);
   const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
-  const drawn = 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8;
+  const drawn = 2 * MARGIN + legend + lines * (headOf(panels) + panelHeight(side, look.ownScale) + MARGIN) + 8;
   return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
 }
 
@@ -191,16 +193,17 @@ function drawBoard(pen, board) {
   const { width, height, legend, origin, drawn } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
+  const head = headOf(panels);
   let pooled = 1;
   panels.forEach((panel, i) => {
     const left = MARGIN + (i % columns) * (side + MARGIN);
-    const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
+    const top = MARGIN + legend + Math.floor(i / columns) * (head + panelHeight(side, look.ownScale) + MARGIN);
     const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
     pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
     panel.caption.split("\n").forEach((line, k) => {
       pen.text(fitted(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
     });
-    pen.at(left, top + HEAD, () => {
+    pen.at(left, top + head, () => {
       const view = board.views.of(panel);
       const geometry = panelGeometry(pen, panel, side, view);
       drawPanel(pen, panel, geometry, view, look);

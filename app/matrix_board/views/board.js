@@ -2,7 +2,7 @@
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "../messages" */
 
 import { PAINTED } from "../channels/boards.js";
-import { categoryTable, drawCategories, legendItems, legendPlaces, legendText } from "../drawing/categories.js";
+import { categoryTable, drawCategories, legendItems, legendPlaces, legendText, groupColours } from "../drawing/categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "../drawing/color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
@@ -232,7 +232,7 @@ export class Board {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
       const opener = make("button", { class: "open", type: "button", "data-act": "open" }, settingsIcon());
       const head = make("div", { class: "head" }, make("span", { class: "title", "data-act": "open" }), opener, make("span", { class: "value" }));
-      const caption = make("figcaption", {}, head, make("div", { class: "caption" }), this.knobs.build());
+      const caption = make("figcaption", {}, head, make("div", { class: "key", "aria-hidden": "true" }), make("div", { class: "caption" }), this.knobs.build());
       this.grid.append(make("figure", {}, caption, make("div", {}, plot)));
     }
   }
@@ -313,6 +313,7 @@ export class Board {
       drawPanel(pen, panel, panel.geometry, this.views.of(panel), this.look);
       pooled = Math.max(pooled, panel.geometry.pooled);
     }
+    panels.forEach(({ group }, i) => this.paintKey(/** @type {HTMLElement} */ (this.grid.children[i].querySelector(".key")), group));
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
     this.note.textContent = notesOf(pooled, this.look);
@@ -330,12 +331,29 @@ export class Board {
     return panelGeometry(pen, panel, this.side, view);
   }
 
+  /**
+   * Draw the colours of the categories that a panel explains itself.
+   * @param {HTMLElement} line
+   * @param {string} group
+   */
+  paintKey(line, group) {
+    line.replaceChildren();
+    if (!group) return;
+    const { names, colours } = groupColours(this.look, group);
+    const [first, last] = names.map((name) => make("span", {}, name));
+    const swatches = make("span", { class: "ramp" }, ...colours.map(() => make("i")));
+    swatches.style.width = `${Math.min(14 * colours.length, 84)}px`;
+    colours.forEach((colour, i) => (/** @type {HTMLElement} */ (swatches.children[i]).style.background = colour));
+    line.append(make("b", {}, group), first, swatches, ...(last ? [last] : []));
+  }
+
   paintLegend() {
     const room = this.root.clientWidth;
     const width = room > 560 ? room - this.buttons.offsetWidth - GAP : room; // next to the buttons, or above them
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
-    const high = this.legendHeight(ruler, width - 2);
-    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
+    const omitted = this.panels.map(({ group }) => group).filter(Boolean);
+    const high = this.legendHeight(ruler, width - 2, omitted);
+    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2, omitted);
     const { shared, look } = this;
     const name = look.categories
       ? legendText(legendItems(look, this.maskedWord))
@@ -352,10 +370,11 @@ export class Board {
   /**
    * @param {Pen} pen
    * @param {number} width
+   * @param {string[]} [omitted] the groups of categories that panels explain
    */
-  legendHeight(pen, width) {
+  legendHeight(pen, width, omitted) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked)).height;
+    if (look.categories) return legendPlaces(pen, width, legendItems(look, masked, omitted)).height;
     return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
@@ -365,10 +384,11 @@ export class Board {
    * @param {number} x
    * @param {number} y
    * @param {number} width
+   * @param {string[]} [omitted] the groups of categories that panels explain
    */
-  drawLegend(pen, x, y, width) {
+  drawLegend(pen, x, y, width, omitted) {
     const { look, shared, maskedWord: masked } = this;
-    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked));
+    if (look.categories) drawCategories(pen, x, y, width, look, legendItems(look, masked, omitted));
     else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
     else {
       pen.text(legendName(this.settings, look), x, y + 6, { colour: look.theme.muted, weight: 600 });

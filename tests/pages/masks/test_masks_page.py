@@ -74,14 +74,14 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs after 2 layers." in spoken(at)
+    assert "connects all pairs after 2 layers, at" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "It connects all pairs after 9 layers." in spoken(at)
+    assert "It connects all pairs after 9 layers, at" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "It never connects all pairs, because information moves only by multiples of 8 tokens." in spoken(at)
+    assert "because information moves only over distances that are multiples of 8 tokens." in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -177,12 +177,15 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
-    why = "information moves only by multiples of 8 tokens."
+    why = "it reaches only multiples of 8 tokens."
     assert f"**{label(variants[2])}** alone never connects all pairs, because {why}" in spoken(at)
     panels = board(at, "masks.board")[1]
+    window = variants[1].params.window
+    layers = -(-23 // window)
+    costs = f"{layers} layers connect all pairs: {layers * local / 300:.0%} ({layers * local:,})"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"up to {variants[1].params.window} tokens away\n{local / 300:.1%} of pairs ({local:,})"),
-        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs ({atrous:,})"),
+        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs ({local:,})\n{costs}"),
+        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs ({atrous:,})\nnever connects all pairs"),
     }
     assert board_settings(at, "masks.board")["words"]["note"] == "Not drawn, because all pairs are allowed: Softmax."
     assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]
@@ -227,7 +230,9 @@ def test_the_reach_is_drawn_and_told_alike():
     names = np.array(["the token itself", "layer 1", "layer 2", "layer 3", "not connected"])
     assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
-    assert words == f"{share:.1%} of pairs connected after 3 layers"
+    pairs = 12 * int((layers <= 1).sum())
+    costs = f"12 layers connect all pairs: {pairs / 576:.0%} ({pairs:,})"
+    assert words == f"{share:.1%} of pairs connected after 3 layers\n{costs}"
     assert f"After 3 layers, the stack Local connects {share:.1%} of pairs.**" in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
@@ -256,7 +261,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
 def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert reach(at)[0].endswith("of pairs connected after 1 layer")
+    assert "of pairs connected after 1 layer\n" in reach(at)[0]
     assert "After 1 layer, the stack Local connects" in spoken(at)
 
 
@@ -272,8 +277,11 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
-    assert frames[-1] == "100.0% of pairs connected after 4 layers"
-    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else "100.0% of pairs connected after 5 layers")
+    first, second = frames[-1].split("\n")
+    assert first == "100% of pairs connected after 4 layers"
+    assert second.startswith("4 layers connect all pairs: ")
+    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else f"100% of pairs connected after 5 layers\n{second}")
+    assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

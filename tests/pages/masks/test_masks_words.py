@@ -8,7 +8,7 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
-from pages.masks.patterns import caption, rule, seen
+from pages.masks.patterns import caption, cost, multiples, rule, seen
 from pages.masks.reach import connected, connected_counts, left_out, percent, reason
 
 
@@ -66,6 +66,27 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
     assert caption(pattern(250.0, anywhere=anywhere), every_head=every_head) == words
 
 
+@pytest.mark.parametrize(
+    ("pairs", "complete", "words"),
+    [
+        ([300.0], None, "never connects all pairs"),
+        ([300.0], 1, "1 layer connects all pairs: 30% (300)"),
+        ([300.0], 7, "7 layers connect all pairs: 210% (2,100)"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs: 40% (400)"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs: 70% (700)"),
+    ],
+)
+def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
+    assert cost([pattern(each) for each in pairs], complete) == words
+
+
+@pytest.mark.parametrize(
+    ("most", "words"), [(15, "8"), (16, "8 and 16"), (31, "8, 16 and 24"), (32, "8, 16, 24 …"), (200, "8, 16, 24 …")]
+)
+def test_at_most_three_distances_are_listed(most, words):
+    assert multiples(8, most) == words
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_sparsest_pattern_is_named(order):
     given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
@@ -92,14 +113,14 @@ def test_patterns_that_never_connect_all_pairs_are_named():
     [
         (0, "each token attends only to itself."),
         (1, "information never leaves some groups of tokens."),
-        (2, "information moves only by multiples of 2 tokens."),
+        (2, "it reaches only multiples of 2 tokens."),
     ],
 )
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
         f"**{name('atrous')}** alone never connects all pairs, because {why} To connect all pairs alone, "
-        f"**{name('local')}** needs 2 layers and **{name('sink')}** needs 5 layers."
+        f"**{name('local')}** needs 2 layers (0%) and **{name('sink')}** needs 5 layers (1%)."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
@@ -109,23 +130,22 @@ def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     [
         (
             {"bigbird": pattern(9.0, hub=True)},
-            f"**{name('bigbird')}** needs only 2 layers, because all tokens exchange information through a global "
-            "token.",
+            f"To connect all pairs alone, **{name('bigbird')}** needs 2 layers with its global token (2%).",
         ),
         (
-            {"local": pattern(9.0, diameter=7), "bigbird": pattern(9.0, hub=True), "longformer": pattern(9, hub=True)},
-            f"To connect all pairs alone, **{name('local')}** needs 7 layers. **{name('bigbird')} and "
-            f"{name('longformer')}** need only 2 layers, because all tokens exchange information through a global "
-            "token.",
+            {"local": pattern(90, diameter=7), "bigbird": pattern(9.0, hub=True), "longformer": pattern(20, hub=True)},
+            f"To connect all pairs alone, **{name('local')}** needs 7 layers (63%), **{name('bigbird')}** needs 2 "
+            f"layers with its global token (2%) and **{name('longformer')}** needs 2 layers with its global token "
+            "(4%).",
         ),
         (
             {"bigbird": pattern(9.0, hub=True, diameter=3)},
-            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers.",
+            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers (3%).",
         ),
         (
-            {"local": pattern(9.0, diameter=7), "bigbird": pattern(9.0), "sink": pattern(9.0, diameter=4)},
-            f"To connect all pairs alone, **{name('local')}** needs 7 layers, **{name('bigbird')}** needs 2 layers and "
-            f"**{name('sink')}** needs 4 layers.",
+            {"local": pattern(300, diameter=7), "bigbird": pattern(9.0), "sink": pattern(9.0, diameter=4)},
+            f"To connect all pairs alone, **{name('local')}** needs 7 layers (210%), **{name('bigbird')}** needs 2 "
+            f"layers (2%) and **{name('sink')}** needs 4 layers (4%).",
         ),
         (
             {"local": pattern(9.0, diameter=7), **dict.fromkeys(("bigbird", "sink", "topk"), pattern(9.0))},
@@ -139,7 +159,7 @@ def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
 )
 def test_the_other_variants_are_listed_with_their_layers_or_summed_up(others, words):
     told = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
-    assert told.partition(" by multiples of 8 tokens. ")[2] == words
+    assert told.partition(" only multiples of 8 tokens. ")[2] == words
 
 
 def test_one_token_has_no_pattern_and_two_have():
@@ -155,19 +175,32 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
+PAIRS = "of one softmax layer's pairs"
+
+
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 1, "**The stack A → B connects all pairs after 1 layer.**"),
-        (3, 2, "**The stack A → B connects all pairs after 2 layers.**"),
-        (1, 2, "**After 1 layer, the stack A → B connects 25.0% of pairs.** It connects all pairs after 2 layers."),
-        (2, 7, "**After 2 layers, the stack A → B connects 62.5% of pairs.** It connects all pairs after 7 layers."),
+        (1, 1, f"**The stack A → B connects all pairs after 1 layer, at 30% {PAIRS}.**"),
+        (3, 2, f"**The stack A → B connects all pairs after 2 layers, at 40% {PAIRS}.**"),
+        (
+            1,
+            2,
+            "**After 1 layer, the stack A → B connects 25.0% of pairs.** It connects all pairs after 2 layers, at "
+            f"40% {PAIRS}.",
+        ),
+        (
+            2,
+            7,
+            "**After 2 layers, the stack A → B connects 62.5% of pairs.** It connects all pairs after 7 layers, at "
+            f"150% {PAIRS}.",
+        ),
         (2, None, "**After 2 layers, the stack A → B connects 62.5% of pairs.**"),
     ],
 )
 def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected(["A", "B"], reached, depth) == words
+    assert connected(["A", "B"], reached, depth, [pattern(300.0), pattern(100.0)]) == words
 
 
 @pytest.mark.parametrize(
@@ -177,12 +210,14 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 8, "B": 0},
             None,
-            "It never connects all pairs, because information moves only by multiples of 8 tokens.",
+            "It never connects all pairs, because information moves only over distances that are multiples of 8 "
+            "tokens.",
         ),
         (
             {"A": 4, "B": 6},
             None,
-            "It never connects all pairs, because information moves only by multiples of 2 tokens.",
+            "It never connects all pairs, because information moves only over distances that are multiples of 2 "
+            "tokens.",
         ),
         (
             {"A": 1, "B": 8},
@@ -190,7 +225,7 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
             "It never connects all pairs, however often the stack is repeated, because information never leaves some "
             "groups of tokens.",
         ),
-        ({"A": 1, "B": 8}, 2, "**A** covers the distances between **B**'s steps of 8 tokens."),
+        ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** adds the distances in between."),
         (
             {"A": 1, "B": 8},
             3,
@@ -217,6 +252,13 @@ def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, comp
     assert reason(layers, complete, n=13) == words
 
 
+def test_a_window_names_the_distances_that_it_adds_to_those_of_a_stride():
+    layers = [("A", pattern(5.0, primitives={"window": True}, farthest=7)), ("B", pattern(5.0, step=8))]
+    assert reason(layers, 2, n=106) == (
+        "**B** reaches keys 8, 16, 24 … tokens away, and **A** adds the distances from 0 to 7."
+    )
+
+
 def test_a_front_counts_layer_by_layer_what_is_connected():
     first = np.array([2, 1, 0, 1, -1])
     assert connected_counts("a*b", first, 2, heard=True) == (
@@ -239,6 +281,6 @@ def test_what_no_round_lets_look_is_counted(missed, words):
     assert f"In head 3, {words}" in sorting(missed, head=3)
 
 
-@pytest.mark.parametrize(("share", "words"), [(1.0, "100.0%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
+@pytest.mark.parametrize(("share", "words"), [(1.0, "100%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
 def test_only_all_pairs_are_called_all(share, words):
     assert percent(share) == words
