@@ -43,6 +43,7 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     st.caption(
         paragraph(
             attention_words.jump_text(found),
+            _("The matrices are those of the first seed.") if len({each.row.seed for each in rows}) > 1 else "",
             _("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"),
         )
     )

@@ -30,7 +30,7 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
 
 def not_recorded_at_all() -> str:
     """Return what to do if no run of these settings is recorded."""
-    return _("These settings are not recorded. Press “Train on this machine”.")
+    return _("No run is recorded with these settings. Press “Train on this machine” to train the models.")
 
 
 def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
@@ -45,8 +45,8 @@ def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
     if not names:
         return ""
     return _n(
-        "Not trained here with {n} seed: {names}. Choose fewer variants.",
-        "Not trained here with {n} seeds: {names}. Choose fewer variants or fewer seeds.",
+        "Too many models: with {n} seed, this machine leaves out {names}. Choose fewer variants.",
+        "Too many models: with {n} seeds, this machine leaves out {names}. Choose fewer variants or fewer seeds.",
         n=seeds,
         names=enumeration(names),
     )
@@ -58,7 +58,7 @@ def not_trained_without(found: Sequence[PartOutcome]) -> str:
     if not names:
         return ""
     return _(
-        "Not trained without each part yet: {names}. Press “Train on this machine” to train them.",
+        "Runs with a part removed are not recorded: {names}. Press “Train on this machine” to train these models.",
         names=enumeration(names),
     )
 
@@ -69,7 +69,7 @@ def no_tests(task: LearningTask, *, by: str) -> str:
         return ""
     if by == "length":
         return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
-    return _("Models of the task “{task}” are not tested with more to remember.", task=_(task.title))
+    return _("Models of the task “{task}” are not tested with more items to remember.", task=_(task.title))
 
 
 def tests_missing(found: Sequence[Outcome]) -> str:

@@ -51,11 +51,7 @@ def hidden(found: Sequence[Outcome], length: int) -> str:
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
-    return _(
-        "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}.",
-        n=length,
-        names=enumeration(names),
-    )
+    return _("At {n} tokens, a mask hides a part of the answers: {names}.", n=length, names=enumeration(names))
 
 
 def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:

@@ -44,7 +44,7 @@ class LearnOptions(Options, prefix="l_"):
         1,
         1,
         MOST_SEEDS,
-        N_("Seeds here"),
+        N_("Seeds to train"),
         widget=st.slider,
         help=N_("Number of models trained here for each variant, with different initial weights and data."),
     )
@@ -53,7 +53,7 @@ class LearnOptions(Options, prefix="l_"):
         (1, 2, 4),
         1,
         N_("Heads"),
-        help=N_("More heads are smaller, so that a state of fixed size holds fewer numbers in all heads together."),
+        help=N_("With more heads, each head is smaller, so all states of fixed size together hold fewer numbers."),
     )
     convolution = choice(
         {"on": N_("on"), "off": N_("off")},
@@ -69,8 +69,8 @@ class LearnOptions(Options, prefix="l_"):
         {"learned": N_("learned"), "fixed": C_("gates", "fixed")},
         N_("Gates and write strengths"),
         help=N_(
-            "learned: a linear map of the token computes them, and is trained with the model. fixed: they follow the "
-            "variant's settings. Projections and other matrices of a variant are learned or fixed with them."
+            "learned: a trained linear map computes gates and write strengths from each token. fixed: the "
+            "variant's settings determine them. Other trainable matrices of a variant are learned or fixed too."
         ),
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))

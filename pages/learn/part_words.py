@@ -46,13 +46,13 @@ def losses(found: Sequence[PartOutcome]) -> str:
             steady.append(f"**{escape_markdown(outcome.whole.name)}**")
     return paragraph(
         _(
-            "**One missing part lowers the accuracy: {losses}.**",
+            "**Accuracy falls when one part is removed: {losses}.**",
             losses=enumeration(text for _loss, text in sorted(lost)),
         )
         if lost
         else "",
         _(
-            "No removed part lowers the accuracy by more than {most} percentage points: {names}.",
+            "Removing any one part costs at most {most} percentage points: {names}.",
             most=round(100 * CLOSE),
             names=enumeration(steady),
         )

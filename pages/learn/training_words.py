@@ -20,10 +20,12 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
             if name not in (own := names.setdefault(each.title, [])):
                 own.append(name)
     if not names:
-        return _("Queries, keys and values are trained. The settings of the variants are not trained.")
+        return _(
+            "The projections to queries, keys and values are trained. The settings of the variants are not trained."
+        )
     return _(
-        "Queries, keys and values are trained, and so are {tensors}. The other settings of the variants are not "
-        "trained.",
+        "The projections to queries, keys and values are trained, and so are {tensors}. The other settings "
+        "of the variants are not trained.",
         tensors=enumeration(
             _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
         ),
@@ -40,7 +42,8 @@ def learning_rates(found: Sequence[Outcome]) -> str:
         (default if tuned_rate(model) is None else tuned).append(text)
     return paragraph(
         _(
-            "Learning rates, chosen for each variant from {grid} by the loss in runs with another seed: {rates}.",
+            "Each variant has the learning rate, out of {grid}, with the lowest loss in runs with another seed: "
+            "{rates}.",
             grid=enumeration(f"{rate:g}" for rate in GRID),
             rates=enumeration(tuned),
         )

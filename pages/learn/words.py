@@ -73,7 +73,12 @@ def threshold(*, from_sequence: bool) -> str:
     """Return from which accuracy on a variant has learned the task, and why accuracy can start below guessing."""
     return paragraph(
         _("A variant has learned the task if at least {most} of its answers are correct.", most=percent(LEARNED)),
-        _("Before training, a model also guesses answers that the sequence does not contain.") if from_sequence else "",
+        _(
+            "Before training, a model also guesses answers that the sequence does not contain, so its accuracy "
+            "starts below guessing."
+        )
+        if from_sequence
+        else "",
     )
 
 

@@ -73,7 +73,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "layer 0, from step 0 to step 400: **Softmax** (3.3% to 100%) and **Linear** (3.9% to 48%). "
         "Choose layer 0 to see these weights."
     )
-    assert any("Accuracy rises most between these training steps" in each.value for each in at.caption)
+    [notes] = [each.value for each in at.caption if "Accuracy rises most between these training steps" in each.value]
+    assert "The matrices are those of the first seed." in notes
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **Softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
@@ -119,7 +120,7 @@ def test_every_view_opens_without_a_run(view, task):
 def test_settings_that_are_not_recorded_ask_for_a_press():
     at = open_learn(l_layers=1, **QUICK)
     assert not at.exception
-    assert "These settings are not recorded." in at.info[0].value
+    assert "No run is recorded with these settings." in at.info[0].value
     assert not charts(at)
 
 
@@ -237,10 +238,10 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
         shown = [percent(median(final[word, *part])) for part in ((3, 2), (0, 2), (3, 1))]
         assert line[1:] == shown
     assert cells[4] == ["Local · window 16", "72%", "–", "–"]
-    assert any("Not trained without each part yet: Local · window 16." in each.value for each in at.caption)
+    assert any("Runs with a part removed are not recorded: Local · window 16." in each.value for each in at.caption)
     assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
     assert len(charts(at)) == 2
-    assert any(text.startswith("**One missing part lowers the accuracy: ") for text in texts(at))
+    assert any(text.startswith("**Accuracy falls when one part is removed: ") for text in texts(at))
 
 
 def test_a_press_trains_every_model_of_the_view_of_parts():
@@ -255,7 +256,7 @@ def test_a_press_trains_every_model_of_the_view_of_parts():
 def test_the_view_of_parts_without_recorded_runs_asks_for_a_press():
     at = open_learn(l_view="parts", l_layers=3, variants=(ac.get("softmax"), ac.get("linear")))
     assert not at.exception
-    assert any("These settings are not recorded." in each.value for each in at.info)
+    assert any("No run is recorded with these settings." in each.value for each in at.info)
     assert not charts(at)
 
 
@@ -272,6 +273,8 @@ def test_a_press_trains_and_shows_the_same_numbers_as_the_library():
     assert sorted(map(numbers_of, rows)) == sorted(map(numbers_of, expected))
     assert len([each for each in rows if each.checkpoint is not None]) == len(plan.specs)
     assert any(each.value.startswith("Trained on this server.") for each in at.caption)
+    at.session_state["l_view"] = "attention"
+    assert not any("first seed" in each.value for each in at.run().caption)
 
 
 def numbers_of(found):

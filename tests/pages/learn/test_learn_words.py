@@ -98,7 +98,8 @@ def test_the_accuracy_that_counts_as_learned_is_told():
     told = "A variant has learned the task if at least 95% of its answers are correct."
     assert words.threshold(from_sequence=False) == told
     assert words.threshold(from_sequence=True) == (
-        f"{told} Before training, a model also guesses answers that the sequence does not contain."
+        f"{told} Before training, a model also guesses answers that the sequence does not contain, so its "
+        "accuracy starts below guessing."
     )
 
 
@@ -329,7 +330,7 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
     ]
-    text = "At {n} tokens, a mask hides the answer from the asking token in some of the questions: {names}."
+    text = "At {n} tokens, a mask hides a part of the answers: {names}."
     name = "Local · window 16"
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
     assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
@@ -496,7 +497,7 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
     chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
     assert not gaps.too_many(chosen[:4], 5, 5)
     assert gaps.too_many(chosen, 5, 5) == (
-        "Not trained here with 5 seeds: DeltaNet. Choose fewer variants or fewer seeds."
+        "Too many models: with 5 seeds, this machine leaves out DeltaNet. Choose fewer variants or fewer seeds."
     )
     assert not gaps.too_many(chosen, 1, 1)
 
@@ -507,7 +508,7 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
         ("recall", "length", ""),
         ("recall", "items", ""),
         ("parity", "length", ""),
-        ("parity", "items", "Models of the task “Parity” are not tested with more to remember."),
+        ("parity", "items", "Models of the task “Parity” are not tested with more items to remember."),
         ("digits", "length", "Models of the task “Handwritten digits” are not tested on longer sequences."),
     ],
 )
@@ -523,8 +524,8 @@ def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatc
 def test_the_trained_tensors_are_named_with_their_variants():
     models = [each.model for each in learning.plan(["softmax", "deltanet", "gated_deltanet"], seeds=[0, 1]).specs]
     assert training_words.trained_tensors(models) == (
-        "Queries, keys and values are trained, and so are write strengths (DeltaNet and Gated DeltaNet) and gates "
-        "(Gated DeltaNet). The other settings of the variants are not trained."
+        "The projections to queries, keys and values are trained, and so are write strengths (DeltaNet and Gated "
+        "DeltaNet) and gates (Gated DeltaNet). The other settings of the variants are not trained."
     )
 
 
@@ -540,7 +541,10 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
     known = {"recall": {"softmax": 0.01, "local": 0.003, "linear": 0.01}}
     monkeypatch.setattr("attention_core.learning.rates.tuned", lambda: known)
     found = outcomes([row for key in keys for row in rows_of(key, [0.1, 1.0])])
-    chosen = "Learning rates, chosen for each variant from 0.001, 0.003 and 0.01 by the loss in runs with another seed:"
+    chosen = (
+        "Each variant has the learning rate, out of 0.001, 0.003 and 0.01, with the lowest loss in runs with another "
+        "seed:"
+    )
     same = "Recorded runs and runs on this machine use the same rates."
     assert training_words.learning_rates(found) == text.format(chosen=chosen, same=same)
 
@@ -549,7 +553,7 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
 def test_without_trained_tensors_the_settings_stay_as_chosen(word, fixed):
     [spec] = learning.plan([word], fixed=fixed).specs
     assert training_words.trained_tensors([spec.model]) == (
-        "Queries, keys and values are trained. The settings of the variants are not trained."
+        "The projections to queries, keys and values are trained. The settings of the variants are not trained."
     )
 
 
@@ -560,8 +564,8 @@ def part_outcome(word, whole, **without):
     return PartOutcome(whole=outcome, has=tuple(without), removed=removed)
 
 
-LOST = "**One missing part lowers the accuracy: "
-STEADY = "No removed part lowers the accuracy by more than 5 percentage points: "
+LOST = "**Accuracy falls when one part is removed: "
+STEADY = "Removing any one part costs at most 5 percentage points: "
 
 
 @pytest.mark.parametrize(
@@ -609,7 +613,7 @@ def test_the_parts_that_models_do_not_have_are_named():
 def test_models_that_are_not_trained_without_a_part_are_named():
     assert not gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9)])
     assert gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)]) == (
-        "Not trained without each part yet: Linear. Press “Train on this machine” to train them."
+        "Runs with a part removed are not recorded: Linear. Press “Train on this machine” to train these models."
     )
 
 
