@@ -5,7 +5,7 @@ from operator import attrgetter
 
 from app.jobs import dispatch
 from app.lessons import card
-from app.lessons.shipped import lesson_picture
+from app.lessons.shipped import lesson_pictures
 from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import NextTokenRow
@@ -92,4 +92,4 @@ def without_a_model(monkeypatch):
     monkeypatch.setattr(continuation, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)
-    monkeypatch.setattr(card, "lesson_picture", lesson_picture.__wrapped__)
+    monkeypatch.setattr(card, "lesson_pictures", lesson_pictures.__wrapped__)
