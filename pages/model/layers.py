@@ -56,7 +56,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
         ),
         beaten(_lines(question, rows))
         if _single(question)
-        else _("These two variants are drawn as dashed grey lines."),
+        else _("The two variants that ignore the text are drawn as dashed grey lines."),
         _(
             "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
             n=swap.PERIOD,
@@ -132,8 +132,8 @@ def beaten(lines: Mapping[str, Sequence[Both]]) -> str:
         if word not in FLOORS and floors and reads and copies:
             sentences.append(
                 _(
-                    "{name} has a lower perplexity than the variants that ignore the text in {reads} of {n} layers, "
-                    "and a lower copying loss in {copies} of {m}.",
+                    "{name} has a lower perplexity than both variants that ignore the text in {reads} of {n} "
+                    "layers. It has a lower copying loss than both in {copies} of {m} layers.",
                     name=called(word),
                     reads=sum(reads),
                     n=len(reads),

@@ -97,10 +97,10 @@ def _measures(found: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...
 def _between(name: str, outlier: str, same: int, pairs: int) -> str:
     """Return how many pairs of points from different variants have the same order in the error and in a measure."""
     return _n(
-        "For {name}, {same} of {n} pair of points from different variants is in the correct order; the largest "
-        "outlier is {outlier}.",
-        "For {name}, {same} of {n} pairs of points from different variants are in the correct order; the largest "
-        "outlier is {outlier}.",
+        "For {name}, the output error orders {same} of {n} pair of points from different variants correctly. The "
+        "largest outlier is {outlier}.",
+        "For {name}, the output error orders {same} of {n} pairs of points from different variants correctly. "
+        "The largest outlier is {outlier}.",
         n=pairs,
         same=same,
         name=name,

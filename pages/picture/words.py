@@ -244,10 +244,10 @@ def metrics() -> str:
         ),
         _("**SSIM** is the structural similarity, which is 1 for identical images."),
         _(
-            "**Difference from the mean** is the root mean square difference from the image whose pixels are all the "
+            "**Difference from the mean** is the root mean square difference from an image of one colour, the "
             "mean of the noisy image."
         ),
-        _("**Time** is that of one call on this server."),
+        _("**Time** is the time that one call takes on this server."),
     )
 
 
@@ -289,7 +289,7 @@ def digit_units(*, averaged: bool) -> str:
 def digit_details(name: str, reference: str, error: float) -> str:
     """Return in words how far a variant's output is from that of its reference."""
     return _(
-        "The output of {name} differs from that of {reference} by {error} of its size.",
+        "The output of {name} differs from the output of {reference} by {error} (relative norm).",
         name=name,
         reference=reference,
         error=percent(error),

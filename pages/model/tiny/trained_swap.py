@@ -91,7 +91,9 @@ def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
         "other": formatted(each.loss, ".2f"),
     }
     if values["before"] == values["after"]:
-        answers = _("**{name}: {after} of the answers are correct**, the same rounded share as before.", **values)
+        answers = _(
+            "**{name}: {after} of the answers are correct**, as before the replacement (after rounding).", **values
+        )
     elif each.accuracy < original.accuracy:
         answers = _("**{name}: the share of correct answers falls from {before} to {after}.**", **values)
     else:
@@ -128,7 +130,7 @@ def notes(spec: TrainSpec, layers: int) -> str:
     """
     task = TASKS[spec.model.task]
     if task.key in PREDICTS_NEXT:
-        measure = _("The perplexity is the exponential of the loss, and belongs to one predicted token.")
+        measure = _("The perplexity is the exponential of the mean loss of a predicted token.")
     else:
         measure = _("Perplexity is not defined for this task, because its answers are not the next tokens.")
     return paragraph(

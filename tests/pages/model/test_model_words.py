@@ -245,8 +245,8 @@ def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, cop
         "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
     }
     assert layers.beaten(lines) == (
-        f"Linear has a lower perplexity than the variants that ignore the text in {reads} of 1 layers, and a lower "
-        f"copying loss in {copies} of 1."
+        f"Linear has a lower perplexity than both variants that ignore the text in {reads} of 1 layers. It has a lower "
+        f"copying loss than both in {copies} of 1 layers."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
     assert layers.beaten(lines) == ""
@@ -309,10 +309,9 @@ def test_how_well_the_error_forecasts(copies, told):
 def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     assert predicts.details(two) == (
-        "For perplexity, 4 of 5 pairs of points from different variants are in the correct order; the largest outlier "
-        "is Local · window 2. "
-        "For copying, 2 of 5 pairs of points from different variants are in the correct order; the largest outlier is "
-        "Linear."
+        "For perplexity, the output error orders 4 of 5 pairs of points from different variants correctly. The largest "
+        "outlier is Local · window 2. For copying, the output error orders 2 of 5 pairs of points from different "
+        "variants correctly. The largest outlier is Linear."
     )
     assert predicts.details(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
     assert predicts.details(two[:3]) == ""

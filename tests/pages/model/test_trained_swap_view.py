@@ -73,7 +73,7 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
     [
         ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%.** The loss changes from 0.01 to 2.00 nats per answer."),
         ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%.** The loss changes from 2.00 to 1.00 nats per answer."),
-        ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct**, the same rounded share as before."),
+        ((0.5, 1.0), (0.5, 1.5), "50% of the answers are correct**, as before the replacement (after rounding)."),
         ((0.501, 1.0), (0.5, 1.0001), "The loss, rounded, stays at 1.00 nats per answer."),
         ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
     ],
@@ -93,7 +93,7 @@ def test_without_a_replacement_the_page_asks_for_one():
 def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
     predicts_next = task in view.PREDICTS_NEXT
     text = view.notes(usual_run(task), 1)
-    assert ("The perplexity is the exponential of the loss" in text) == predicts_next
+    assert ("The perplexity is the exponential of the mean loss" in text) == predicts_next
     [line] = view.table([row(0.5, 2.0, layers=())], predicts_next=predicts_next)
     assert line.get("Perplexity") == ("7.39" if predicts_next else None)
 
