@@ -1,81 +1,250 @@
-"""A small figure without axes, as one SVG picture: lines or bars that show the shape of a result."""
+"""A small chart for a card: lines or bars as an SVG picture, with axis names, two ticks per axis and names in HTML."""
 
 import base64
 import math
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
+from unicodedata import east_asian_width
 
 from app.figures.theme import COLOURS, GREY, SERIES
+from attention_core.formatting import HUGE, format_readable, number
 
-WIDTH, HEIGHT, EDGE = 160, 88, 5
-"""Pixels of the picture, and of its empty margin."""
+WIDTH, HEIGHT, EDGE = 240, 120, 8
+"""Width of a picture, which the page stretches, smallest height of lines in pixels, and half a tick's height."""
+GUTTER = 16
+"""Width at the right of a picture in which each line is led to its name."""
+LINE = 16
+"""Height in pixels of a line of a name, and the smallest height of a bar's row."""
+BAR = 6
+"""Height in pixels of one of several bars side by side."""
+NAME = 16
+"""Largest number of Latin characters in a line of a name."""
 Points = Iterable[tuple[float, float]]
+Line = list[tuple[float, float]]
 
 
 def small_figure(
     series: Mapping[str, Points],
     *,
+    x_title: str,
+    y_title: str,
     colours: Mapping[str, int] | None = None,
-    bars: bool = False,
+    categories: Sequence[str] = (),
     log_x: bool = False,
     log_y: bool = False,
+    share: bool = False,
+    alt: str = "",
 ) -> str | None:
-    """Draw the median of each series at each position and return a data URL; None if nothing can be drawn.
+    """Draw the median of each series at each position and return the chart as HTML; None if nothing can be drawn.
 
     Args:
         series: positions and values by name; points outside a logarithmic axis are left out.
+        x_title: name of the horizontal axis, with its unit; bars are horizontal and leave it out.
+        y_title: name of the values, with their unit.
         colours: indices in the shared series of colours, by the same names; by default, in their order.
-        bars: whether to draw bars, side by side at each position, from zero or from the end of a logarithmic axis.
+        categories: names of the positions 0, 1, … of bars; empty for lines.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
-        log_y: whether the vertical axis is logarithmic.
+        log_y: whether the values are on a logarithmic axis.
+        share: whether the values are shares from 0 to 1, whose ticks are percentages.
+        alt: description of the picture.
     """
-    drawn = [_drawable(points, log_x=log_x and not bars, log_y=log_y) for points in series.values()]
-    places = sorted({x for line in drawn for x, _y in line})
-    heights = [y for line in drawn for _x, y in line]
+    drawn = {name: _drawable(points, log_x and not categories, log_y) for name, points in series.items()}
+    heights = [y for line in drawn.values() for _x, y in line]
     if not heights:
         return None
-    low, high = min(heights), max(heights)
-    if bars:  # Bars start below the smallest value or at zero, so that the smallest bar stays visible.
-        low, high = (low - 0.1 * (high - low or 1.0), high) if log_y else (min(low, 0.0), max(high, 0.0))
-    right, room = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
-
-    def up(y: float) -> float:
-        return HEIGHT - EDGE - room * ((y - low) / (high - low) if high > low else 0.5)
-
-    def along(x: float) -> float:
-        return EDGE + right * ((x - places[0]) / (places[-1] - places[0]) if len(places) > 1 else 0.5)
-
-    parts = [f'<path d="M{EDGE} {HEIGHT - 1}H{WIDTH - EDGE}" stroke="{SERIES[GREY]}"/>']
-    step = right / len(places)
-    wide, foot = 0.8 * step / len(drawn), up(low if log_y else 0.0)
-    for i, (name, line) in enumerate(zip(series, drawn, strict=True)):
-        colour = SERIES[colours[name] if colours else i % COLOURS]
-        if bars:
-            for x, y in line:
-                left = EDGE + step * (places.index(x) + 0.1) + wide * i
-                top, end = sorted((up(y), foot))
-                parts.append(
-                    f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{max(end - top, 1):.1f}" '
-                    f'fill="{colour}"/>'
-                )
-        elif len(line) == 1:
-            [(x, y)] = line
-            parts.append(f'<circle cx="{along(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>')
-        elif line:
-            path = "L".join(f"{along(x):.1f} {up(y):.1f}" for x, y in line)
-            parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
-    picture = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.encode()).decode("ascii")
+    paint = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(drawn)}
+    low, high = ends(min(heights), max(heights), log=log_y, zero=bool(categories))
+    ticks = [_tick(100 * each) + "%" if share else _tick(each) for each in (low, high)]
+    if categories:
+        return _bars(drawn, paint, categories, (low, high), ticks, log_y, y_title, alt)
+    return _lines(drawn, paint, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
-def _drawable(points: Points, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
-    """Return the medians in order of position, with the logarithm of each logarithmic axis."""
+def ends(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[float, float]:
+    """Return round numbers at or beyond the smallest and the largest value, at which an axis ends.
+
+    Args:
+        low: the smallest value.
+        high: the largest value.
+        log: whether the axis is logarithmic.
+        zero: whether a linear axis must include zero; otherwise it does so if that costs little room.
+    """
+    if log:
+        low, high = (low / 1.1, high) if zero else (low, high)  # the smallest bar stays visible
+        below, above = (_decade(each) for each in (low, high))
+        first = max(step * below for step in (1, 2, 5) if step * below <= low * (1 + 1e-9))
+        last = min(step * above for step in (1, 2, 5, 10) if step * above >= high * (1 - 1e-9))
+        return (first, last) if last > first else (first / 2, 2 * last)
+    if zero or low == high or 0 <= low <= high / 3:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if low == high:
+        return 0.0, 1.0
+    step = _decade(high - low) / 5
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return float(f"{first * step:.10g}"), float(f"{last * step:.10g}")
+
+
+def spread(wanted: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
+    """Return the centres of labels, as close to the wanted ones as they can be without overlap, in the same order.
+
+    Args:
+        wanted: the wanted centres, from 0 to ``room``, in ascending order.
+        sizes: the labels' heights.
+        room: the available height, at least the sum of the sizes.
+    """
+    tops = [0.0] * len(wanted)
+    bottom = 0.0
+    for i, (centre, size) in enumerate(zip(wanted, sizes, strict=True)):
+        tops[i] = bottom = max(bottom, centre - size / 2)
+        bottom += size
+    limit = room
+    for i in reversed(range(len(tops))):
+        limit = tops[i] = min(tops[i], limit - sizes[i])
+    return [top + size / 2 for top, size in zip(tops, sizes, strict=True)]
+
+
+def _lines(
+    drawn: Mapping[str, Line],
+    paint: Mapping[str, str],
+    axis: tuple[float, float],
+    ticks: Sequence[str],
+    log_x: bool,
+    log_y: bool,
+    x_title: str,
+    y_title: str,
+    alt: str,
+) -> str:
+    """Return a chart of lines, each of which ends at its name."""
+    places = sorted({x for line in drawn.values() for x, _y in line})
+    named = {name: _wrapped(name) for name, line in drawn.items() if line}
+    room = max(HEIGHT, sum(LINE * len(lines) for lines in named.values()))
+    across = _scale((places[0], places[-1]), (EDGE, WIDTH - GUTTER - EDGE), log=log_x)
+    up = _scale(axis, (room - EDGE, EDGE), log=log_y)
+    order = sorted(named, key=lambda name: up(drawn[name][-1][1]))
+    sizes = [LINE * len(named[name]) for name in order]
+    centres = spread([up(drawn[name][-1][1]) for name in order], sizes, room)
+    parts = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH - GUTTER}" stroke="{SERIES[GREY]}" fill="none"/>']
+    for name, centre in zip(order, centres, strict=True):
+        *_before, (x, y) = line = drawn[name]
+        path = "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in line)
+        parts.append(
+            f'<path d="M{across(x):.1f} {up(y):.1f}L{WIDTH} {centre:.1f}" stroke="{paint[name]}" fill="none"/>'
+        )
+        parts.append(
+            f'<path d="M{path}" stroke="{paint[name]}" stroke-width="2" fill="none"/>'
+            if len(line) > 1
+            else f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{paint[name]}"/>'
+        )
+    tops = [centre - size / 2 for centre, size in zip(centres, sizes, strict=True)]
+    gaps = [tops[0], *(b - a - size for (a, b), size in zip(pairwise(tops), sizes, strict=False))]
+    names = "".join(
+        f'<span style="margin-top:{gap:.1f}px">{_dot(paint[name])}{"<br>".join(map(_text, named[name]))}</span>'
+        for name, gap in zip(order, gaps, strict=True)
+    )
+    marks = [_tick(place) for place in dict.fromkeys((places[0], places[-1]))]
+    return (
+        f'<span class="chart"><small>{_text(y_title)}</small>'
+        f'<span class="ticks"><small>{ticks[1]}</small><small>{ticks[0]}</small></span>'
+        f'{_image(parts, room, alt)}<span class="names">{names}</span>'
+        f'<span class="marks"><small>{marks[0]}</small><small>{_text(x_title)}</small><small>{"".join(marks[1:])}'
+        "</small></span></span>"
+    )
+
+
+def _bars(
+    drawn: Mapping[str, Line],
+    paint: Mapping[str, str],
+    categories: Sequence[str],
+    axis: tuple[float, float],
+    ticks: Sequence[str],
+    log_y: bool,
+    y_title: str,
+    alt: str,
+) -> str:
+    """Return a chart of horizontal bars, from zero or from the end of a logarithmic axis, next to their names."""
+    alone = list(drawn) == list(categories)
+    named = list(map(_wrapped, categories))
+    rows = [max(LINE * len(lines), 0 if alone else BAR * len(drawn)) + EDGE / 2 for lines in named]
+    along = _scale(axis, (1, WIDTH - EDGE), log=log_y)
+    foot = along(axis[0] if log_y else 0.0)
+    parts = [f'<path d="M{foot:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
+    for i, (name, line) in enumerate(drawn.items()):
+        for x, y in line:
+            row, size = int(x), BAR if not alone else LINE - EDGE / 2
+            middle = sum(rows[:row]) + rows[row] / 2
+            top = middle - size / 2 if alone else middle + (i - len(drawn) / 2) * BAR
+            start, end = sorted((foot, along(y)))
+            parts.append(
+                f'<rect x="{start:.1f}" y="{top:.1f}" width="{max(end - start, 1):.1f}" height="{size - 1:.1f}" '
+                f'fill="{paint[name]}"/>'
+            )
+    names = "".join(
+        f'<span style="height:{size:.1f}px">{"<br>".join(map(_text, lines))}</span>'
+        for lines, size in zip(named, rows, strict=True)
+    )
+    legend = "" if alone else "".join(f"<span>{_dot(paint[name])}{_text(name)}</span>" for name in drawn)
+    return (
+        f'<span class="chart bars">{f"<small>{legend}</small>" if legend else ""}<span class="names">{names}</span>'
+        f"{_image(parts, sum(rows), alt)}"
+        f'<span class="marks"><small>{ticks[0]}</small><small>{_text(y_title)}</small><small>{ticks[1]}</small></span>'
+        "</span>"
+    )
+
+
+def _tick(value: float) -> str:
+    """Format a round number, with as many digits as it has."""
+    return number(value) if abs(value) >= 10**HUGE else format_readable(value, None)
+
+
+def _scale(values: tuple[float, float], pixels: tuple[float, float], *, log: bool) -> Callable[[float], float]:
+    """Return the function from a value to its pixel, with both ends given; equal values are in the middle."""
+    low, high = (math.log(values[0]), math.log(values[1])) if log else values
+
+    def scale(value: float) -> float:
+        share = ((math.log(value) if log else value) - low) / (high - low) if high > low else 0.5
+        return pixels[0] + (pixels[1] - pixels[0]) * share
+
+    return scale
+
+
+def _decade(value: float) -> float:
+    """Return the largest power of ten that is not larger than a positive value."""
+    return 10.0 ** math.floor(math.log10(value) + 1e-9)
+
+
+def _wrapped(name: str) -> list[str]:
+    """Return the lines of a name; Chinese characters are twice as wide as Latin ones."""
+    wide = any(east_asian_width(sign) in "FW" for sign in name)
+    return textwrap.wrap(name, NAME // 2 + 1 if wide else NAME, break_on_hyphens=False)
+
+
+def _dot(colour: str) -> str:
+    return f'<i style="background:{colour}"></i>'
+
+
+def _text(text: str) -> str:
+    """Return a text in which neither HTML nor Markdown finds markup."""
+    return "".join(f"&#{ord(sign)};" if sign in "<>&\"'*_$`[]~:|\\" else sign for sign in text)
+
+
+def _image(parts: Iterable[str], height: float, alt: str) -> str:
+    """Return a picture that the page stretches to its width; lines keep their thickness."""
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.1f}" preserveAspectRatio="none">'
+        f"<style>path{{vector-effect:non-scaling-stroke}}</style>{''.join(parts)}</svg>"
+    )
+    address = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")
+    return f'<img alt="{_text(alt)}" style="height:{height:.1f}px" src="{address}">'
+
+
+def _drawable(points: Points, log_x: bool, log_y: bool) -> Line:
+    """Return the medians in order of position, without values that are not on a logarithmic axis."""
     at: dict[float, list[float]] = {}
     for x, y in points:
         if math.isfinite(x) and math.isfinite(y):
             at.setdefault(x, []).append(y)
     return [
-        (math.log(x) if log_x else x, math.log(y) if log_y else y)
-        for x, y in ((x, median(at[x])) for x in sorted(at))
-        if (x > 0 or not log_x) and (y > 0 or not log_y)
+        (x, y) for x, y in ((x, median(at[x])) for x in sorted(at)) if (x > 0 or not log_x) and (y > 0 or not log_y)
     ]

@@ -19,7 +19,19 @@ SHOWN = {
     "complexity",
     "reference_name",
     "noncausal_method",
-} | {"statement", "short", "experiment", "rule", "finding", "details", "theorem", "label", "x_title", "y_title"}
+} | {
+    "statement",
+    "short",
+    "experiment",
+    "rule",
+    "finding",
+    "details",
+    "theorem",
+    "label",
+    "brief",
+    "x_title",
+    "y_title",
+}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""

@@ -208,6 +208,15 @@ class Claim(Generic[R]):
         named = [each.name for each in self.quantities if f"{{{each.name}}}" in finding]
         return self.verdict.explanation(numbers, self.bounds, named)
 
+    def conditions(self, numbers: Numbers) -> list[tuple[bool, Margin]]:
+        """Return whether each condition that the claim needs is met, with the number and its threshold.
+
+        If the claim needs only one condition, the conditions for holding partly follow.
+        """
+        needed = self.verdict.needed
+        shown = dict.fromkeys([*needed, *(self.verdict.partly or ())]) if len(needed) == 1 else needed
+        return [(each.holds(numbers, self.bounds), each.margin(numbers, self.bounds)) for each in shown]
+
     def sentence(self, numbers: Numbers) -> str:
         """Return the finding that fits these numbers; placeholders are not filled."""
         return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)

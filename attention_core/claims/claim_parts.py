@@ -32,6 +32,7 @@ class Quantity:
     Attributes:
         name: its key in ``Claim.numbers``.
         label: a description in a few words.
+        brief: a shorter description, for a list of conditions next to the claim; empty to use the label.
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
         bound: whether the finding states it as an upper bound; the number is then rounded up.
@@ -44,6 +45,7 @@ class Quantity:
     digits: int = 3
     bound: bool = False
     share: bool = False
+    brief: str = ""
 
     def format(self, value: float) -> str:
         """Format the number for display, without its unit; a share becomes a percentage."""

@@ -167,6 +167,11 @@ class Rule:
         for group in (self.requires, self.holds, self.partly):
             yield from group or ()
 
+    @property
+    def needed(self) -> tuple[Condition, ...]:
+        """The different conditions that must or may be met for the claim to hold."""
+        return tuple(dict.fromkeys([*(self.requires or ()), *self.holds]))
+
     def __call__(self, numbers: Numbers, bounds: Numbers) -> Verdict:
         """Return the verdict of the rule."""
         return self._verdict(lambda condition: condition.holds(numbers, bounds))
@@ -198,8 +203,7 @@ class Rule:
         Of several conditions, one on the ``preferred`` quantities is taken, and then the one with the smallest margin.
         """
         holds = self(numbers, bounds) is Verdict.HOLDS
-        needed = [*(self.requires or ()), *self.holds]
-        found = [condition for condition in needed if condition.holds(numbers, bounds) == holds]
+        found = [condition for condition in self.needed if condition.holds(numbers, bounds) == holds]
         named = [condition for condition in found if condition.quantity in preferred] or found
         return min((each.margin(numbers, bounds) for each in named), key=lambda margin: margin.relative)
 

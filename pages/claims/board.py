@@ -3,7 +3,6 @@
 Cards are drawn as results arrive.
 """
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -12,24 +11,23 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.figures.small_figure import small_figure
-from app.figures.theme import SERIES
 from app.jobs import cached, dispatch, runs
 from app.ui import export
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, clauses, escape_markdown
 from app.words.labels import paper_heading
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Outcome
+from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
 from pages.claims import claim as panel
 from pages.claims import colours, longer_input, options, words
 from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
-CARD = 250
+CARD = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
 SUMMARY = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST = ("memory_quadruples", "near_diagonal", "mean_output")
-"""Claims whose cards come first: they need no knowledge of a variant and have different verdicts on most texts."""
+FIRST = ("linformer_rank", "cosine_closest", "softmax_delta_rule")
+"""Claims whose cards come first as long as no verdict is known: they do not hold on most inputs of the survey."""
 
 
 @dataclass(eq=False)
@@ -50,23 +48,26 @@ class Board:
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
-    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask], first: Sequence[str] = ()) -> None:
+    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
+
+        Cards of claims that do not hold come before all others.
 
         Args:
             shown: the claims, in order.
             tasks: the tasks that check them.
-            first: keys of claims whose cards come before all others.
         """
-        place = None
+        place, failed = None, [outcome.key for outcome in self.found if outcome.verdict is Verdict.FAILS]
+        first, name = (failed, words.FAILED) if failed else (FIRST, words.FIRST)
 
         def group_of(claim: Claim) -> str:
-            return words.FIRST if claim.key in first else words.SUBJECTS.get(claim.subject, "")
+            return name if claim.key in first else words.SUBJECTS.get(claim.subject, "")
 
         for title, group in groupby(sorted(shown, key=lambda claim: claim.key not in first), group_of):
             if title:
                 st.markdown(f"## {_(title)}")
-            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{title}"):
+            key = f"claims-board-{'first' if title == name else title}"
+            with st.grid("auto", min_column_width=360, row_height="content", key=key):
                 for claim in group:
                     if claim.key == self.opened:
                         place = st.container(border=True, key=f"claims-panel-{claim.key}")
@@ -145,7 +146,7 @@ def show(chosen: ChosenInput) -> None:
     opened = options.opened(claims.all_claims())
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
     waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
-    tasks = tuple(task for task in every if task.key not in waiting)
+    tasks = sorted((task for task in every if task.key not in waiting), key=lambda task: task.key not in FIRST)
     top = st.container(key="claims-summary")
     top.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
@@ -169,7 +170,7 @@ def show(chosen: ChosenInput) -> None:
     board.tell(outcome for [outcome] in known.values())
     if wanted == "all":
         with place:
-            board.lay_out(claims.all_claims(), every, FIRST)
+            board.lay_out(claims.all_claims(), every)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.tell(outcomes)
@@ -201,21 +202,15 @@ def show_trained(chosen: ChosenInput) -> None:
 
 
 def card(outcome: Outcome) -> str:
-    """Return the content of a claim's card, as Markdown with HTML: verdict, finding, source and small figure."""
-    found = f"{words.finding(outcome, brief=True)} :small[{words.article(outcome.claim.source)}]"
-    parts = [words.verdict_line(outcome, brief=True), found]
-    drawn = series(outcome)
-    if address := picture(outcome, drawn):
-        text = html.escape(words.drawn(outcome.claim))
-        legend = "".join(
-            f'<span><i style="background:{SERIES[place]}"></i>{html.escape(_(name))}</span>'
-            for name, place in colours.places(drawn).items()
-        )
-        parts.append(
-            f'<span class="claim"><img class="claim" alt="{text}" src="{address}">'
-            f"<small>{text}<br>{legend}</small></span>"
-        )
-    return "\n\n".join(parts)
+    """Return the content of a claim's card, as Markdown with HTML: verdict, small figure, finding and source."""
+    chart = picture(outcome)
+    parts = (
+        words.verdict_line(outcome, brief=True),
+        words.conditions(outcome),
+        f'<span class="claim">{chart}</span>' if chart else "",
+        f"{words.finding(outcome, brief=True)} :small[{words.article(outcome.claim.source)}]",
+    )
+    return "\n\n".join(filter(None, parts))
 
 
 def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
@@ -232,11 +227,20 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def picture(outcome: Outcome, drawn: Mapping[str, Sequence[tuple[float, float]]]) -> str | None:
-    """Return the small figure of a claim's series as a data URL; None if there is nothing to draw."""
-    figure = outcome.claim.figure
+def picture(outcome: Outcome) -> str | None:
+    """Return the small figure of a claim as HTML; None if there is nothing to draw."""
+    figure, drawn = outcome.claim.figure, series(outcome)
+    places = dict.fromkeys(getattr(row, figure.x) for row in outcome.rows) if figure.kind == "bars" else ()
     return small_figure(
-        drawn, colours=colours.places(drawn), bars=figure.kind == "bars", log_x=figure.log_x, log_y=figure.log_y
+        {_(name): points for name, points in drawn.items()},
+        x_title=_(figure.x_title),
+        y_title=_(figure.y_title),
+        colours={_(name): place for name, place in colours.places(drawn).items()},
+        categories=[_(place) for place in places],
+        log_x=figure.log_x,
+        log_y=figure.log_y,
+        share=figure.percent,
+        alt=words.drawn(outcome.claim),
     )
 
 

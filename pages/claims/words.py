@@ -43,7 +43,9 @@ SUBJECTS = {
 }
 """Names of the subjects of claims about an input."""
 FIRST = N_("Start with these")
-"""Title of the claims that come first."""
+"""Title of the claims that come first while no claim is known not to hold."""
+FAILED = N_("Claims that do not hold here")
+"""Title of the claims that come first once some are known not to hold."""
 
 
 def badge(verdict: Verdict) -> str:
@@ -57,7 +59,7 @@ def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
     parts = [badge(outcome.verdict)]
     if outcome.claim.theorem:
         parts.append(f":gray-badge[{_('a theorem')}]")
-    if text := margin(outcome, brief=brief):
+    if (not brief or outcome.verdict is not Verdict.PARTLY) and (text := margin(outcome, brief=brief)):
         parts.append(f":small[{escape_markdown(text)}]")
     return " ".join(parts)
 
@@ -85,13 +87,7 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
     if outcome.untestable_reason or claim.theorem:
         return ""
     decisive = claim.explanation(outcome.numbers) if brief else claim.margin(outcome.numbers)
-    [quantity] = (each for each in claim.quantities if each.name == decisive.quantity)
-    scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
-    shown = [
-        quantity.plain(scale * each) if measured else format_readable(scale * each, None)
-        for each, measured in ((decisive.value, True), (decisive.threshold, decisive.measured))
-    ]
-    value, bound = (each + ("%" if percent else unit(quantity)) for each in shown)
+    quantity, value, bound = _compared(claim, decisive)
     if brief:
         named = f"{{{quantity.name}}}" in outcome.sentences[0]
         needs = _(NEEDS[decisive.comparison], bound=bound)
@@ -103,6 +99,31 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
         value=value,
         bound=bound,
     )
+
+
+def conditions(outcome: Outcome) -> str:
+    """Return whether each condition of a claim that holds partly is met, as Markdown; empty for other verdicts."""
+    if outcome.verdict is not Verdict.PARTLY:
+        return ""
+    lines = []
+    for met, each in outcome.claim.conditions(outcome.numbers):
+        quantity, value, bound = _compared(outcome.claim, each)
+        needs = _(NEEDS[each.comparison], bound=bound)
+        mark = f":green[:material/check: **{_('yes')}**]" if met else f":red[:material/close: **{_('no')}**]"
+        lines.append(f"{mark} {escape_markdown(f'{_(quantity.brief or quantity.label)}: {value} ({needs})')}")
+    return "  \n".join(lines)
+
+
+def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
+    """Return the quantity that a rule compares with a threshold, and both numbers with their unit."""
+    [quantity] = (each for each in claim.quantities if each.name == margin.quantity)
+    scale, percent = 100 if quantity.share else 1, quantity.share or quantity.unit == "%"
+    value, bound = (
+        quantity.plain(scale * each) if measured else format_readable(scale * each, None)
+        for each, measured in ((margin.value, True), (margin.threshold, margin.measured))
+    )
+    suffix = "%" if percent else unit(quantity)
+    return quantity, value + suffix, bound + suffix
 
 
 def link(claim: Claim, text: str) -> str:
@@ -217,7 +238,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         n=untestable + unchecked,
         reasons=enumeration(shown),
     )
-    return paragraph(_verdicts(outcomes), missing if shown else "", _("Click a number to open its claim."))
+    return paragraph(_verdicts(outcomes), missing if shown else "")
 
 
 def overall_trained(judged: Sequence[Outcome], every: int) -> str:
@@ -251,7 +272,7 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
             "**{n} does not hold here:** {which}.",
             "**{n} do not hold here:** {which}.",
             n=fails,
-            which=enumeration(link(each, f"{each.number} ({escape_markdown(_(each.short))})") for each in failed),
+            which=enumeration(link(each, str(each.number)) for each in failed),
         )
         if fails
         else "",

@@ -1,76 +1,146 @@
-"""Tests of the small figure: heights follow the values, also on log axes, and undrawable values are left out."""
+"""Tests of the small figure: heights follow the values, axes end at round numbers, and names do not overlap."""
 
 import base64
+import html
 import math
 import re
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.figures.small_figure import EDGE, HEIGHT, WIDTH, small_figure
+from app.figures.small_figure import EDGE, GUTTER, HEIGHT, LINE, WIDTH, ends, small_figure, spread
 from app.figures.theme import COLOURS, GREY, SERIES
 
+TITLES = {"x_title": "tokens n", "y_title": "error (%)"}
 
-def svg(address):
-    kind, _, packed = address.partition(";base64,")
-    assert kind == "data:image/svg+xml"
+
+def svg(chart):
+    [packed] = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', chart)
     return base64.b64decode(packed).decode()
 
 
-def paths(address):
-    """Return the points of each line by colour, without the background."""
-    found = re.findall(r'd="M([\d. L]+)" stroke="(#\w+)" stroke-width', svg(address))
+def paths(chart):
+    """Return the points of each line by colour, without the axes and the lines to the names."""
+    found = re.findall(r'd="M([\d. L]+)" stroke="(#\w+)" stroke-width', svg(chart))
     return {colour: [tuple(map(float, at.split())) for at in points.split("L")] for points, colour in found}
 
 
-def bars(address):
-    found = re.findall(
-        r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', svg(address)
-    )
+def bars(chart):
+    found = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', svg(chart))
     return [(*map(float, numbers), colour) for *numbers, colour in found]
 
 
+def words(chart):
+    """Return the texts of the chart in order."""
+    return html.unescape(re.sub(r"<[^>]+>", "|", chart.replace("<br>", " "))).replace("||", "|").split("|")
+
+
 def test_lines_run_from_edge_to_edge_by_the_median_at_each_place():
-    lines = paths(small_figure({"a": [(1, 0.0), (3, 1.0), (2, 9.0), (2, 0.5), (2, 0.5)], "b": [(1, 1.0), (3, 0.0)]}))
-    assert lines[SERIES[0]] == [(EDGE, HEIGHT - EDGE), (WIDTH / 2, HEIGHT / 2), (WIDTH - EDGE, EDGE)]
-    assert lines[SERIES[1]] == [(EDGE, EDGE), (WIDTH - EDGE, HEIGHT - EDGE)]
+    points = {"a": [(1, 0.0), (3, 1.0), (2, 9.0), (2, 0.5), (2, 0.5)], "b": [(1, 1.0), (3, 0.0)]}
+    lines, right = paths(small_figure(points, **TITLES)), WIDTH - GUTTER - EDGE
+    assert lines[SERIES[0]] == [(EDGE, HEIGHT - EDGE), ((EDGE + right) / 2, HEIGHT / 2), (right, EDGE)]
+    assert lines[SERIES[1]] == [(EDGE, EDGE), (right, HEIGHT - EDGE)]
 
 
 def test_equal_ratios_are_equal_distances_on_logarithmic_axes():
-    [line] = paths(small_figure({"a": [(1, 1.0), (10, 10.0), (100, 100.0)]}, log_x=True, log_y=True)).values()
-    assert line[1] == (WIDTH / 2, HEIGHT / 2)
+    points = {"a": [(1, 1.0), (10, 10.0), (100, 100.0)]}
+    [line] = paths(small_figure(points, log_x=True, log_y=True, **TITLES)).values()
+    assert line[1] == ((WIDTH - GUTTER) / 2, HEIGHT / 2)
 
 
 def test_values_outside_a_logarithmic_axis_are_left_out():
     points = [(1, 1.0), (2, math.nan), (3, -1.0), (0, 5.0), (4, 4.0)]
-    [line] = paths(small_figure({"a": points}, log_x=True, log_y=True)).values()
+    [line] = paths(small_figure({"a": points}, log_x=True, log_y=True, **TITLES)).values()
     assert len(line) == 2
-    assert small_figure({"a": [(1, math.nan)]}) is None
-    assert small_figure({}) is None
+    assert small_figure({"a": [(1, math.nan)]}, **TITLES) is None
+    assert small_figure({}, **TITLES) is None
 
 
 def test_a_single_point_and_a_level_line_are_visible():
-    assert f'cx="{WIDTH / 2:.1f}" cy="{HEIGHT / 2:.1f}"' in svg(small_figure({"a": [(3, 2.0)]}))
-    [line] = paths(small_figure({"a": [(1, 2.0), (2, 2.0)]})).values()
-    assert {y for _x, y in line} == {HEIGHT / 2}
+    assert f'cx="{(WIDTH - GUTTER) / 2:.1f}" cy="{EDGE:.1f}"' in svg(small_figure({"a": [(3, 2.0)]}, **TITLES))
+    [line] = paths(small_figure({"a": [(1, 0.0), (2, 0.0)]}, **TITLES)).values()
+    assert {y for _x, y in line} == {HEIGHT - EDGE}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "options", "expected"),
+    [
+        (33, 84, {"log": False}, (32, 84)),
+        (1, 60, {"log": False}, (0, 60)),
+        (-3, 1, {"log": False}, (-3, 1)),
+        (0.31, 0.32, {"log": False}, (0.31, 0.32)),
+        (40, 50, {"log": False, "zero": True}, (0, 50)),
+        (7, 7, {"log": False}, (0, 7)),
+        (0, 0, {"log": False}, (0, 1)),
+        (16, 430, {"log": True}, (10, 500)),
+        (1e-5, 3e-5, {"log": True}, (1e-5, 5e-5)),
+        (10, 10, {"log": True}, (5, 20)),
+        (10, 90, {"log": True, "zero": True}, (5, 100)),
+    ],
+)
+def test_an_axis_ends_at_round_numbers(low, high, options, expected):
+    assert ends(low, high, **options) == pytest.approx(expected)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.booleans(), st.booleans())
+def test_an_axis_includes_all_values(a, b, log, zero):
+    low, high = ends(min(a, b), max(a, b), log=log, zero=zero)
+    assert low <= min(a, b) * (1 + 1e-8)
+    assert high >= max(a, b) * (1 - 1e-8)
+    assert low < high
+
+
+def test_both_axes_have_a_name_and_two_ticks_and_lines_have_their_names_at_their_ends():
+    chart = small_figure({"low": [(16, 10.0), (128, 20.0)], "high <x>": [(16, 50.0), (128, 84.0)]}, **TITLES)
+    assert [each for each in words(chart) if each] == [
+        "error (%)", "84", "0", "high <x>", "low", "16", "tokens n", "128"
+    ]  # fmt: skip
+    shares = small_figure({"a": [(1, 0.1), (2, 0.84)]}, share=True, **TITLES)
+    assert {"84%", "0%"} <= set(words(shares))
+
+
+@given(st.lists(st.tuples(st.floats(0, 120), st.integers(1, 3)), min_size=1, max_size=6))
+def test_names_keep_their_order_and_do_not_overlap(given_labels):
+    labels = sorted(given_labels)
+    sizes = [LINE * lines for _place, lines in labels]
+    room = max(HEIGHT, sum(sizes))
+    centres = spread([place for place, _lines in labels], sizes, room)
+    edges = [(centre - size / 2, centre + size / 2) for centre, size in zip(centres, sizes, strict=True)]
+    assert edges[0][0] >= -1e-9
+    assert edges[-1][1] <= room + 1e-9
+    assert all(below <= above + 1e-9 for (_top, below), (above, _bottom) in pairwise(edges))
+
+
+def test_names_without_neighbours_stay_at_their_lines():
+    assert spread([20.0, 90.0], [16, 16], 120) == [20.0, 90.0]
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_bars_start_at_the_bottom_and_have_proportional_heights(log):
-    low, high = bars(small_figure({"a": [(0, 1.0)], "b": [(0, 4.0)]}, bars=True, log_y=log))
-    assert low[3] < high[3]
-    assert low[1] + low[3] == pytest.approx(high[1] + high[3], abs=0.2)
-    assert low[0] + low[2] == pytest.approx(high[0], abs=0.2)
+def test_bars_start_at_the_left_and_have_proportional_lengths(log):
+    chart = small_figure({"a": [(0, 1.0)], "b": [(0, 4.0)]}, categories=["one"], log_y=log, **TITLES)
+    low, high = bars(chart)
+    assert low[2] < high[2]
+    assert low[0] == high[0]
+    assert low[1] < high[1]
     assert (low[4], high[4]) == (SERIES[0], SERIES[1])
+    assert {"a", "b", "one", "error (%)"} <= set(words(chart))
     if not log:
-        assert high[3] == pytest.approx(4 * low[3], abs=0.2)
+        assert high[2] == pytest.approx(4 * low[2], abs=0.2)
+
+
+def test_bars_of_their_own_name_have_no_legend():
+    chart = small_figure({"a": [(0, 1.0)], "b": [(1, 4.0)]}, categories=["a", "b"], **TITLES)
+    assert [words(chart).count(name) for name in "ab"] == [1, 1]
 
 
 def test_negative_bars_start_at_zero():
-    up, down = bars(small_figure({"a": [(0, 1.0), (1, -1.0)]}, bars=True))
-    assert up[1] + up[3] == pytest.approx(down[1], abs=0.2)
-    assert up[0] < down[0]
+    up, down = bars(small_figure({"a": [(0, 1.0), (1, -1.0)]}, categories=["one", "two"], **TITLES))
+    assert up[0] == pytest.approx(down[0] + down[2], abs=0.2)
+    assert up[1] < down[1]
 
 
 def test_more_series_than_colours_repeat_colours_without_grey():
     many = {str(i): [(0, float(i)), (1, 0.0)] for i in range(COLOURS + 1)}
-    assert SERIES[GREY] not in paths(small_figure(many))
+    assert SERIES[GREY] not in paths(small_figure(many, **TITLES))

@@ -1,5 +1,7 @@
 """A browser test of layout shift: elements and edges that are drawn do not move while the rest of a page loads."""
 
+import time
+
 import pytest
 from browser import FORGET, visit
 
@@ -7,7 +9,9 @@ POOR = 0.25
 """Layout shift above which loading is rated poor (web.dev, Cumulative Layout Shift)."""
 GOOD = 0.1
 """Layout shift up to which loading is rated good."""
-STEADY = ("", "matrices", "masks", "inside")
+UNCHECKED = f"claims?input=synthetic&n=128&heads=12&seed={time.time_ns() % 2**31}"
+"""A page of claims on a new input, which the server checks while the page loads."""
+STEADY = ("", "matrices", "masks", "inside", "claims", UNCHECKED)
 """Pages that reserve the space of their boards."""
 SHIFTS = """{
     window.shift = 0;
@@ -50,6 +54,7 @@ PAGES = [
     "model",
     "causal",
     "claims",
+    pytest.param(UNCHECKED, id="claims on a new input"),
 ]
 
 

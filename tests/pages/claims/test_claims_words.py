@@ -49,10 +49,7 @@ def read(data):
 
 def named(*numbers):
     """Return the links to the claims with these numbers."""
-    return [f'[{n} ({(known := EVERY[n - 1]).short})](#?claim={known.key} "{n}: {known.short}")' for n in numbers]
-
-
-CLICK = "Click a number to open its claim."
+    return [f'[{n}](#?claim={(known := EVERY[n - 1]).key} "{n}: {known.short}")' for n in numbers]
 
 
 @pytest.mark.parametrize(
@@ -61,25 +58,24 @@ CLICK = "Click a number to open its claim."
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
             f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here:** "
-            f"{', '.join(named(*range(6, ALL)))} and {named(ALL)[0]}. {CLICK}",
+            f"{', '.join(named(*range(6, ALL)))} and {named(ALL)[0]}.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
             f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 holds partly. 3 are not tested: 3 are not testable "
-            f"on this input. {CLICK}",
+            f"on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
             f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here:** "
-            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 is not tested: 1 is not checked yet. "
-            f"{CLICK}",
+            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 is not tested: 1 is not checked yet.",
         ),
-        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet. {CLICK}"),
-        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet. {CLICK}"),
+        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
+        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
             f"**1 of 2 tested claims hold.** **1 does not hold here:** {named(2)[0]}. {ALL - 2} are not tested: 1 is "
-            f"not testable on this input and {ALL - 3} are not checked yet. {CLICK}",
+            f"not testable on this input and {ALL - 3} are not checked yet.",
         ),
     ],
 )
@@ -195,6 +191,29 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
     assert words.margin(outcome, brief=True) == expected
 
 
+def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
+    def listed(key, **changed):
+        known = claims.claim(key)
+        numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
+        outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
+        return words.conditions(outcome).replace(r"\:", ":")
+
+    yes, no = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
+    near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
+    assert listed("near_diagonal", **near).split("  \n") == [
+        f"{yes} attention within the window: 45.9% (needs at least 26%)",
+        f"{no} output error of the window: 96.3% (needs at most 25%)",
+        f"{no} attention within the window, first token removed: 20% (needs at least 26%)",
+        f"{yes} output error of the window, first token removed: 9% (needs at most 25%)",
+    ]
+    assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
+    assert listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3}) == ""
+    assert listed("two_layers", two=95.0).split("  \n") == [
+        f"{no} {BOTH_LAYERS}: 95% (needs at least 100%)",
+        f"{yes} {BOTH_LAYERS}: 95% (needs at least 90%)",
+    ]
+
+
 def test_a_claim_that_was_not_judged_has_no_margin():
     assert words.margin(UNJUDGED) == ""
 
@@ -206,10 +225,11 @@ def test_a_badge_tells_the_verdict():
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     card = board.card(FOUND)
     article = f":small[{words.article(FOUND.claim.source)}]"
-    brief = f"{words.verdict_line(FOUND, brief=True)}\n\n{words.finding(FOUND, brief=True)} {article}\n\n<span class="
-    assert card.startswith(brief)
+    assert card.startswith(f'{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
+    assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)} {article}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>local twice</span>" in card
+    assert f'alt="{words.drawn(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
         == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)} {article}"

@@ -64,8 +64,14 @@ CLAIM = Claim(
             "iterated_wins",
             "share of heads where the inverse from six iterations reduces Nyström attention's matrix error",
             "%",
+            brief="heads in which six iterations of the inverse help",
         ),
-        Quantity("exact_wins", "share of heads where the exact inverse reduces Nyström attention's matrix error", "%"),
+        Quantity(
+            "exact_wins",
+            "share of heads where the exact inverse reduces Nyström attention's matrix error",
+            "%",
+            brief="heads in which the exact inverse helps",
+        ),
         Quantity("double", "matrix error of Nyström attention without an inverse, median over heads", share=True),
         Quantity(
             "iterated",

@@ -204,9 +204,15 @@ CLAIM = Claim(
     ),
     quantities=(
         Quantity(
-            "leaking", "number of pooled variants with earlier outputs that change (a leak), with future weights masked"
+            "leaking",
+            "number of pooled variants with earlier outputs that change (a leak), with future weights masked",
+            brief="pooled variants that leak if future weights are masked",
         ),
-        Quantity("left", "number of pooled variants that leak with every pool hidden until its last token"),
+        Quantity(
+            "left",
+            "number of pooled variants that leak with every pool hidden until its last token",
+            brief="pooled variants that leak if unfinished pools are masked",
+        ),
         Quantity("pooled", "number of pooled variants"),
         Quantity(
             "back", "largest distance to an earlier output that changes (a leak), with future weights masked", "tokens"
@@ -226,7 +232,11 @@ CLAIM = Claim(
             "number of queries without any key if every pool is hidden until its last token, largest over variants",
         ),
         Quantity("n", "number of queries"),
-        Quantity("moved", "number of variants without pools that leak with the mask on future weights"),
+        Quantity(
+            "moved",
+            "number of variants without pools that leak with the mask on future weights",
+            brief="other variants that leak if future weights are masked",
+        ),
         Quantity("others", "number of tested variants without pools"),
     ),
     figure=Figure(

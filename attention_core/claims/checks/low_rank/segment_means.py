@@ -65,11 +65,22 @@ CLAIM = Claim(
     "tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("ratio", "matrix error with segment means ÷ matrix error with k-means centres, median over heads"),
         Quantity(
-            "most", "matrix error with segment means ÷ matrix error with k-means centres, third quartile over heads"
+            "ratio",
+            "matrix error with segment means ÷ matrix error with k-means centres, median over heads",
+            brief="ratio of the matrix errors in the median head",
         ),
-        Quantity("segments", "matrix error of Nyström attention with segment means, median over heads", share=True),
+        Quantity(
+            "most",
+            "matrix error with segment means ÷ matrix error with k-means centres, third quartile over heads",
+            brief="ratio of the matrix errors, third quartile of the heads",
+        ),
+        Quantity(
+            "segments",
+            "matrix error of Nyström attention with segment means, median over heads",
+            share=True,
+            brief="matrix error in the median head",
+        ),
         Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("times", "multiply-adds of Nyström attention with k-means centres ÷ with segment means"),

@@ -85,8 +85,14 @@ CLAIM = Claim(
             "share of heads where expanding the whole softmax gives a smaller matrix error than expanding only the "
             "exponential",
             "%",
+            brief="heads with a smaller error than expanding only the exponential",
         ),
-        Quantity("own", "matrix error of the Taylor expansion of the whole softmax, median over heads", "%"),
+        Quantity(
+            "own",
+            "matrix error of the Taylor expansion of the whole softmax, median over heads",
+            "%",
+            brief="matrix error in the median head",
+        ),
         Quantity("exponential", "matrix error of the Taylor expansion of only the exponential, median over heads", "%"),
         Quantity(
             "centred",

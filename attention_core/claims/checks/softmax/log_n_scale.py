@@ -130,6 +130,7 @@ CLAIM = Claim(
         Quantity(
             "scaled",
             "exponent p up to the base length with the log n factor, where the effective number of keys grows as nᵖ",
+            brief="growth exponent of softmax's effective keys in short texts",
         ),
         Quantity(
             "plain",
@@ -138,6 +139,7 @@ CLAIM = Claim(
         Quantity(
             "scaled_beyond",
             "exponent p beyond the base length with the log n factor, where the effective number of keys grows as nᵖ",
+            brief="growth exponent of softmax's effective keys in long texts",
         ),
         Quantity(
             "plain_beyond",
@@ -147,7 +149,12 @@ CLAIM = Claim(
         Quantity("base", "base length: the number of tokens at which the log n factor is 1", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),
         Quantity("softmax", "largest change of softmax's entropy by the log n factor", "nats"),
-        Quantity("squared", "largest change of squared ReLU's entropy by the log n factor", "nats"),
+        Quantity(
+            "squared",
+            "largest change of squared ReLU's entropy by the log n factor",
+            "nats",
+            brief="change of squared ReLU's entropy",
+        ),
     ),
     figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log="x"),
     needs=16,

@@ -50,10 +50,10 @@ CLAIM = Claim(
     verdict=Rule(
         holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)
     ),
-    finding="Every query has one score for every key. Each doubling of the number of tokens therefore multiplies the "
-    "size of the score matrix by {factor}.",
-    details="At {longest} tokens, the matrix has {elements} numbers per head. A fused kernel gives the same output "
-    "without storing the matrix. Each doubling multiplies the kernel's largest tensor by {fused}.",
+    finding="Every query has one score for every key, so each doubling of the number of tokens multiplies the size of "
+    "the score matrix by {factor}. A fused kernel gives the same output but never stores the matrix, so its largest "
+    "tensor grows only by a factor of {fused}.",
+    details="At {longest} tokens, the matrix has {elements} numbers per head.",
     quantities=(
         Quantity("factor", "factor by which the score matrix grows per doubling of the length"),
         Quantity("fused", "factor by which the fused kernel's largest tensor grows per doubling of the length"),

@@ -132,14 +132,25 @@ CLAIM = Claim(
     "token receives {first}% of the attention. If the first token is removed from the input, the share within the "
     "window is {mass_rest}%, and the output error is {error_rest}%.",
     quantities=(
-        Quantity("mass", "share of attention on keys within the window, median over heads", "%"),
+        Quantity(
+            "mass",
+            "share of attention on keys within the window, median over heads",
+            "%",
+            brief="attention within the window",
+        ),
         Quantity("even", "share of uniform attention (equal weights) on keys within the window", "%"),
-        Quantity("error", "output error of local attention with this window, median over heads", "%"),
+        Quantity(
+            "error",
+            "output error of local attention with this window, median over heads",
+            "%",
+            brief="output error of the window",
+        ),
         Quantity("first", "share of attention on the first token, median over heads", "%"),
         Quantity(
             "mass_rest",
             "share of attention on keys within the window, first token removed from the input, median over heads",
             "%",
+            brief="attention within the window, first token removed",
         ),
         Quantity(
             "even_rest",
@@ -150,6 +161,7 @@ CLAIM = Claim(
             "error_rest",
             "output error of local attention with this window, first token removed from the input, median over heads",
             "%",
+            brief="output error of the window, first token removed",
         ),
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),

@@ -73,8 +73,8 @@ CLAIM = Claim(
     "closer in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
-    finding="Equal weights give the mean of all values. The output of linear attention is closer to this mean than "
-    "to softmax's output in {heads}% of the heads.",
+    finding="Equal weights give the mean of all values, which is a grey area in an image. On the current input, the "
+    "output of linear attention is closer to this mean than to softmax's output in {heads}% of the heads.",
     details="In the median head, its distance is {mean} to the mean and {softmax} to softmax's output. Both are "
     "shares of the distance between the mean and softmax's output.",
     quantities=(
