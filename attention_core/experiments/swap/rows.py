@@ -7,7 +7,7 @@ from attention_core.variant import SOFTMAX
 MODEL = "smollm2"
 """The built-in decoder."""
 VOCABULARY = 49_152
-"""Tokens among which the built-in decoder chooses."""
+"""Size of the built-in decoder's vocabulary."""
 PERIOD = 96
 """Tokens of the copy test before they repeat: more than a window of 64 can reach."""
 COPY_DISTANCE = PERIOD - 1
