@@ -49,7 +49,9 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         # The guides reach the last planned step, so that curves that grow do not move.
         last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
         text = words.guess(chance, from_sequence=task.shows_answers)
-        lines.append(_guide(text, (0.0, last), (chance, chance)))
+        # Accuracy starts below guessing if a guess is an answer of the sequence, and otherwise rises from guessing.
+        side = "top right" if task.shows_answers else "bottom right"
+        lines.append(replace(_guide(text, (0.0, last), (chance, chance)), text_position=side))
         learned = _guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED))
         # Above its line, the text would touch the line at 100%.
         lines.append(replace(learned, text_position="bottom right"))
@@ -97,7 +99,8 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     ]
     x = sorted({place for line in lines for place in line.x})
     if by == "length":
-        lines.append(_guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x]))
+        level = _guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x])
+        lines.append(replace(level, text_position="bottom right"))
     else:
         lines.append(_guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")

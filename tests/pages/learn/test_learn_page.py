@@ -164,6 +164,25 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     assert "tickformat" not in chart["layout"]["yaxis"]
 
 
+def test_the_names_of_guides_keep_off_the_lines_above_them():
+    drawn = [
+        charts(visit("learn", {}))[0],
+        *(charts(open_learn(variants=PAIR, **own))[0] for own in ({"l_view": "longer"}, {"l_task": "parity"})),
+    ]
+    sides = {trace["name"]: trace.get("textposition") for chart in drawn for trace in chart["data"] if "name" in trace}
+    assert sides["95%: learned"] == sides["guessing"] == sides["50%: guessing"] == "bottom right"
+    assert sides["25%: guessing an answer<br>from the sequence"] == "top right"
+
+
+def test_the_names_of_variants_that_learn_the_task_are_next_to_their_rises():
+    [chart] = charts(visit("learn", {}))
+    names = {each["text"].split("</span> ")[1]: each.get("xref") == "paper" for each in chart["layout"]["annotations"]}
+    assert {name for name, is_at_end in names.items() if is_at_end} == {"Local", "Gated linear"}
+    assert {name for name, is_at_end in names.items() if not is_at_end} == {
+        each.title for each in outcomes(recorded_runs.known(defaults.default_plan("recall"))) if each.learned
+    }
+
+
 def test_the_steps_of_the_largest_rise_are_marked_below_the_slider():
     at = open_learn(l_view="attention", variants=(ac.get("softmax"), ac.get("linear")))
     [marks] = [each.proto.body for each in at.get("html") if 'class="rises"' in each.proto.body]
