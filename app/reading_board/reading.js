@@ -42,7 +42,7 @@ export class ReadingBoard {
     this.scale = make("span");
     this.note = make("span");
     this.legend = make("p", { class: "legend" }, make("span", {}, this.tint, " ", this.baseline), this.scale, this.note);
-    this.largest = make("p", { class: "loss" });
+    this.largest = make("p", { class: "largest" });
     this.root = make("div", { class: "reading" }, this.table, this.loss, this.legend, this.largest, this.text);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(indexAt(event.target, "token")));

@@ -247,7 +247,7 @@ def metrics() -> str:
             "**Difference from the mean** is the root mean square difference from an image of one colour, the "
             "mean of the noisy image."
         ),
-        _("**Time** is the time that one call takes on this server."),
+        _("**Time** is the duration of one call on this server."),
     )
 
 
