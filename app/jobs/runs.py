@@ -107,8 +107,7 @@ def run_immediately(
         key: the run's key, ``"<page>.<name>"``.
         effort: the work of a task relative to the others, for the remaining time.
         refuse: draws why a task could not be run, as Markdown; by default below the chart.
-        describe: returns a sentence about the rows found so far, as Markdown. It is drawn next to the progress bar, so
-            that nothing moves when the bar goes away.
+        describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the progress bar.
         place: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
 

@@ -1,9 +1,10 @@
 """A browser test of layout shift: elements and edges that are drawn do not move while the rest of a page loads."""
 
+import re
 import time
 
 import pytest
-from browser import FORGET, visit
+from browser import FORGET, press, visit
 
 POOR = 0.25
 """Layout shift above which loading is rated poor (web.dev, Cumulative Layout Shift)."""
@@ -69,3 +70,14 @@ def test_a_loading_page_has_little_layout_shift(newly_opened, server, path):
     visit(page, f"{server}/{path}")
     assert path not in COLUMNS or page.evaluate("[...window.edges]") == ["0 56px 40px 48px"]
     assert page.evaluate("window.shift") < (GOOD if path in STEADY else POOR)
+
+
+def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goes_away(page, server):
+    """Check that the words of a sentence do not move between lines, which browsers count as a large shift."""
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("weight spreads over"))
+    sentence, bar = page.locator("[class*=st-key-headline-entropy]"), page.get_by_test_id("stProgress")
+    place, below = sentence.bounding_box(), bar.bounding_box()
+    assert place["width"] == page.locator("[data-testid=stMainBlockContainer] > div").first.bounding_box()["width"]
+    assert place["y"] + place["height"] <= below["y"]
+    press(page, "Stop")
