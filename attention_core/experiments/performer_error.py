@@ -11,6 +11,7 @@ from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
 from attention_core.ops.linear.causal_scan import nonzero
 from attention_core.ops.softmax.masked import causal_mask, rows_over_sum
+from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel, phi
 
 LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -58,20 +59,25 @@ class PerformerErrorRow:
     matrix: float
 
 
-def effective_features(q: Tensor, k: Tensor, p: PerformerParams) -> float:
-    """Return on how many features the row sum of the median query effectively depends, as a participation ratio.
+def effective_features(q: Tensor, k: Tensor, attention: Attention) -> tuple[float, int] | None:
+    """Return on how many features the row sum of the median query effectively depends, and the number of features.
+
+    The first number is a participation ratio.
 
     Args:
         q: queries ``[..., n, d]``.
         k: keys ``[..., n, d]``.
-        p: settings with positive features.
+        attention: any variant; the result is None if it is not Performer with positive features.
     """
+    p = attention.params
+    if not isinstance(p, PerformerParams) or p.kind != "positive":
+        return None
     W = directions(q, p)
     queries, keys = (phi(x, W, p).log for x in (q, k))
     assert queries is not None
     assert keys is not None
     shares = (queries + keys.logsumexp(-2, keepdim=True)).softmax(-1)
-    return (1 / shares.square().sum(-1)).median().item()
+    return (1 / shares.square().sum(-1)).median().item(), p.features
 
 
 def tasks(

@@ -17,7 +17,6 @@ from attention_core.experiments.denoising import square_form
 from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
 from attention_core.inputs.source import ImageSource
-from attention_core.variants.kernel.performer import PerformerParams
 from pages.picture import budget, numbers, words
 from pages.picture.photo import Found
 from pages.picture.subject import Subject, cost, cost_share, name
@@ -83,8 +82,8 @@ def _cause(attention: ac.Attention, qkv: QKV) -> str:
     """Return why the weights of a variant hardly differ; empty if this is not known."""
     if attention == ac.get("linear"):
         return words.no_exponential(name(attention))
-    if isinstance(p := attention.params, PerformerParams) and p.kind == "positive":
-        return words.few_features(name(attention), effective_features(qkv.q, qkv.k, p), p.features)
+    if found := effective_features(qkv.q, qkv.k, attention):
+        return words.few_features(name(attention), *found)
     return ""
 
 

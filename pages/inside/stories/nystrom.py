@@ -158,7 +158,7 @@ def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
-    errors = (relative_error_of(each, seen.reference) for each in (left @ right, seen.weights))
+    errors = (relative_error_of(each, seen.reference) for each in (product(left, right), seen.weights))
     sizes = (_shares(seen)["query"] > 0).sum(-1)
     means = seen.setting("method") == "segment_means" and m < n
 

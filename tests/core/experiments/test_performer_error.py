@@ -25,12 +25,15 @@ def middles(measure, ways, *, factor, causal=False):
 def test_the_features_that_effectively_count_are_those_of_the_row_sums(factor):
     """Compare the logarithms with the features themselves, which may overflow for large inputs."""
     q, k = (factor * x for x in SOURCE.load().tensors[:2])
-    p = ac.get("performer", features=16).params
+    attention = ac.get("performer", features=16)
+    p = attention.params
     W = directions(q, p)
     features = [((x @ W.mT) * 8**-0.25 - x.square().sum(-1, keepdim=True) / 2 / 8**0.5).double().exp() for x in (q, k)]
     terms = features[0] * features[1].sum(-2, keepdim=True)
     wanted = (terms.sum(-1).square() / terms.square().sum(-1)).median().item()
-    assert performer_error.effective_features(q, k, p) == pytest.approx(wanted, rel=1e-4)
+    assert performer_error.effective_features(q, k, attention) == (pytest.approx(wanted, rel=1e-4), p.features)
+    assert performer_error.effective_features(q, k, attention.with_settings(kind="trig")) is None
+    assert performer_error.effective_features(q, k, ac.get("linear")) is None
     assert 1 <= wanted <= 16
 
 
