@@ -20,9 +20,11 @@ from app.words.labels import label
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import OPENING, SUBJECT, MatricesOptions
-from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
+from pages.matrices.words import caption, details, hidden_weight, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
+SLIGHTLY = 1.25
+"""Ratio to softmax's largest weight up to which a larger weight extends the colour scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +88,27 @@ class Found:
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
     @property
-    def most_of_reference(self) -> float:
-        """Softmax's largest weight, where the shared colour scale ends; a larger weight would make all others pale."""
-        return max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
+    def ceiling(self) -> float:
+        """The end of the shared colour scale; see ``scale_end``."""
+        most = max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
+        sizes = [float(np.nanmax(np.abs(values))) for values in self.shown.values() if not np.isnan(values).all()]
+        return scale_end(most, max(sizes, default=0.0))
 
     def values(self, attention: ac.Attention) -> np.ndarray:
         """Return one variant's matrix as shown, ``[n, n]``."""
         return _values(self.matrices[attention], difference=self.difference)
+
+
+def scale_end(most: float, largest: float) -> float:
+    """Return where the shared colour scale ends; 0 for the largest weight on screen.
+
+    The scale ends at softmax's largest weight if another weight is much larger and would make all others pale.
+
+    Args:
+        most: softmax's largest weight.
+        largest: largest magnitude on screen.
+    """
+    return 0.0 if largest <= SLIGHTLY * most else most
 
 
 def of(chosen: ChosenInput) -> Found:
@@ -154,7 +170,7 @@ def show(found: Found) -> None:
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
         redraw=partial(_redraw, found.view, found.chosen.qkv.m, hidden=hidden, difference=difference),
         diverging=difference,
-        ceiling=found.most_of_reference,
+        ceiling=found.ceiling,
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
             sign_note(found.matrices, difference=difference),
@@ -182,7 +198,15 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, 
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        caption(attention, compared, difference=difference, slider=knob is not None),
+        "\n".join(
+            filter(
+                None,
+                (
+                    caption(attention, compared, difference=difference, slider=knob is not None),
+                    "" if difference else hidden_weight(compared, hidden),
+                ),
+            )
+        ),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,

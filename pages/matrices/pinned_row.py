@@ -56,11 +56,11 @@ def show(found: Found) -> None:
 
 
 def note(found: Found, attention: Attention) -> str:
-    """Return one variant's note: softmax's heaviest keys, or the keys whose weight the variant changes most."""
+    """Return one variant's note: its heaviest keys, or the largest changes if the page shows differences."""
     if found.row is None:
         return ""
     matrix = found.matrices[attention]
-    if attention.word == REFERENCE:
+    if not found.difference or attention.word == REFERENCE:
         return attends_to(heaviest(matrix.weights[found.row], MOST + 1), found.key_labels)
     lost, gained = most_changed(matrix.difference[found.row], MOST)
     return changed(lost, gained, found.key_labels, reference_name(attention))

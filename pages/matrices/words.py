@@ -232,13 +232,12 @@ def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
             else _("**{name} has an output error of {error:.0%} compared with {against}.**", name=first[0], **fields),
             _baseline(above, **fields),
         )
-    fields["equal"] = _("equal weights up to each query") if causal else _("equal weights")
     if low >= _shown(zero):
-        none = _("**No variant is better than {equal} ({zero:.0%} output error).**", **fields)
+        none = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
         return paragraph(none, _closest(first, **fields), _farthest(last, **fields))
     if above > CLOSE:
         return paragraph(_closest(first, first=True, **fields), _farthest(last, **fields), _baseline(above, **fields))
-    return paragraph(_near_baseline(last, above, **fields), _closest(first, **fields))
+    return paragraph(_closest(first, first=True, **fields), _near_baseline(last, above, **fields))
 
 
 def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
@@ -274,19 +273,19 @@ def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
     if above > 0:
         return _n(
-            "**{names} is hardly better than {equal} ({most:.0%} output error against {zero:.0%}).**",
-            "**{names} are hardly better than {equal} ({most:.0%} output error against {zero:.0%}).**",
+            "**{names}** ({most:.0%}) is hardly better than equal weights on {keys} ({zero:.0%}).",
+            "**{names}** ({most:.0%}) are hardly better than equal weights on {keys} ({zero:.0%}).",
             **values,
         )
     if above == 0:
         return _n(
-            "**{names} is no better than {equal} (both {zero:.0%} output error).**",
-            "**{names} are no better than {equal} (all {zero:.0%} output error).**",
+            "**{names}** ({most:.0%}) is no better than equal weights on {keys} ({zero:.0%}).",
+            "**{names}** ({most:.0%}) are no better than equal weights on {keys} ({zero:.0%}).",
             **values,
         )
     return _n(
-        "**{names} is worse than {equal} ({most:.0%} output error against {zero:.0%}).**",
-        "**{names} are worse than {equal} ({most:.0%} output error against {zero:.0%}).**",
+        "**{names}** ({most:.0%}) is worse than equal weights on {keys} ({zero:.0%}).",
+        "**{names}** ({most:.0%}) are worse than equal weights on {keys} ({zero:.0%}).",
         **values,
     )
 
@@ -310,6 +309,13 @@ def _baseline(above: float, **fields: object) -> str:
 def _shown(error: float) -> float:
     """Return an error with the precision shown, so that errors that read the same rank equally."""
     return float(f"{error:.0%}".rstrip("%"))
+
+
+def hidden_weight(found: Compared, hidden: str) -> str:
+    """Return how much weight is on the special tokens that the matrix leaves out; empty if none are hidden."""
+    if not hidden or not math.isfinite(found.left_out):
+        return ""
+    return _("{tokens}: {share:.0%} of weight, not drawn", tokens=hidden, share=found.left_out)
 
 
 def caption(attention: Attention, found: Compared, *, difference: bool, slider: bool = True) -> str:

@@ -24,6 +24,7 @@ class Compared(CompactRepr):
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
         uniform_error: the same error for uniform attention, the mean of v, as a baseline.
         misplaced: share of a row's mass on other keys than in the reference, over all tokens and the selected heads.
+        left_out: share of the shown rows' absolute weight on keys that are not shown, over the selected heads.
     """
 
     weights: np.ndarray
@@ -32,6 +33,7 @@ class Compared(CompactRepr):
     output_error: float
     uniform_error: float
     misplaced: float
+    left_out: float
 
 
 def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
@@ -72,6 +74,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         output_error=over_heads(own @ attention.values(qkv.v)[every], exact),
         uniform_error=over_heads(uniform @ v, exact),
         misplaced=float(wrong_mass(own, reference).mean()),
+        left_out=float(own[:, kept][..., ~kept_keys].abs().sum() / own[:, kept].abs().sum()),
     )
 
 

@@ -45,6 +45,17 @@ def test_matrix_difference_and_errors(qkv, causal, head):
 
 
 @pytest.mark.parametrize("head", [None, 1])
+def test_the_weight_left_out_is_that_of_words_on_special_tokens(text, head):
+    pick = slice(None) if head is None else slice(head, head + 1)
+    full = ac.get("softmax").weights(text.q, text.k)[pick]
+    outside = full[:, 1:-1][..., [0, -1]].sum(-1).mean()
+    assert compare(text, ac.get("softmax"), head=head, causal=False, special=False).left_out == pytest.approx(
+        float(outside), abs=1e-6
+    )
+    assert compare(text, ac.get("softmax"), head=head, causal=False).left_out == 0
+
+
+@pytest.mark.parametrize("head", [None, 1])
 def test_errors_of_large_finite_matrices_are_finite(qkv, head):
     # The squares of these outputs exceed float32.
     large = dataclasses.replace(qkv, q=2e5 * qkv.q, k=2e5 * qkv.k)

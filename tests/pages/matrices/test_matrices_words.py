@@ -23,6 +23,7 @@ from pages.matrices.words import (
     flatness,
     head_in_words,
     headline,
+    hidden_weight,
     in_one_sentence,
     inverted,
     joined_tokens,
@@ -45,7 +46,8 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "**Far is worse than equal weights (178% output error against 95%).** **Near is closest to softmax (12%).**"
+        "**Near is closest to softmax (12% output error).** "
+        "**Far** (178%) is worse than equal weights on all keys (95%)."
     )
     assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
         "**Near is closest to softmax (12% output error).** **Far is farthest (178%).** "
@@ -58,9 +60,10 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert told == {
-        "**Far is worse than equal weights (178% output error against 95%).** "
-        "**Near is closest to softmax (12%).** No error can be computed for **Also and Broken**, because "
-        "some values are not finite. Use smaller queries and keys."
+        "**Near is closest to softmax (12% output error).** "
+        "**Far** (178%) is worse than equal weights on all keys (95%). "
+        "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
+        "keys."
     }
     alone = headline("softmax", rivals(Broken=broken))
     assert alone.startswith("No error can be computed for **Broken**")
@@ -79,16 +82,16 @@ def test_what_reads_alike_is_not_ranked():
 @pytest.mark.parametrize(
     ("far", "words"),
     [
-        ({"C": 0.9}, "C is hardly better than equal weights (90% output error against 95%)."),
-        ({"C": 0.9, "D": 0.9}, "C and D are hardly better than equal weights (90% output error against 95%)."),
-        ({"C": 0.95}, "C is no better than equal weights (both 95% output error)."),
-        ({"C": 0.95, "D": 0.95}, "C and D are no better than equal weights (all 95% output error)."),
-        ({"C": 0.96}, "C is worse than equal weights (96% output error against 95%)."),
-        ({"C": 1.2, "D": 1.2}, "C and D are worse than equal weights (120% output error against 95%)."),
+        ({"C": 0.9}, "**C** (90%) is hardly better than equal weights on all keys (95%)."),
+        ({"C": 0.9, "D": 0.9}, "**C and D** (90%) are hardly better than equal weights on all keys (95%)."),
+        ({"C": 0.95}, "**C** (95%) is no better than equal weights on all keys (95%)."),
+        ({"C": 0.95, "D": 0.95}, "**C and D** (95%) are no better than equal weights on all keys (95%)."),
+        ({"C": 0.96}, "**C** (96%) is worse than equal weights on all keys (95%)."),
+        ({"C": 1.2, "D": 1.2}, "**C and D** (120%) are worse than equal weights on all keys (95%)."),
     ],
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
-    assert headline("softmax", rivals(A=0.5, **far)) == f"**{words}** **A is closest to softmax (50%).**"
+    assert headline("softmax", rivals(A=0.5, **far)) == f"**A is closest to softmax (50% output error).** {words}"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,9 @@ def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
         assert "Equal weights for all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
     for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
-        assert "better than equal weights up to each query (9" in headline("softmax", rivals(**errors), causal=True)
+        assert "better than equal weights on all keys up to each query (9" in headline(
+            "softmax", rivals(**errors), causal=True
+        )
     chosen = [ac.get(key) for key in ("softmax", "linear")]
     assert "Equal weights for all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
     assert "(equal weights for all keys up to each query would" in in_one_sentence(
@@ -127,12 +132,12 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            "**B is worse than equal weights (178% output error against 95%).** "
-            f"**A is closest to softmax ({least:.0%}).**"
+            f"**A is closest to softmax ({least:.0%} output error).** "
+            "**B** (178%) is worse than equal weights on all keys (95%)."
         )
     else:
         assert words == (
-            "**No variant is better than equal weights (95% output error).** "
+            "**No variant is better than equal weights on all keys (95% output error).** "
             f"**A is closest to softmax ({least:.0%}).** **B is farthest (178%).**"
         )
 
@@ -200,6 +205,13 @@ def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference
     assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
 
 
+def test_the_weight_of_hidden_tokens_is_named_only_where_some_are_hidden():
+    local = dataclasses.replace(measured("local")[1], left_out=0.254)
+    assert hidden_weight(local, "[CLS] and [SEP]") == "[CLS] and [SEP]: 25% of weight, not drawn"
+    assert hidden_weight(local, "") == ""
+    assert hidden_weight(dataclasses.replace(local, left_out=math.nan), "[CLS]") == ""
+
+
 @pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · negative weight 28%")])
 def test_a_panels_caption_has_its_share_of_negative_weight(share, tail):
     numbers = measured("nystrom", row_sum_min=1.0, row_sum_max=1.0, negative_mass=share)
@@ -248,7 +260,7 @@ def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
-        "**No variant is better than equal weights (50% output error).** "
+        "**No variant is better than equal weights on all keys (50% output error).** "
         "**Near is closest to softmax (62%).** **Far is farthest (178%).**"
     )
 
