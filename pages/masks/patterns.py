@@ -176,9 +176,14 @@ def _alone(depths: Mapping[str, tuple[int, float]], hubs: Set[str]) -> str:
     needed = enumeration(
         _("**{name}** needs 2 layers with its global token ({cost:.0%})", name=name, cost=cost)
         if name in hubs
-        else _n("**{name}** needs {n} layer ({cost:.0%})", "**{name}** needs {n} layers ({cost:.0%})", **fields)
+        else _n(
+            "**{name}** needs {n} layer ({cost:.0%})",
+            "**{name}** needs {n} layers ({cost:.0%})",
+            n=depth,
+            name=name,
+            cost=cost,
+        )
         for name, (depth, cost) in depths.items()
-        for fields in [{"name": name, "n": depth, "cost": cost}]
     )
     return _("To connect all pairs alone, {needed}.", needed=needed) if needed else ""
 

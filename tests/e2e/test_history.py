@@ -69,7 +69,7 @@ def test_correcting_a_link_adds_no_step_to_the_history(newly_opened, server):
     visit(page, server)
     before = entries(page)
     visit(page, f"{server}/timing?t_from=65")
-    expect(page.get_by_text("The link contains values that are not valid")).to_be_visible()
+    expect(page.get_by_text("The link contains values that this page does not accept")).to_be_visible()
     assert entries(page) == before + 1
     page.get_by_text("Causal", exact=True).click()
     page.wait_for_url("**/timing?causal=1")
@@ -78,7 +78,7 @@ def test_correcting_a_link_adds_no_step_to_the_history(newly_opened, server):
 
 
 def test_a_notice_stays_on_a_phone_until_a_control_is_changed(phone, server):
-    told = phone.get_by_text("The link contains values that are not valid")
+    told = phone.get_by_text("The link contains values that this page does not accept")
     visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
     settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.
     expect(told).to_be_visible()

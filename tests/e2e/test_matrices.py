@@ -301,7 +301,7 @@ def test_the_input_stays_when_the_page_changes(page, server):
 
 def test_a_hostile_link_falls_back_with_a_notice(page, server):
     matrices(page, server, "?layer=many&variants=nystrm&head=%3Cscript%3E&x%3Cimg%20src%3Dx%3E=1")
-    expect(page.get_by_text("The link contains values that are not valid")).to_be_visible()
+    expect(page.get_by_text("The link contains values that this page does not accept")).to_be_visible()
     expect(panels(page)).to_have_count(8)
 
 

@@ -51,7 +51,7 @@ def test_a_tiny_run_ends_by_itself_and_its_settings_are_in_the_link(page, server
 
 def test_a_malformed_link_opens_the_defaults_and_names_the_faults(page, server):
     visit(page, f"{server}/timing?t_from=65&t_to=many&t_mode=sideways&t_beside=nothing&t_rounds=0")
-    notice = page.get_by_text("The link contains values that are not valid")
+    notice = page.get_by_text("The link contains values that this page does not accept")
     for name in ("t_from", "t_to", "t_mode", "t_rounds"):
         expect(notice).to_contain_text(name)
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
