@@ -173,8 +173,8 @@ def drawn(claim: Claim) -> str:
 def on_request(task: ClaimTask) -> str:
     """Return why a claim is checked only on request."""
     if task.timed:
-        return _("This claim measures time, so it is checked only on request.")
-    return _("SmolLM2 reads the text a dozen times for this claim, so it is checked only on request.")
+        return _("This claim is checked only on request, because it measures time.")
+    return _("This claim is checked only on request, because SmolLM2 must read the text a dozen times.")
 
 
 def request(count: int) -> str:
@@ -233,8 +233,8 @@ def overall(outcomes: Sequence[Outcome]) -> str:
     ]
     shown = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
     missing = _n(
-        "{n} is not tested: {reasons}.",
-        "{n} are not tested: {reasons}.",
+        "{n} claim is not tested: {reasons}.",
+        "{n} claims are not tested: {reasons}.",
         n=untestable + unchecked,
         reasons=enumeration(shown),
     )
@@ -249,8 +249,8 @@ def overall_trained(judged: Sequence[Outcome], every: int) -> str:
         every: number of claims about trained models.
     """
     missing = _n(
-        "{n} is not tested, because its training runs are not recorded.",
-        "{n} are not tested, because their training runs are not recorded.",
+        "{n} claim is not tested, because its training runs are not recorded.",
+        "{n} claims are not tested, because their training runs are not recorded.",
         n=every - len(judged),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
@@ -267,10 +267,10 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
         return _("No claim is tested yet.")
     return paragraph(
         _n("**{holds} of {n} tested claim holds.**", "**{holds} of {n} tested claims hold.**", n=tested, holds=holds),
-        _n("{n} holds partly.", "{n} hold partly.", n=partly) if partly else "",
+        _n("{n} claim holds partly.", "{n} claims hold partly.", n=partly) if partly else "",
         _n(
-            "**{n} does not hold here:** {which}.",
-            "**{n} do not hold here:** {which}.",
+            "**{n} claim does not hold here:** number {which}.",
+            "**{n} claims do not hold here:** numbers {which}.",
             n=fails,
             which=enumeration(link(each, str(each.number)) for each in failed),
         )
@@ -282,9 +282,9 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
 def about_trained() -> str:
     """Return what models and sequences the claims about trained models are judged on."""
     return _(
-        "The models have one or two layers of width 64, and were trained with three seeds. Each accuracy is measured "
-        "on 256 sequences, so a difference of a few percentage points can be chance. Larger models or longer training "
-        "can give other results."
+        "The models have one or two layers of width 64, and were trained with three random seeds. Each accuracy is "
+        "measured on 256 sequences, so a difference of a few percentage points can be chance. Larger models or "
+        "longer training can give other results."
     )
 
 

@@ -49,8 +49,8 @@ def _up_to(accuracies: dict[int, float]) -> int:
 
 
 CLAIM = Claim(
-    statement="Linear attention stores all pairs of keys and values in a state of fixed size, so its recall falls "
-    "before softmax's as the number of pairs grows.",
+    statement="Linear attention stores all pairs of keys and values in a state of fixed size. As the number of "
+    "pairs grows, its recall therefore falls earlier than that of softmax.",
     short="linear attention recalls fewer pairs",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
@@ -60,10 +60,10 @@ CLAIM = Claim(
     "are also longer, up to 128 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="The recall of a model falls once its accuracy is below {learned}%, as the median over three seeds. Both "
-    "models must reach {learned}% with as many pairs as in training. The claim holds if linear attention falls at "
-    "fewer pairs than softmax. It holds partly if it does not, but linear attention has the lower accuracy with the "
-    "largest number of pairs.",
+    rule="The recall of a model has fallen if its accuracy is below {learned}%. Accuracies are medians over three "
+    "runs with different random seeds. Both models must reach {learned}% with as many pairs as in training. The "
+    "claim holds if the recall of linear attention falls at fewer pairs than that of softmax. Otherwise it holds "
+    "partly if linear attention is less accurate than softmax with the largest number of pairs.",
     bounds={"learned": LEARNED},
     verdict=Rule(
         requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),
@@ -75,10 +75,10 @@ CLAIM = Claim(
     details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
     "{softmax_many}%.",
     quantities=(
-        Quantity("linear", "most pairs at which linear attention still has 95%"),
-        Quantity("softmax", "most pairs at which softmax still has 95%"),
-        Quantity("linear_many", "accuracy of linear attention with the most pairs", "%"),
-        Quantity("softmax_many", "accuracy of softmax with the most pairs", "%"),
+        Quantity("linear", "largest number of pairs at which linear attention answers at least 95% correctly"),
+        Quantity("softmax", "largest number of pairs at which softmax answers at least 95% correctly"),
+        Quantity("linear_many", "accuracy of linear attention with the largest number of pairs", "%"),
+        Quantity("softmax_many", "accuracy of softmax with the largest number of pairs", "%"),
         Quantity("linear_few", "accuracy of linear attention with as many pairs as in training", "%"),
         Quantity("softmax_few", "accuracy of softmax with as many pairs as in training", "%"),
         Quantity("few", "pairs in training"),

@@ -31,20 +31,22 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log n "
-    "factor loses the least accuracy. Sigmoid and squared ReLU ÷ n lose the most.",
+    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
+    "n factor loses the least accuracy, and sigmoid and squared ReLU ÷ n lose the most.",
     short="accuracy falls with more numbers to compare",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
-    experiment="Each item has a number and a class. The model must name the class of the item with the largest number. "
-    "Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 steps with "
-    "5 to 16 items, and tested with up to 256 items. The learning rate of each model is tuned on another seed.",
+    experiment="Each item has a number and a class. The model must name the class of the item with the largest "
+    "number. Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 "
+    "steps with 5 to 16 items, and tested with up to 256 items. The learning rate of each model is tuned in separate "
+    "runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model's fall is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
-    "Accuracies are medians over three seeds. Softmax must fall by more than {close} points. Two conditions: (1) "
-    "Softmax with the log n factor falls less than softmax. (2) Sigmoid and squared ReLU both fall more than softmax. "
-    "The claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="A model's loss is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
+    "Accuracies are medians over three runs with different random seeds. Softmax must lose more than {close} points. "
+    "Two conditions: (1) Softmax with the log n factor loses less than softmax without it. (2) Sigmoid and squared "
+    "ReLU both lose more than softmax. The claim holds if both conditions are met. It holds partly if only one is "
+    "met.",
     bounds={"close": CLOSE},
     verdict=Rule(
         requires=Condition("softmax_falls", ">", "close"),
@@ -63,9 +65,9 @@ CLAIM = Claim(
     ),
     finding="With more items, the weight is spread over more of them. From {few} to {many} items, softmax loses "
     "{softmax_falls} percentage points of accuracy, and softmax with the log n factor loses {softmax_log_n_falls}.",
-    details="Sigmoid loses {sigmoid_falls}, and squared ReLU loses {relu2_falls}. With {few} items, the accuracy is "
-    "{softmax}% for softmax, {softmax_log_n}% for softmax with the log n factor, {sigmoid}% for sigmoid and {relu2}% "
-    "for squared ReLU.",
+    details="Sigmoid loses {sigmoid_falls} percentage points, and squared ReLU loses {relu2_falls}. With {few} "
+    "items, the accuracy is {softmax}% for softmax, {softmax_log_n}% for softmax with the log n factor, {sigmoid}% "
+    "for sigmoid and {relu2}% for squared ReLU.",
     quantities=(
         Quantity("softmax_falls", "accuracy that softmax loses", "percentage points"),
         Quantity("softmax_log_n_falls", "accuracy that softmax with the log n factor loses", "percentage points"),

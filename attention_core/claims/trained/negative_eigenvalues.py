@@ -31,7 +31,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="DeltaNet learns parity (whether a count is odd) if its write strength can reach 2, but not if it is "
-    "limited to 1. Softmax does not learn parity. DeltaNet's learned solution fails on longer sequences.",
+    "limited to 1. Softmax does not learn parity, and DeltaNet's solution fails on longer sequences.",
     short="parity needs write strengths above 1",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
@@ -40,19 +40,20 @@ CLAIM = Claim(
         authors="Grazzi et al.",
     ),
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", WRITES[0])),
-    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
-    "odd. DeltaNet multiplies the component of its state along each key by 1 minus the write strength, which can be "
-    "negative only for a strength above 1. Models with two layers and a short convolution over 3 tokens are trained "
-    "for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. They learn the write strength of each "
-    "token, between 0 and a limit of 1 or 2. The learning rate of each model is tuned on another seed.",
+    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far "
+    "is odd. At each token, DeltaNet multiplies its state's component along the key by 1 minus the write strength. "
+    "This factor is negative only if the write strength is above 1. Models with two layers and a short convolution "
+    "over 3 tokens are trained for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. The write "
+    "strength of each token is learned, between 0 and a limit of 1 or 2. The learning rate of each model is tuned in "
+    "separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned parity if it gives at least {learned}% correct answers. It has not learned parity below "
-    "{missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. DeltaNet with write "
-    "strengths up to 2 must have learned parity. Three conditions: (1) DeltaNet with write strengths up to 1 has not "
-    "learned it. (2) Softmax has not learned it. (3) At the largest length, DeltaNet with write strengths up to 2 "
-    "gives less than {learned}% correct answers. The claim holds if all three conditions are met. It holds partly if "
-    "the first or the second is met.",
+    rule="A model has learned parity if it gives at least {learned}% correct answers. A model with less than "
+    "{missed}% has not learned parity. This limit is half way between guessing and 100%. Accuracies are medians over "
+    "three runs with different random seeds. DeltaNet with write strengths up to 2 must have learned parity. Three "
+    "conditions: (1) DeltaNet with write strengths up to 1 has not learned it. (2) Softmax has not learned it. (3) "
+    "At the largest length, DeltaNet with write strengths up to 2 gives less than {learned}% correct answers. The "
+    "claim holds if all three conditions are met. It holds partly if the first or the second is met.",
     bounds={"learned": LEARNED, "missed": NOT_PARITY},
     verdict=Rule(
         requires=Condition("strong", ">=", "learned"),
@@ -61,8 +62,9 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="To follow parity, a state must change its sign, which it can only do with a write strength above 1. "
-    "DeltaNet gives {strong}% correct answers with strengths up to 2, and {weak}% with strengths up to 1.",
+    finding="To track whether the count is odd, the state must change its sign at each 1 that the model reads. It "
+    "can change its sign only if the write strength is above 1. DeltaNet gives {strong}% correct answers with "
+    "strengths up to 2, and {weak}% with strengths up to 1.",
     details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers, "
     "and guessing gives 50%. At {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% correct "
     "answers.",

@@ -32,21 +32,21 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A model trained with squared ReLU divided by the number of tokens n does worse on longer sequences "
-    "than one trained with softmax.",
+    statement="On sequences longer than in training, a model with squared ReLU ÷ n (n: number of tokens) is less "
+    "accurate than a model with softmax.",
     short="squared ReLU is worse on longer sequences",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
-    experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears again, "
-    "the model must predict its value. Models with two layers, a short convolution and no position encoding are "
-    "trained for 400 steps on sequences of 32 tokens. The trained models are tested on sequences of up to 256 tokens. "
-    "The learning rate of each model is tuned on another seed.",
+    experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears "
+    "again, the model must predict its value. Models with two layers, a short convolution and no position encoding "
+    "are trained for 400 steps on sequences of 32 tokens. The trained models are tested on sequences of up to 256 "
+    "tokens. The learning rate of each model is tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="Accuracies are medians over three seeds. Both models must answer at least {learned}% of the queries "
-    "correctly at the length of training. The claim holds if, at the largest length, the accuracy of softmax is at "
-    "least {close} percentage points above the accuracy of squared ReLU. It holds partly if softmax is more accurate "
-    "there by a smaller amount.",
+    rule="Accuracies are medians over three runs with different random seeds. Both models must answer at least "
+    "{learned}% of the queries correctly at the length of training. The claim holds if, at the largest length, the "
+    "accuracy of softmax is at least {close} percentage points above the accuracy of squared ReLU. It holds partly "
+    "if softmax is more accurate there by a smaller amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),

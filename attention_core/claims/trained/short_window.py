@@ -32,14 +32,16 @@ CLAIM = Claim(
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again at a random position, the model must predict its value. Models with two layers of local attention "
-    "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is 4 "
-    "tokens, which two layers and the convolutions extend to 12 tokens, or 32 tokens, the whole sequence.",
+    "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is "
+    "either 4 tokens or all 32 tokens. Two layers and the convolutions extend the reach of the window of 4 tokens to "
+    "12 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
-    "recall below {missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. The claim "
-    "holds if the model with the window of 32 tokens has learned recall and the model with the window of 4 tokens has "
-    "not. It holds partly if the former has learned recall and the latter answers less than {learned}% correctly.",
+    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. A model with less "
+    "than {missed}% correct answers has not learned recall. This limit is half way between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if the model with the "
+    "window of 32 tokens has learned recall and the model with the window of 4 tokens has not. It holds partly if "
+    "the former has learned recall and the latter answers less than {learned}% correctly.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(
         requires=Condition("wide", ">=", "learned"),

@@ -34,15 +34,16 @@ CLAIM = Claim(
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "
-    "and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, with which two layers learned "
-    "recall on another seed. A third model has one layer, a short convolution over 3 tokens and no positions, and is "
-    "trained for 400 steps.",
+    "and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, because a model with two "
+    "layers learned recall with this rate on another random seed. A third model has one layer, a short convolution "
+    "over 3 tokens and no positions, and is trained for 400 steps.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. It has not learned "
-    "recall below {missed}%, half way between guessing and 100%. Accuracies are medians over three seeds. Without a "
-    "short convolution, the claim holds if two layers have learned recall and one layer has not. It holds partly if "
-    "two layers have learned recall and one layer answers less than {learned}% correctly.",
+    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. A model with less "
+    "than {missed}% correct answers has not learned recall. This limit is half way between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. Without a short convolution, the claim "
+    "holds if two layers have learned recall and one layer has not. It holds partly if two layers have learned "
+    "recall and one layer answers less than {learned}% correctly.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(
         requires=Condition("two", ">=", "learned"),

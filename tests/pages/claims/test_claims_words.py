@@ -57,25 +57,26 @@ def named(*numbers):
     [
         (
             [HOLDS] * 3 + [PARTLY] * 2 + [FAILS] * (ALL - 5),
-            f"**3 of {ALL} tested claims hold.** 2 hold partly. **{ALL - 5} do not hold here:** "
+            f"**3 of {ALL} tested claims hold.** 2 claims hold partly. **{ALL - 5} claims do not hold here:** numbers "
             f"{', '.join(named(*range(6, ALL)))} and {named(ALL)[0]}.",
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 holds partly. 3 are not tested: 3 are not testable "
-            f"on this input.",
+            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 claim holds partly. 3 claims are not tested: 3 are "
+            f"not testable on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
-            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} do not hold here:** "
-            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 is not tested: 1 is not checked yet.",
+            f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} claims do not hold here:** numbers "
+            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 claim is not tested: 1 is not "
+            "checked yet.",
         ),
-        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} are not tested: {ALL - 1} are not checked yet."),
-        ([], f"No claim is tested yet. {ALL} are not tested: {ALL} are not checked yet."),
+        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} claims are not tested: {ALL - 1} are not checked yet."),
+        ([], f"No claim is tested yet. {ALL} claims are not tested: {ALL} are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of 2 tested claims hold.** **1 does not hold here:** {named(2)[0]}. {ALL - 2} are not tested: 1 is "
-            f"not testable on this input and {ALL - 3} are not checked yet.",
+            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {named(2)[0]}. {ALL - 2} "
+            f"claims are not tested: 1 is not testable on this input and {ALL - 3} are not checked yet.",
         ),
     ],
 )
@@ -245,10 +246,10 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
 
 def test_a_claim_that_runs_only_on_request_says_why():
     read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
-    assert words.on_request(timed) == "This claim measures time, so it is checked only on request."
+    assert words.on_request(timed) == "This claim is checked only on request, because it measures time."
     assert (
         words.on_request(read)
-        == "SmolLM2 reads the text a dozen times for this claim, so it is checked only on request."
+        == "This claim is checked only on request, because SmolLM2 must read the text a dozen times."
     )
     assert (words.request(1), words.request(2)) == ("Check 1 more claim", "Check 2 more claims")
 
@@ -256,7 +257,8 @@ def test_a_claim_that_runs_only_on_request_says_why():
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(FOUND).startswith(
         "The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
-        "Together, they connect 100% of all pairs of tokens. A local layer alone connects 12.3%, two local layers 40%"
+        "Together, they connect 100% of all pairs of tokens. A local layer alone connects 12.3% of the pairs, two "
+        "local layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
     assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
@@ -329,13 +331,15 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
     found = outcomes(HOLDS, HOLDS, PARTLY, FAILS)
-    counted = f"**2 of 4 tested claims hold.** 1 holds partly. **1 does not hold here:** {named(4)[0]}."
+    counted = (
+        f"**2 of 4 tested claims hold.** 1 claim holds partly. **1 claim does not hold here:** number {named(4)[0]}."
+    )
     where = "The claims are judged on recorded training runs of small models, not on your input."
     assert words.overall_trained(found, 4) == f"{counted} {where}"
-    missing = "3 are not tested, because their training runs are not recorded."
+    missing = "3 claims are not tested, because their training runs are not recorded."
     assert words.overall_trained(found, 7) == f"{counted} {missing} {where}"
-    assert "1 is not tested, because its training runs are not recorded." in words.overall_trained(found, 5)
-    assert words.overall_trained([], 7).startswith("No claim is tested yet. 7 are not tested")
+    assert "1 claim is not tested, because its training runs are not recorded." in words.overall_trained(found, 5)
+    assert words.overall_trained([], 7).startswith("No claim is tested yet. 7 claims are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():

@@ -82,10 +82,11 @@ CLAIM = Claim(
     "most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="PaTH attention and DeltaNet multiply by the same factors I − k kᵀ. Over {n} tokens, the entries of their "
-    "matrices differ by at most {same}.",
-    details="With other directions, the matrices differ: in the median head, the largest difference is {turned} with "
-    "rotated keys, and {fixed} with one direction for all tokens.",
+    finding="For each token with key k, PaTH attention and DeltaNet multiply by the same matrix I − k kᵀ. Over {n} "
+    "tokens, the entries of their attention matrices differ by at most {same}.",
+    details="If the tokens' directions are not their own keys, the two matrices differ. In the median head, the "
+    "largest difference between entries is {turned} with rotated keys as directions, and {fixed} with one direction "
+    "for all tokens.",
     quantities=(
         Quantity(
             "same",

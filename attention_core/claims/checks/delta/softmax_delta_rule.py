@@ -73,8 +73,8 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax is close to the mean of the values so far plus a correction, which a "
-    "delta rule reads from one decaying matrix of stored values.",
+    statement="Even without training, softmax attention is close to the mean of the values so far plus a "
+    "correction. A delta rule reads this correction from one decaying matrix of stored values.",
     short="softmax is nearly a delta rule",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
@@ -88,14 +88,15 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its matrix error is "
     "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}% in at least "
-    "{most}% of the heads. (2) It is smaller than the errors of both the first-order Taylor expansion of softmax and "
-    "the mean of the values in at least {most}% of the heads. The claim holds if both conditions are met. It holds "
-    "partly if only one is met.",
+    "{most}% of the heads. (2) In at least {most}% of the heads, the delta rule has a smaller matrix error than both "
+    "the first-order Taylor expansion of softmax and the mean of the values. The claim holds if both conditions are "
+    "met. It holds partly if only one is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
     finding="The delta rule must replace all earlier keys and values by one matrix of fixed size. Its matrix error "
-    "(relative difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, it "
-    "is smaller than the errors of both the first-order Taylor expansion of softmax and the mean of the values.",
+    "(relative difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, "
+    "the delta rule has a smaller matrix error than both the first-order Taylor expansion of softmax and the mean of "
+    "the values.",
     details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t. It is "
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(

@@ -85,7 +85,7 @@ CLAIM = Claim(
     "1 + cos has the smallest matrix error of six kernels. (2) In the median head, the matrix error of 1 + cos is "
     "smaller than that of uniform attention, which gives all keys equal weights. The claim holds if both conditions "
     "are met. It holds partly if the second condition is met and 1 + cos has the smallest matrix error in more than "
-    "{chance}% of the heads. A kernel picked at random would reach this share.",
+    "{chance}% of the heads. A kernel picked at random would have the smallest error in this share of the heads.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),

@@ -68,10 +68,10 @@ CLAIM = Claim(
     short="double softmax needs no division",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
-    experiment="The double softmax is the product of these two softmaxes. A row sum is the sum of all weights of one "
-    "query. Row sums are computed for four products: (1) the double softmax, (2) the double softmax over landmarks, "
-    "(3) linear attention's features elu + 1, and (4) the double softmax with a causal mask. Landmarks are means of "
-    "neighbouring tokens. A causal mask hides later tokens.",
+    experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
+    "two results. A row sum is the sum of all weights of one query. Row sums are computed for four products: (1) the "
+    "double softmax, (2) the double softmax over landmarks, (3) linear attention's features elu + 1, and (4) the "
+    "double softmax with a causal mask. Landmarks are means of neighbouring tokens. A causal mask hides later tokens.",
     measure=measure,
     numbers=numbers,
     rule="The double softmax multiplies a softmax over each query's features by a softmax over the keys' positions. "
@@ -83,8 +83,8 @@ CLAIM = Claim(
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
     finding="Each query takes a weighted average of distributions over the keys. Each distribution sums to 1, so the "
     "query's weights also sum to 1. Without a mask, the largest deviation of a row sum from 1 is {off}.",
-    details="With a causal mask, parts of these distributions are hidden, and the smallest row sum is {hidden}. With "
-    "linear attention's features elu + 1, row sums are not normalised and reach {other}.",
+    details="A causal mask hides parts of the distributions, so row sums can be below 1. The smallest row sum is "
+    "{hidden}. With linear attention's features elu + 1, rows are not normalised, and their sums reach {other}.",
     quantities=(
         Quantity("off", "largest distance of a row sum of the double softmax from one, without a mask", bound=True),
         Quantity("used", "largest distance of a row sum of the double softmax from one, with this model's mask"),

@@ -113,8 +113,8 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="As a text grows, early tokens lose weight faster in linear attention than in softmax, and a decay "
-    "changes which tokens have the most weight.",
+    statement="As a text grows, early tokens lose weight faster in linear attention than in softmax. A decay (a "
+    "factor that shrinks earlier weights at each token) changes which tokens have the most weight.",
     short="early tokens lose weight faster in linear attention",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
@@ -125,11 +125,11 @@ CLAIM = Claim(
     "with decay and without decay, and the two quarters are compared.",
     measure=measure,
     numbers=numbers,
-    rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n tokens "
-    "falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in the median "
-    "head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds softmax's "
-    "exponent by at least {faster}. (2) With a decay, at most {kept}% of the top quarter stay in the top quarter. The "
-    "claim holds if both conditions are met. It holds partly if only one is met.",
+    rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n "
+    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in the "
+    "median head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
+    "softmax's exponent by at least {faster}. (2) With a decay, at most {kept}% of the tokens in the top quarter "
+    "stay there. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(
@@ -141,15 +141,15 @@ CLAIM = Claim(
     finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n tokens, "
     "their weight falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in softmax.",
     details="The early tokens are the first 4. Their weight is averaged over queries in the newest quarter of the "
-    "text. For the full text, it is {early}% with linear attention and {softmax}% with softmax. The tokens are also "
-    "ranked by the weight that the last query gives them. With a decay, {kept}% of the top quarter stay in the top "
-    "quarter.",
+    "text. For the full text, this average is {early}% with linear attention and {softmax}% with softmax. The tokens "
+    "are also ranked by the weight that the last query gives them. With a decay, {kept}% of the tokens in the top "
+    "quarter stay there.",
     quantities=(
         Quantity(
             "fall", "exponent p, where linear attention's weight on the first 4 of n tokens falls as 1/nᵖ (no decay)"
         ),
         Quantity("softmax_fall", "exponent p, where softmax's weight on the first 4 of n tokens falls as 1/nᵖ"),
-        Quantity("kept", "share of the top quarter of tokens by weight that stay in the top quarter with a decay", "%"),
+        Quantity("kept", "share of the tokens in the top quarter by weight that stay there with a decay", "%"),
         Quantity(
             "early",
             "linear attention without a decay: share of weight that queries in the newest quarter give to the "

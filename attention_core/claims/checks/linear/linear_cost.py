@@ -31,7 +31,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential with a product of two feature maps, one of the query "
-    "and one of the key. It costs less, and its cost is linear in the number of tokens.",
+    "and one of the key. It costs less than full attention, and its cost grows linearly with the number of tokens.",
     short="linear attention's cost grows linearly",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
@@ -50,8 +50,9 @@ CLAIM = Claim(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
         holds=Condition("saved", ">", 1.0),
     ),
-    finding="With feature maps, the products of keys and values are summed only once, and all queries share this sum. "
-    "The work therefore grows as n to the power {work} instead of {full}, where n is the number of tokens.",
+    finding="With feature maps, the products of keys and values are summed only once, and all queries share this "
+    "sum. The work (multiply-adds) therefore grows as n to the power {work} instead of {full}, where n is the number "
+    "of tokens.",
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(

@@ -115,10 +115,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
-    "stored after every token. Three conditions: (1) The gradients from the two ways differ by at most {same} of "
-    "their largest entry. (2) Storing all states needs more memory than running sums. (3) The ratio of these two "
-    "memory sizes grows as the head size to a power within {off} of one. The claim holds if all three conditions are "
-    "met. It holds partly if only the third is not met.",
+    "stored after every token. Three conditions: (1) The gradients computed in these two ways differ by at most "
+    "{same} of the largest entry. (2) Storing all states needs more memory than running sums. (3) The ratio of these "
+    "two memory sizes grows as the head size to a power within {off} of one. The claim holds if all three conditions "
+    "are met. It holds partly if only the third is not met.",
     bounds={"same": 1e-6, "off": 0.2},
     verdict=Rule(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
@@ -126,17 +126,17 @@ CLAIM = Claim(
     ),
     finding="Running sums keep only the current state, the sum of keys times values, instead of one state per token. "
     "Storing all states needs {times}× as much memory as running sums.",
-    details="The gradients from the two ways differ by at most {difference} of their largest entry. Storing all "
-    "states needs {states} KiB.",
+    details="The gradients with running sums and with stored states differ by at most {difference} of the largest "
+    "entry. Storing all states needs {states} KiB.",
     notes=(
         Case(
-            finding="From head size {smallest} to head size {size}, the ratio of these memory sizes grows as the head "
-            "size to the power {growth}.",
+            finding="From head size {smallest} to head size {size}, the ratio of the two memory sizes (all states ÷ "
+            "running sums) grows as the head size to the power {growth}.",
             applies=lambda numbers: numbers["smallest"] < numbers["size"],
         ),
         Case(
-            finding="A head of size {size} cannot be halved, so the growth of this ratio with the head size is not "
-            "measured.",
+            finding="A head of size {size} cannot be halved, so the check does not measure how the memory ratio "
+            "(all states ÷ running sums) grows with the head size.",
             applies=lambda numbers: numbers["smallest"] == numbers["size"],
         ),
     ),

@@ -93,8 +93,8 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Causal linear attention gives the same output token by token, in chunks or by cumulative sums. "
-    "Cumulative sums save memory only beyond d² tokens for head size d.",
+    statement="Causal linear attention gives the same output if it is computed token by token, in chunks or by "
+    "cumulative sums. For head size d, cumulative sums need less memory than the whole matrix only beyond d² tokens.",
     short="three computations give the same output",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
@@ -113,8 +113,8 @@ CLAIM = Claim(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
-    finding="All these algorithms add the same products, but in different orders. Their outputs therefore differ by at "
-    "most {difference}, relative to the output.",
+    finding="All four ways to compute linear attention add the same products, but in different orders. Their "
+    "outputs therefore differ by at most {difference}, relative to the output.",
     details="For n tokens, the cumulative sum stores n states of d² numbers, and the whole matrix has n² numbers. At "
     "n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of the whole matrix. At n = 2d² ({long} "
     "tokens), it needs {above}×.",
@@ -125,8 +125,8 @@ CLAIM = Claim(
             digits=2,
             bound=True,
         ),
-        Quantity("below", "memory for the cumulative sum ÷ memory for the whole matrix, at n = d²/2"),
-        Quantity("above", "memory of the cumulative sum ÷ memory of the whole matrix, at n = 2d²"),
+        Quantity("below", "memory needed for the cumulative sum ÷ memory needed for the whole matrix, at n = d²/2"),
+        Quantity("above", "memory needed for the cumulative sum ÷ memory needed for the whole matrix, at n = 2d²"),
         Quantity("size", "head size d"),
         Quantity("short", "length n = d²/2", "tokens"),
         Quantity("long", "length n = 2d²", "tokens"),
@@ -136,6 +136,7 @@ CLAIM = Claim(
     ),
     needs=2 * SMALLEST**2,
     measures_lengths=True,
-    theorem="All ways add the same products in a different order. For n tokens and head size d, the states that the "
-    "cumulative sum stores have n d² numbers per head. The matrix has n² numbers per head.",
+    theorem="All four ways to compute linear attention add the same products in different orders. For n tokens and "
+    "head size d, the states that the cumulative sum stores have n d² numbers per head. The matrix has n² numbers "
+    "per head.",
 )

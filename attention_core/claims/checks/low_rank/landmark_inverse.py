@@ -42,7 +42,7 @@ CLAIM = Claim(
     "matrix is a product of three: queries attend to landmarks, an m × m matrix is inverted, and landmarks attend to "
     "keys. The product is computed (1) without the inverse, (2) with an inverse from six iterations, and (3) with "
     "the exact inverse. The matrix error is the size of the difference from softmax's matrix, divided by the size of "
-    "that matrix. The figure also shows one landmark for every eight tokens and for every two tokens.",
+    "that matrix. The figure also includes results for one landmark per eight tokens and for one per two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix, with one "

@@ -86,18 +86,19 @@ CLAIM = Claim(
         authors="Wang et al.",
     ),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
-    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. There "
-    "is no training. The rank is a quarter of the shortest length, and this input grows to four times that length. "
-    "At each length, Linformer's matrix is compared with softmax's matrix. The comparison is repeated for the matrix "
-    "of the same rank that is closest to softmax. The matrix error is the size of the difference from softmax's "
-    "matrix, divided by the size of that matrix.",
+    experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. "
+    "These averages are not learned. The rank is a quarter of the shortest length, and this input grows to four "
+    "times that length. At each length, Linformer's matrix is compared with softmax's matrix. The comparison is "
+    "repeated for the matrix of the same rank that is closest to softmax. The matrix error is the size of the "
+    "difference from softmax's matrix, divided by the size of that matrix.",
     measure=measure,
     numbers=numbers,
-    rule="Linformer's matrix error is the relative difference of its matrix from softmax's matrix, with the same "
-    "number of averaged keys (rank) at every length. Two conditions: (1) This error grows no faster than n to the "
-    "power {flat}, where n is the number of tokens. (2) The matrix error is at most {useful} at the longest length. "
-    "The claim holds if both conditions are met. Otherwise it holds partly if, at the longest length, the best "
-    "matrix of the same rank has a matrix error of at most {small}. A better projection might then suffice.",
+    rule="Linformer averages the keys into the same number of means (its rank) at every length. Its matrix error is "
+    "the relative difference of its matrix from softmax's matrix. Two conditions: (1) This error grows no faster "
+    "than n to the power {flat}, where n is the number of tokens. (2) The matrix error is at most {useful} at the "
+    "longest length. The claim holds if both conditions are met. Otherwise it holds partly if, at the longest "
+    "length, the best possible matrix of the same rank has a matrix error of at most {small}. In this case, better "
+    "averages of the keys might be accurate enough.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
     verdict=Rule(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
@@ -105,14 +106,14 @@ CLAIM = Claim(
     ),
     finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, the "
     "matrix error is {error} for Linformer and {uniform} for uniform attention (equal weights).",
-    details="The best matrix of the same rank has an error of {floor}. From {shortest} tokens on, Linformer's matrix "
-    "error grows as n to the power {exponent}, where n is the number of tokens. An error close to that of uniform "
-    "attention cannot grow much more.",
+    details="The best possible matrix of the same rank has a matrix error of {floor}. From {shortest} tokens on, "
+    "Linformer's matrix error grows as n to the power {exponent}, where n is the number of tokens. An error close to "
+    "that of uniform attention cannot grow much more.",
     cases=(
         Case(
-            finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, "
-            "Linformer's matrix error is {error}. This is no clear gain over uniform attention (equal weights), which "
-            "has {uniform}.",
+            finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} "
+            "tokens, Linformer's matrix error is {error}. This is not clearly better than uniform attention (equal "
+            "weights), which has {uniform}.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),

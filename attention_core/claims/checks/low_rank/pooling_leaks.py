@@ -151,19 +151,20 @@ CLAIM = Claim(
     short="pooling leaks later tokens",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
-    experiment="A pool combines several tokens, for example into their mean. A variant leaks if a change of a token "
-    "changes an output at an earlier position. In the first 256 tokens or fewer, the last token's query, key and value "
-    "are replaced by their opposites, and the earlier outputs that change are found. This is done without a mask and "
-    "with two masks. The mask on future weights sets weights on future tokens to zero and normalises the rows again. "
-    "The mask on unfinished pools hides every pool from all positions before the pool's last token.",
+    experiment="A pool combines several tokens, for example into their mean. A variant leaks if changing a token "
+    "also changes an output at an earlier position. The test uses at most the first 256 tokens. It reverses the "
+    "signs of the last token's query, key and value, and then finds the earlier outputs that changed. The test runs "
+    "three times: without a mask, and with each of two masks. The mask on future weights sets the weights on future "
+    "tokens to zero and then normalises the rows again. The mask on unfinished pools hides each pool from all "
+    "positions before the pool's last token.",
     measure=measure,
     numbers=numbers,
-    rule="A pooled variant combines groups of tokens into pools. A variant leaks if a change of the last token "
-    "changes an earlier output. The first mask sets weights on future tokens to zero. The second mask hides every "
-    "pool until the pool's last token. Three conditions: (1) Every pooled variant leaks with the first mask. (2) "
-    "Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the first mask. The "
-    "claim holds if all three conditions are met. It holds partly if at least {partly} pooled variants leak with the "
-    "first mask.",
+    rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
+    "changes an earlier output. The first mask sets weights on future tokens to zero. The second mask hides each "
+    "pool from all positions before the pool's last token. Three conditions: (1) Every pooled variant leaks with the "
+    "first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the "
+    "first mask. The claim holds if all three conditions are met. It holds partly if at least {partly} pooled "
+    "variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -205,7 +206,7 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "leaking",
-            "number of pooled variants with earlier outputs that change (a leak), with future weights masked",
+            "number of pooled variants that leak (earlier outputs change) if weights on future tokens are masked",
             brief="pooled variants that leak if future weights are masked",
         ),
         Quantity(
@@ -215,7 +216,10 @@ CLAIM = Claim(
         ),
         Quantity("pooled", "number of pooled variants"),
         Quantity(
-            "back", "largest distance to an earlier output that changes (a leak), with future weights masked", "tokens"
+            "back",
+            "largest distance from the changed token to an earlier output that changes, if weights on "
+            "future tokens are masked",
+            "tokens",
         ),
         Quantity(
             "inverted",
@@ -234,7 +238,7 @@ CLAIM = Claim(
         Quantity("n", "number of queries"),
         Quantity(
             "moved",
-            "number of variants without pools that leak with the mask on future weights",
+            "number of variants that use no pools and still leak if weights on future tokens are masked",
             brief="other variants that leak if future weights are masked",
         ),
         Quantity("others", "number of tested variants without pools"),

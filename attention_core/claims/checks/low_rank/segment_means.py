@@ -44,8 +44,8 @@ CLAIM = Claim(
     experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: segment "
     "means, which are means of neighbouring tokens, and k-means centres, which are means of similar tokens. K-means "
     "starts from the segment means and runs for four rounds. The matrix error is the size of the difference from "
-    "softmax's matrix, divided by the size of that matrix. The figure also shows one landmark for every eight tokens "
-    "and for every two tokens.",
+    "softmax's matrix, divided by the size of that matrix. The figure also includes results for one landmark per "
+    "eight tokens and for one per two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. A matrix "
@@ -61,8 +61,8 @@ CLAIM = Claim(
     ),
     finding="K-means averages similar tokens instead of neighbouring ones. In 75% of the heads, averaging neighbours "
     "gives at most {most}× the matrix error of k-means centres.",
-    details="In the median head, the factor is {ratio}: the matrix error is {segments} with means of neighbouring "
-    "tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
+    details="In the median head, the ratio of these two errors is {ratio}. The matrix error is {segments} with "
+    "means of neighbouring tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(

@@ -91,9 +91,10 @@ CLAIM = Claim(
             Condition("later", ">=", lambda numbers, bounds: (1 - bounds["gain"] / 100) * numbers["error"]),
         ),
     ),
-    finding="The inverse is approximated step by step. After six iterations, its residual (distance from an exact "
-    "inverse) is {residual} in the median head, and the matrix error of Nyström attention is {error}.",
-    details="After twelve iterations, the matrix error is {later}.",
+    finding="The inverse of the landmark matrix is approximated step by step. After six iterations, its residual "
+    "(distance from an exact inverse) is {residual} in the median head, and the matrix error of Nyström attention is "
+    "{error}.",
+    details="After twelve iterations, the matrix error of Nyström attention is {later}.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
@@ -117,7 +118,7 @@ CLAIM = Claim(
         y="error",
         by="of",
         x_title="number of iterations",
-        y_title="residual of the approximate inverse; matrix error (both: 1 = 100%)",
+        y_title="error of the inverse (residual); error of the attention matrix (1 = 100%)",
         log="y",
     ),
     noncausal_method="Nyström",

@@ -15,16 +15,17 @@ CLAIM = correlation_claim(
     "difference between the outputs of the replacement and of softmax on the unchanged model's queries, keys and "
     "values. It is averaged over heads and layers. The paper compares approximations by this error, but does not test "
     "copying.",
-    rule="Each replacement for softmax has two numbers: its output error (the relative difference from softmax's "
-    "outputs), and the loss of copying. The gain from copying is how much better the model predicts repeated tokens, "
-    "and the loss is the lost share of this gain. A rank correlation of 1 means that both numbers rank the "
-    "replacements in the same order. The claim holds if the rank correlation is at least {holds}. It holds partly if "
-    "it is at least {partly}.",
+    rule="Two numbers are measured for each replacement for softmax. The output error is the relative difference "
+    "from softmax's outputs. The loss of copying is the lost share of the gain from copying. This gain is how much "
+    "better the model predicts tokens at their second appearance than at their first. A rank correlation of 1 means "
+    "that both numbers rank the replacements in the same order. The claim holds if the rank correlation is at least "
+    "{holds}. It holds partly if it is at least {partly}.",
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements, output error "
-    "and loss of copying have a rank correlation of {rho}, where 1 means the same order.",
-    details="The gain from copying is how much better the model predicts repeated tokens, and the loss of copying is "
-    "the lost share of this gain. Kendall's τ, another measure of order, is {tau}. Both the error and the loss are "
-    "measured on 48 of the first {tokens} tokens that SmolLM2 reads, repeated once.",
+    "and loss of copying have a rank correlation of {rho}, where 1 means that both give the same ranking.",
+    details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
+    "their first. The loss of copying is the lost share of this gain. Kendall's τ, another rank correlation, is {tau}. "
+    "The error and the loss are measured on a sequence that is repeated once: 48 of the first {tokens} tokens that "
+    "SmolLM2 reads.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the loss of copying"),
         Quantity(

@@ -13,15 +13,15 @@ CLAIM = correlation_claim(
     "relative difference between the outputs of the replacement and of softmax on the unchanged model's queries, keys "
     "and values. It is averaged over heads and layers. The paper compares approximations by this error, but does not "
     "test perplexity.",
-    rule="Each replacement for softmax has two numbers: its output error (the relative difference from softmax's "
-    "outputs), and the perplexity of the model with it. A rank correlation of 1 means that both numbers rank the "
-    "replacements in the same order. The claim holds if the rank correlation is at least {holds}. It holds partly if "
-    "it is at least {partly}.",
+    rule="Two numbers are measured for each replacement for softmax: its output error (the relative difference from "
+    "softmax's outputs) and the perplexity of the model with this replacement. A rank correlation of 1 means that "
+    "both numbers rank the replacements in the same order. The claim holds if the rank correlation is at least "
+    "{holds}. It holds partly if it is at least {partly}.",
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements, output error "
-    "and perplexity have a rank correlation of {rho}, where 1 means the same order.",
-    details="Perplexity is the number of equally likely tokens among which the model is as uncertain. Kendall's τ, "
-    "another measure of order, is {tau}. Both the error and the perplexity are measured on {tokens} tokens that "
-    "SmolLM2 reads.",
+    "and perplexity have a rank correlation of {rho}, where 1 means that both give the same ranking.",
+    details="A perplexity of 10 means that the model is as uncertain as if it chose between 10 equally likely "
+    "tokens. Kendall's τ, another rank correlation, is {tau}. Both the error and the perplexity are measured on "
+    "{tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the model's perplexity"),
         Quantity(

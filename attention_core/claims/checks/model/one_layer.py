@@ -85,17 +85,17 @@ CLAIM = Claim(
     "second half is predicted than the first.",
     measure=measure,
     numbers=numbers,
-    rule="The gain from copying is how much better a model predicts tokens that it reads for the second time. Two "
-    "conditions for the middle layer: (1) No replacement multiplies perplexity by more than {times}. (2) No "
-    "replacement loses more than {lost}% of the model's gain from copying. The claim holds if both conditions are "
-    "met. It holds partly if only one is met.",
+    rule="The gain from copying is how much better a model predicts tokens at their second appearance than at their "
+    "first. Two conditions if softmax is replaced only in the middle layer: (1) No replacement multiplies perplexity "
+    "by more than {times}. (2) No replacement loses more than {lost}% of the model's gain from copying. The claim "
+    "holds if both conditions are met. It holds partly if only one is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
-    finding="The other layers can compensate for one wrong layer. In one middle layer, the worst replacement "
-    "multiplies perplexity by {worst}, and at most {lost}% of the gain from copying is lost.",
+    finding="The other layers can compensate for one wrong layer. If softmax is replaced in one middle layer, "
+    "perplexity is multiplied by at most {worst}, and at most {lost}% of the gain from copying is lost.",
     details="If all layers are replaced, the best replacement multiplies perplexity by {best} and the worst by "
-    "{floor}. The gain from copying is how much better the model predicts repeated tokens. All values are measured "
-    "on {tokens} tokens that SmolLM2 reads.",
+    "{floor}. The gain from copying is how much better the model predicts tokens at their second appearance than at "
+    "their first. All values are measured on {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "worst",

@@ -60,20 +60,27 @@ CLAIM = Claim(
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="A replacement works if the model's perplexity stays within a limit. This is true for {alive} of the "
-    "{keepers} replacements that keep the weight of the highest-scoring keys, and for {spared} of the {others} others.",
-    details="The gain from copying is how much better the model predicts repeated tokens. At least half of it remains "
-    "with {copying} of the replacements that keep the weight of the highest-scoring keys, and with {others_copying} of "
-    "the others. The kept weight and perplexity have a rank correlation of {rho}, where −1 means opposite orders. All "
-    "values are measured on {tokens} tokens that SmolLM2 reads.",
+    "{keepers} replacements that keep the weight of the highest-scoring keys, and for {spared} of the other {others} "
+    "replacements.",
+    details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
+    "their first. At least half of this gain remains with {copying} of the replacements that keep the weight of the "
+    "highest-scoring keys, and with {others_copying} of the other replacements. The kept weight and perplexity have "
+    "a rank correlation of {rho}, where −1 means opposite rankings. All values are measured on {tokens} tokens that "
+    "SmolLM2 reads.",
     quantities=(
         Quantity("alive", "number of replacements that keep the weight of the highest-scoring keys and work"),
         Quantity("keepers", "number of replacements that keep the weight of the highest-scoring keys"),
-        Quantity("spared", "number of replacements that do not keep this weight, but work"),
+        Quantity("spared", "number of replacements that do not keep the weight of the highest-scoring keys, but work"),
         Quantity("others", "number of replacements that do not keep the weight of the highest-scoring keys"),
-        Quantity("copying", "number of replacements that keep this weight and at least half of the gain from copying"),
+        Quantity(
+            "copying",
+            "number of replacements that keep the weight of the highest-scoring keys and at least "
+            "half of the gain from copying",
+        ),
         Quantity(
             "others_copying",
-            "number of replacements that do not keep this weight, but keep at least half of the gain from copying",
+            "number of replacements that do not keep the weight of the highest-scoring keys, but keep at least half "
+            "of the gain from copying",
         ),
         Quantity(
             "rho", "rank correlation between the share of softmax's weight that is kept and the model's perplexity"

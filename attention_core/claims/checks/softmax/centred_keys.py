@@ -55,8 +55,8 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than an expansion of only the "
-    "exponential, divided by its row sums.",
+    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than an expansion of only "
+    "its exponential. In the second case, each row is divided by its sum after the expansion.",
     short="expanding the whole softmax is closer",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
@@ -85,7 +85,7 @@ CLAIM = Claim(
             "share of heads where expanding the whole softmax gives a smaller matrix error than expanding only the "
             "exponential",
             "%",
-            brief="heads with a smaller error than expanding only the exponential",
+            brief="heads where expanding the whole softmax gives the smaller error",
         ),
         Quantity(
             "own",

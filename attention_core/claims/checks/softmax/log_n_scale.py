@@ -123,28 +123,27 @@ CLAIM = Claim(
     "{base} tokens, the number of effective keys grows as n to the power {plain} without the factor and {scaled} with "
     "it.",
     details="The number of effective keys, exp(entropy), measures over how many keys a query spreads its weight. "
-    "Beyond {base} tokens, the base length, the exponents are {plain_beyond} without the factor and {scaled_beyond} "
-    "with it. The factor changes softmax's entropy by up to {softmax} nats. It cancels in squared ReLU, which is "
-    "divided by its row sum: the entropy changes by up to {squared} nats.",
+    "Beyond the base length of {base} tokens, this number grows as n to the power {plain_beyond} without the log n "
+    "factor and {scaled_beyond} with it. The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU "
+    "is divided by its row sum, so the factor cancels, and its entropy changes by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",
-            "exponent p up to the base length with the log n factor, where the effective number of keys grows as nᵖ",
+            "growth exponent p of the effective number of keys (nᵖ) up to the base length, with the log n factor",
             brief="growth exponent of softmax's effective keys in short texts",
         ),
         Quantity(
             "plain",
-            "exponent p up to the base length without the log n factor, where the effective number of keys grows as nᵖ",
+            "growth exponent p of the effective number of keys (nᵖ) up to the base length, without the log n factor",
         ),
         Quantity(
             "scaled_beyond",
-            "exponent p beyond the base length with the log n factor, where the effective number of keys grows as nᵖ",
+            "growth exponent p of the effective number of keys (nᵖ) beyond the base length, with the log n factor",
             brief="growth exponent of softmax's effective keys in long texts",
         ),
         Quantity(
             "plain_beyond",
-            "exponent p beyond the base length without the log n factor, where the effective number of keys grows as "
-            "nᵖ",
+            "growth exponent p of the effective number of keys (nᵖ) beyond the base length, without the log n factor",
         ),
         Quantity("base", "base length: the number of tokens at which the log n factor is 1", "tokens"),
         Quantity("longest", "longest measured length", "tokens"),

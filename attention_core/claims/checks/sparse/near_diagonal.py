@@ -106,18 +106,19 @@ CLAIM = Claim(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),
     place=Place("matrices", variants=("softmax", "local")),
-    experiment="For growing distances w, the share of every head's attention on keys at most w tokens from the query "
-    "is measured. At w = n/16 (at least one token), for n tokens, the output of local attention is compared with the "
-    "output of full attention. Local attention allows only keys within this window. Both measurements are repeated "
-    "with the first token removed from the input, because trained models give it attention that they do not need.",
+    experiment="For increasing distances w, the share of every head's attention on keys at most w tokens from the "
+    "query is measured. The verdict uses a window of w = n/16 (at least one token), where n is the number of tokens. "
+    "Local attention allows only keys within this window, and its output is compared with the output of full "
+    "attention. Both measurements are repeated with the first token removed from the input, because trained models "
+    "put spare weight on this token.",
     measure=measure,
     numbers=numbers,
-    rule="The local window contains the keys up to about n/16 tokens from the query, for n tokens. Two conditions in "
-    "the median head: (1) The share of attention within the window is at least {times}× the share under uniform "
-    "attention (equal weights). (2) The output of local attention has an output error (relative difference from "
-    "softmax's output) of at most {error}%. Both conditions are tested on the whole input and with the first token "
-    "removed from the input, which gives four tests. The claim holds if all four tests are passed. It holds partly "
-    "if at least one is passed.",
+    rule="The local window contains the keys up to about n/16 tokens from the query, where n is the number of "
+    "tokens. Two conditions in the median head: (1) The share of attention within the window is at least {times}× "
+    "its share under uniform attention, which gives all keys equal weights. (2) The output error of local attention "
+    "(relative difference from softmax's output) is at most {error}%. Each condition is tested twice: on the whole "
+    "input and on the input without its first token. The claim holds if all four tests are passed. It holds partly "
+    "if one, two or three tests are passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),

@@ -97,8 +97,9 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
     "Together, they connect {two}% of all pairs of tokens.",
-    details="A local layer alone connects {one}%, two local layers {local}% and two atrous layers {atrous}%. Together, "
-    "the local layer and the atrous layer compute {keys}% as many attention weights as one layer of full attention.",
+    details="A local layer alone connects {one}% of the pairs, two local layers connect {local}%, and two atrous "
+    "layers connect {atrous}%. Together, the local layer and the atrous layer compute {keys}% as many attention "
+    "weights as one layer of full attention.",
     quantities=(
         Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),

@@ -64,13 +64,14 @@ CLAIM = Claim(
     short="linear attention is close to the mean",
     source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340", authors="Qin et al."),
     place=Place("picture", variants=("softmax", "linear")),
-    experiment="In every head, the output of linear attention is compared with two others: the output of softmax, and "
-    "the mean of all values, which attention with equal weights returns. In a causal input, the mean is that of the "
-    "values up to each token. Distances are divided by the distance between these two.",
+    experiment="In every head, the output of linear attention is compared with two others: the output of softmax, "
+    "and the mean of all values, which attention with equal weights returns. If the model is causal, the mean at "
+    "each token covers only the values up to this token. Distances are divided by the distance between the mean and "
+    "softmax's output.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if the mean is closer in at least {most}% of the heads. It holds partly if the mean is "
-    "closer in at least {some}% of the heads.",
+    rule="The claim holds if, in at least {most}% of the heads, the output of linear attention is closer to the "
+    "mean of all values than to softmax's output. It holds partly if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
     finding="Equal weights give the mean of all values, which is a grey area in an image. On the current input, the "
