@@ -101,14 +101,19 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
         else _("**RoPE makes attention less local here.**")
         if shares[TURNED] > SAME * plain
         else _("**RoPE hardly changes how local attention is here.**"),
-        _("RoPE rotates a query and a distant key by different angles, which changes their logit."),
         _(
-            "With RoPE, keys more than {half:g} tokens away get on average {turned} of the softmax weight of adjacent "
-            "keys.",
+            "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
+            "product)."
+        ),
+        _(
+            "With RoPE, distant keys (more than {half:g} tokens from the query) get on average {turned} of the "
+            "softmax weight of adjacent keys.",
             **values,
         ),
-        "" if plain is None else _("Without RoPE, they get {plain}.", **values),
-        _("With ALiBi, they get {biased}.", **values) if BIASED in shares else "",
+        "" if plain is None else _("Without RoPE, distant keys get {plain} of the weight of adjacent keys.", **values),
+        _("With ALiBi, distant keys get {biased} of the weight of adjacent keys.", **values)
+        if BIASED in shares
+        else "",
     )
 
 
@@ -116,11 +121,11 @@ def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
     """Return the mean logit at distance 1 and beyond n / 2, in each form."""
     texts = {
         TURNED: _(
-            "With RoPE, the mean logit changes from {near} for adjacent keys to {far} for keys more than {half:g} "
-            "tokens away."
+            "With RoPE, the mean logit is {near} for adjacent keys and {far} for keys more than {half:g} tokens from "
+            "the query."
         ),
-        PLAIN: _("Without RoPE, the mean logit changes from {near} to {far}."),
-        BIASED: _("With ALiBi, the mean logit changes from {near} to {far}."),
+        PLAIN: _("Without RoPE, the mean logit is {near} for adjacent keys and {far} for distant keys."),
+        BIASED: _("With ALiBi, the mean logit is {near} for adjacent keys and {far} for distant keys."),
     }
     near, far = logits[TURNED]
     return paragraph(
@@ -151,15 +156,16 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
         if SAME * sizes[1] < sizes[0]
         else _("**With RoPE, distant and adjacent keys have logits of about the same absolute value.**"),
         _(
-            "For a key more than {half:g} tokens from the query, |logit| is {size} of its value for an adjacent key.",
+            "The mean |logit| of distant keys (more than {half:g} tokens from the query) is {size} of the mean "
+            "|logit| of adjacent keys.",
             **values,
         ),
         _(
-            "RoPE also limits how large |logit| can be. For such a key, this limit is {bound} of the limit for an "
-            "adjacent key.",
+            "RoPE also sets an upper limit for |logit|. The limit for distant keys is {bound} of the limit for "
+            "adjacent keys.",
             **values,
         ),
-        _("This limit (the bound in the chart) is {times} times the actual |logit|.", **values),
+        _("For distant keys, this limit (the bound in the chart) is {times} times the actual mean |logit|.", **values),
     )
 
 
@@ -174,7 +180,8 @@ def alone(distance: int, bound: float, cosine: float) -> str:
             bound=percent(bound),
         ),
         _(
-            "The dot product of a query and an equal key is {cosine} of its value at distance 0.",
+            "If a query and a key are equal before the rotation, their dot product at this distance is {cosine} of "
+            "its value at distance 0.",
             cosine=percent(cosine),
         ),
     )
@@ -272,8 +279,8 @@ def notes(question: Question) -> str:
         "- [The article](https://kexue.fm/archives/8265) shows that the mean of $|S_p|$ over p falls with distance, "
         "so the **bound** falls. The dot product itself need not fall. For random queries and keys, it has mean 0 at "
         "every distance.\n"
-        "- n is the number of tokens. A head's value at a distance is the mean over all allowed query–key pairs at "
-        "this distance, up to three quarters of n.\n"
+        "- n is the number of tokens. At each distance, up to three quarters of n, a head's value is the mean over all "
+        "allowed query–key pairs.\n"
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
         "- A value at distances beyond n / 2 is the mean over the measured distances above n / 2."
     )

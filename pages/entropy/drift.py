@@ -67,8 +67,8 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if None in ends.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
     text = _(
-        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** changes by a factor of {length} (÷ n), "
-        "{squared} (÷ n²) or {fixed} (÷ constant).",
+        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** changes by a factor of {length} with "
+        "division by n, {squared} with division by n², and {fixed} with division by a constant.",
         measure=measures()[measure],
         base=base,
         n=int(far),
@@ -89,9 +89,15 @@ def least(ends: Mapping[str, float], measure: str) -> str:
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
     if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
-        return _("**No divisor clearly gives the smallest change of the {measure}.**", measure=measure)
+        return _(
+            "**No divisor clearly keeps the {measure} most nearly constant between text lengths.**", measure=measure
+        )
     divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
-    return _("**The {measure} changes least after division by {divisor}.**", measure=measure, divisor=divisor)
+    return _(
+        "**Between text lengths, the {measure} changes least if the weights are divided by {divisor}.**",
+        measure=measure,
+        divisor=divisor,
+    )
 
 
 def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:

@@ -86,13 +86,14 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
     text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
     if moved == 0:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² cancels, so no weight changes.",
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies both the terms and "
+            "their sum. It therefore cancels, and no weight changes.",
             **values,
         )
     else:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² cancels in the division by "
-            "the row sum, so no weight changes by more than {moved}.",
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies both the terms and "
+            "their sum. It therefore cancels, and no weight changes by more than {moved}.",
             **values,
         )
     return paragraph(finding, text, other)

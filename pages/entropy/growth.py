@@ -104,7 +104,7 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
     if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
-        return _("So far, fewer than {n} lengths are measured.", n=ENOUGH)
+        return _("So far, fewer than {n} text lengths are measured.", n=ENOUGH)
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     return paragraph(sentence(softmax, scaled, base, causal=question.causal), evenness(rows, question))
 
@@ -117,14 +117,16 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
         if line.attention.variant.family == "kernel" and found.x:
             share = keys_share(found.middle[-1], int(found.x[-1]), causal=question.causal)
             close += (
-                [_("**{name}** ({share} of all keys)", name=line.name, share=percent(share))] if share >= EVEN else []
+                [_("**{name}** (effective keys: {share} of all keys)", name=line.name, share=percent(share))]
+                if share >= EVEN
+                else []
             )
     return (
         _n(
-            "{names} stays close to uniform attention, because the products of its features differ little from key to "
-            "key.",
-            "{names} stay close to uniform attention, because the products of their features differ little from key "
-            "to key.",
+            "{names} stays close to uniform attention (equal weights on all keys), because the dot products of query "
+            "features and key features differ little from key to key.",
+            "{names} stay close to uniform attention (equal weights on all keys), because the dot products of query "
+            "features and key features differ little from key to key.",
             n=len(close),
             names=enumeration(close),
         )
@@ -209,7 +211,7 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     if len(softmax.x) == 1:
         return paragraph(
             _("A query has {few} effective keys at {a:,} tokens.", **values),
-            _("With {few}, its weight is as spread out as equal weights on {few} keys.", **values),
+            _("The weight of such a query is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
@@ -217,24 +219,30 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     scaling = log_n(first, last, base, growth=growth) if first and last else ""
     if growth <= SAME:
         return paragraph(
-            _("**Attention does not dilute on this input.** The additional keys get little weight."),
+            _(
+                "**On this input, attention does not become diluted as the text grows.** The additional keys get "
+                "little weight."
+            ),
             _("A query has {few} effective keys at {a:,} tokens and {many} at {b:,}.", **values),
             scaling,
         )
     equal = growth * keys_share(few, a, causal=causal) / keys_share(many, b, causal=causal)
     return paragraph(
-        _("**Attention dilutes as the text grows.**")
+        _("**Attention becomes diluted as the text grows.**")
         if growth <= SAME * scaled_growth
-        else _("**Attention dilutes as the text grows, and log n scaling slows the dilution.**")
+        else _("**Attention becomes diluted as the text grows, and log n scaling slows the dilution.**")
         if scaled_growth > SAME
-        else _("**Attention dilutes as the text grows, and log n scaling prevents the dilution.**"),
+        else _("**Attention becomes diluted as the text grows, and log n scaling prevents the dilution.**"),
         _(
-            "Softmax gives every key some weight, so a query's weight spreads over {times} times as many effective "
-            "keys at {b:,} tokens ({many}) as at {a:,} tokens ({few}).",
+            "Softmax gives every key some weight. A query therefore has {times} times as many effective keys at "
+            "{b:,} tokens ({many}) as at {a:,} tokens ({few}).",
             **values,
             times=number(growth),
         ),
-        _("Equal weights on all keys would give {equal} times as many.", equal=number(equal)),
+        _(
+            "With equal weights on all keys, the number of effective keys would grow by a factor of {equal}.",
+            equal=number(equal),
+        ),
         scaling,
     )
 
@@ -253,15 +261,15 @@ def log_n(few: float, many: float, base: int, *, growth: float) -> str:
         return _("With log n scaling, the number of effective keys changes from {few} to {many}.", **values)
     return paragraph(
         _(
-            "Log n scaling multiplies the logits by log n / log {base} for n keys, so weights become flatter below "
-            "{base} keys and sharper above.",
+            "Log n scaling multiplies the logits of a query with n keys by log n / log {base}. This flattens the "
+            "weights below {base} keys and sharpens them above.",
             base=base,
         ),
-        _("The effective keys then grow only from {few} to {many}.", **values)
+        _("With log n scaling, the number of effective keys grows only from {few} to {many}.", **values)
         if many > SAME * few
-        else _("The effective keys then fall from {few} to {many}.", **values)
+        else _("With log n scaling, the number of effective keys falls from {few} to {many}.", **values)
         if SAME * many < few
-        else _("The effective keys then hardly change: from {few} to {many}.", **values),
+        else _("With log n scaling, the number of effective keys hardly changes: from {few} to {many}.", **values),
     )
 
 
@@ -361,7 +369,7 @@ def _highest(screen: Screen) -> float:
 
 MEASURES = {
     "last_entropy": VariantMeasure(
-        N_("entropy of the rows of {name} at the longest length measured"),
+        N_("mean entropy of the attention rows of {name} at the longest length measured"),
         lambda screen, attention: _curve(screen, attention).middle[-1],
         unit=N_("nats"),
         high=_highest,

@@ -22,22 +22,22 @@ SUITS = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
 VERDICTS = (
     N_(
-        "**Squared ReLU divided by n has row sums that shrink as the text grows.** Before the division, the terms of a "
-        "row sum to Z. This Z grows more slowly than n, as n^{exponent:.2f}."
+        "**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.** Before the "
+        "division, the terms of a row sum to Z. Z grows more slowly than n, as n^{exponent:.2f}."
     ),
     N_(
-        "**Squared ReLU divided by n has nearly constant row sums.** Before the division, the terms of a row sum to Z. "
-        "This Z grows about as fast as n, as n^{exponent:.2f}."
+        "**Dividing squared ReLU by the text length n gives nearly constant row sums.** Before the division, the "
+        "terms of a row sum to Z. Z grows about as fast as n, as n^{exponent:.2f}."
     ),
     N_(
-        "**Squared ReLU divided by n has row sums that grow with the text.** Before the division, the terms of a row "
-        "sum to Z. This Z grows faster than n, as n^{exponent:.2f}."
+        "**Dividing squared ReLU by the text length n gives row sums that grow with the text.** Before the division, "
+        "the terms of a row sum to Z. Z grows faster than n, as n^{exponent:.2f}."
     ),
 )
 """Sentences for exponents below, near and above 1."""
 BENT = N_(
-    "**Squared ReLU has no divisor that is a power of n and fits all lengths.** The terms of a row sum to Z. This Z "
-    "grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest."
+    "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The terms of a row sum to "
+    "Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
 )
 """Sentence for exponents with different verdicts."""
 
@@ -90,8 +90,8 @@ def sentence(found: Mapping[str, Spread]) -> str:
     if law is None:
         return _("These lengths are too few or too close together to measure growth. Use a longer input.")
     text = _(
-        "Softmax divides each row by its own Z. From {a:,} to {b:,} tokens, the Z of softmax grows approximately as "
-        "n^{exponent:.2f}.",
+        "Softmax divides each row by its Z, the sum of the row's exponentials. From {a:,} to {b:,} tokens, this sum "
+        "grows approximately as n^{exponent:.2f}.",
         a=int(softmax.x[0]),
         b=int(softmax.x[-1]),
         exponent=law.exponent,

@@ -90,8 +90,8 @@ class EntropyOptions(Options, prefix="h_"):
         N_("Reference length"),
         layout={"width": 170},
         help=N_(
-            "All curves are divided by their value at this length. A model trained at this length can compensate for "
-            "any constant factor."
+            "Each curve is divided by its own value at this length. A model trained at this length can compensate "
+            "for any constant factor, so only changes from this length matter."
         ),
     )
     distance = choice(
@@ -110,7 +110,7 @@ class EntropyOptions(Options, prefix="h_"):
         N_("Longest length n"),
         default=LONGEST,
         layout={"width": 150},
-        help=N_("The computation grows with n². If you stop it, the results so far are kept."),
+        help=N_("The computing time grows with n². If you stop the computation, the results so far are kept."),
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
     heads = choice({"all": N_("All heads"), "one": N_("One head")}, C_("choice of heads", "Heads"))

@@ -27,7 +27,7 @@ def cause(question: Question, best: ErrorPoint) -> str:
     if question.options.measure == "mass" or not ac.from_word(best.word).variant.rows_sum_to_one:
         return _("Cheaper variants skip or summarise pairs of tokens, so they differ from {reference}.", **values)
     text = (
-        N_("{name} hides keys that hold {share:.0f}% of softmax's weight.")
+        N_("Softmax gives {share:.0f}% of its weight to keys that {name} hides.")
         if best.variant == "local"
         else N_("Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.")
     )
@@ -62,9 +62,9 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
     return _(
-        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes blocks of "
-        "{block} neighbouring queries, each with the keys in all their windows. With {longer:,} tokens, {less} would "
-        "be enough.",
+        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes blocks "
+        "of {block} neighbouring queries. Each block uses the keys in the windows of all its queries. With "
+        "{longer:,} tokens, {less} of softmax's multiply-adds would be enough.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
         block=getattr(local.params, "columns", 0) or BLOCK,
@@ -93,7 +93,7 @@ def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
             hidden=math.floor(100 * min(p.mass for p in worse)),
         ),
         _(
-            "The output becomes up to {size:.1f} times as large as softmax's.",
+            "As a result, the output is up to {size:.1f} times as large as softmax's.",
             size=math.ceil(10 * max(p.size for p in worse)) / 10,
         )
         if larger
@@ -122,9 +122,9 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
         return ""
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
-        "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which makes "
-        "{after:.0f}% of the absolute weight on all {n} keys negative. With {fewer} landmarks, {before:.0f}% is "
-        "negative.",
+        "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which can "
+        "make weights negative. With {more} landmarks, {after:.0f}% of the absolute weight on all {n} keys is "
+        "negative. With {fewer} landmarks, the share is {before:.0f}%.",
         n=fewer.n,
         fewer=fewer.value,
         more=more.value,

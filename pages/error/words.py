@@ -68,7 +68,7 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     lines = []
     for reference, own, zero in by_reference(question, found):
         best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
-        more = slightly_dearer(question, best, next_best, whole, times)
+        more = slightly_dearer(question, best, next_best, whole, times, cost)
         lines.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost, more=more))
     return request(question) or paragraph("  \n".join(lines), limit(question) if lines else "")
 
@@ -94,15 +94,17 @@ def slightly_dearer(
     other: ErrorPoint | None,
     whole: float,
     times: Mapping[str, float] | None,
+    cost: str,
 ) -> str:
     """Return the cost and the error of a point that costs slightly more than half; empty if no such point is better."""
     if best is None or other is None or question.written(other.middle) == question.written(best.middle):
         return ""
     return _(
-        "Slightly above half ({share}), {name} has {error}.",
+        "With slightly more than half of softmax's {cost} ({share}), {name} has {error}.",
         name=label(ac.from_word(other.word)),
         share=percent((other.multiply_adds if times is None else times[other.word]) / whole),
-        error=question.written(other.middle),
+        cost=cost,
+        error=amount(question, other.middle),
     )
 
 
@@ -136,7 +138,7 @@ def verdict(
     values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
         return _(
-            "**All the variants that are compared with {reference} here need more than half of softmax's {cost}.**",
+            "**Every variant that is compared with {reference} here needs more than half of softmax's {cost}.**",
             **values,
         )
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
@@ -167,7 +169,7 @@ def average(question: Question, zero: float) -> str:
     """Return the error of the baseline, uniform attention; empty while it is not computed."""
     if not math.isfinite(zero):
         return ""
-    return _("A plain average of the values has {zero}.", zero=question.written(zero))
+    return _("A plain average of the values has {zero}.", zero=amount(question, zero))
 
 
 def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
@@ -179,8 +181,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not zero:
             sentences.append(
                 _(
-                    "A plain average of the values has no error compared with {reference}, so the errors on this input "
-                    "do not distinguish the variants.",
+                    "On this input, even a plain average of the values has no error compared with {reference}. The "
+                    "errors therefore cannot show which variant is better.",
                     reference=reference_name(ac.get(reference)),
                 )
             )
@@ -197,7 +199,11 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         baseline = _("A plain average of the values has {zero}.", zero=amount(question, zero))
         if not reached:
             finding = _("**No setting shown comes close to {reference}.**", **values)
-            sentences += [finding, baseline, _("Every setting has more than half of this error.")]
+            sentences += [
+                finding,
+                baseline,
+                _("Every setting shown has more than half of the error of a plain average."),
+            ]
             continue
         sentences += [
             _n(
@@ -208,8 +214,9 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             ),
             baseline,
             _n(
-                "{names} is the cheapest setting with at most half of this error.",
-                "For each variant, this is the cheapest setting with at most half of this error.",
+                "{names} is the cheapest setting with at most half of the error of a plain average.",
+                "Each of these is the cheapest setting of its variant with at most half of the error of a plain "
+                "average.",
                 n=len(reached),
                 **values,
             ),
@@ -217,8 +224,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if missed:
             sentences.append(
                 _n(
-                    "{names} has a larger error at every setting.",
-                    "{names} have a larger error at every setting.",
+                    "{names} has more than half of the error of a plain average at every setting shown.",
+                    "{names} have more than half of the error of a plain average at every setting shown.",
                     n=len(missed),
                     names=enumeration(missed),
                 )
@@ -252,7 +259,10 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
             text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
         own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
         sentences += [text, average(question, zero), trend(question, own)]
-    why = _("A longer text has more pairs of tokens, but the settings stay the same.")
+    why = _(
+        "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
+        "smaller share of the pairs."
+    )
     return request(question) or (paragraph(*sentences, why) if sentences else "")
 
 

@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("Attention dilutes as the text grows")).to_be_visible()
+    expect(page.get_by_text("Attention becomes diluted as the text grows")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
@@ -60,7 +60,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     assert taken(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Normaliser Z", exact=True).click()
-    expect(page.get_by_text("the Z of softmax grows approximately as")).to_be_visible()
+    expect(page.get_by_text("this sum grows approximately as")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 

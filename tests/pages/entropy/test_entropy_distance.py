@@ -126,7 +126,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
-    assert "With ALiBi, they get" in said
+    assert "With ALiBi, distant keys get" in said
     assert list(at.dataframe[0].value["softmax"]) == ["with RoPE", "without RoPE", "with ALiBi"]
     assert "The option “ALiBi” is selected, so ALiBi replaces RoPE here" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))

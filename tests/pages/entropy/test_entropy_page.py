@@ -37,8 +37,11 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.exception
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert "**Attention dilutes as the text grows, and log n scaling slows the dilution.** Softmax gives" in spoken(at)
-    assert "sharper above. The effective keys then grow only from" in spoken(at)
+    assert (
+        "**Attention becomes diluted as the text grows, and log n scaling slows the dilution.** Softmax gives"
+        in spoken(at)
+    )
+    assert "sharpens them above. With log n scaling, the number of effective keys grows only from" in spoken(at)
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -191,7 +194,8 @@ def test_the_factor_moves_softmax_and_not_relu2():
     low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
     still = drawn["Squared ReLU ÷ row sum"][1.0]
-    assert f"÷ row sum stays at {still:.2f} nats: λ² cancels, so no weight changes." in spoken(at)
+    assert f"÷ row sum stays at {still:.2f} nats: λ² multiplies both the terms and their sum." in spoken(at)
+    assert "It therefore cancels, and no weight changes." in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -216,7 +220,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
     # 16 is farther from 64 than 128 is.
     word = "row sum" if measure == "total" else "output size"
     assert f"From 64 to 16 tokens, the {word} of **squared ReLU**" in spoken(at)
-    assert f"{found['squared'][16]:.2g} (÷ n²)" in spoken(at)
+    assert f"{found['squared'][16]:.2g} with division by n²" in spoken(at)
     table = at.dataframe[0].value.set_index("normaliser")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
@@ -238,18 +242,22 @@ def drifting(**ends):
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
-        "**The row sum changes least after division by n.** A row of squared ReLU has one term per key, so its sum can "
-        "grow with the text. From 16 to 64 tokens, the row sum of **squared ReLU** changes by a factor of 0.80 (÷ n), "
-        "0.20 (÷ n²) or 3.2 (÷ constant)."
+        "**Between text lengths, the row sum changes least if the weights are divided by n.** A row of "
+        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the row sum of "
+        "**squared ReLU** changes by a factor of 0.80 with division by n, 0.20 with division by n², and 3.2 with "
+        "division by a constant."
     )
     assert drift.sentence(drifting(**ends), 16, "size") == (
-        "**The output size changes least after division by n.** A row of squared ReLU has one term per key, so its sum "
-        "can grow with the text. From 16 to 64 tokens, the output size of **squared ReLU** changes by a factor of 0.80 "
-        "(÷ n), 0.20 (÷ n²) or 3.2 (÷ constant). The output size of softmax changes by a factor of 1."
+        "**Between text lengths, the output size changes least if the weights are divided by n.** A row of "
+        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the output size "
+        "of **squared ReLU** changes by a factor of 0.80 with division by n, 0.20 with division by n², and 3.2 with "
+        "division by a constant. The output size of softmax changes by a factor of 1."
     )
     assert "From 64 to 16 tokens," in drift.sentence(drifting(**ends), 64, "total")
-    assert "after division by a constant.**" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    assert "after division by n².**" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+    assert "the weights are divided by a constant.**" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "the weights are divided by n².**" in drift.sentence(
+        drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total"
+    )
     assert "No divisor clearly gives the smallest change of the row sum." in drift.sentence(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
@@ -412,7 +420,7 @@ def test_squared_relus_growth_is_judged_by_its_own_line():
     at = open_entropy(h_view="normalizer")
     line = points(at)["squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
-    assert re.search(rf"This Z grows [a-z ]+ n, as n\^{slope:.2f}\.", spoken(at))
+    assert re.search(rf"Z grows [a-z ]+ n, as n\^{slope:.2f}\.", spoken(at))
     table = at.dataframe[0].value.set_index("row sum")
     assert table["exponent"].iloc[1] == pytest.approx(slope)
     for n in (16, 128):

@@ -25,19 +25,19 @@ def line(**values):
 
 
 LOG_N = (
-    "Log n scaling multiplies the logits by log n / log 64 for n keys, so weights become flatter below 64 keys and "
-    "sharper above."
+    "Log n scaling multiplies the logits of a query with n keys by log n / log 64. This flattens the weights below 64 "
+    "keys and sharpens them above."
 )
 
 
 def test_a_growing_number_of_effective_keys_is_dilution():
     assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "**Attention dilutes as the text grows.** Softmax gives every key some weight, so a query's weight spreads "
-        "over 7.8 times as many effective keys at 256 tokens (31) as at 16 tokens (4). Equal weights on all keys would "
-        "give 16 times as many."
+        "**Attention becomes diluted as the text grows.** Softmax gives every key some weight. A query therefore has "
+        "7.8 times as many effective keys at 256 tokens (31) as at 16 tokens (4). With equal weights on all keys, the "
+        "number of effective keys would grow by a factor of 16."
     )
     causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert causal.endswith("Equal weights on all keys would give 14 times as many.")
+    assert causal.endswith("the number of effective keys would grow by a factor of 14.")
 
 
 @pytest.mark.parametrize(
@@ -63,34 +63,42 @@ def test_a_label_has_the_last_value_where_it_is_measured():
 @pytest.mark.parametrize(
     ("last", "finding", "effect"),
     [
-        (9.5, ", and log n scaling slows the dilution.**", "The effective keys then grow only from 6 to 9.5."),
-        (6.4, ", and log n scaling slows the dilution.**", "The effective keys then grow only from 6 to 6.4."),
-        (6.2, ", and log n scaling prevents the dilution.**", "The effective keys then hardly change: from 6 to 6.2."),
-        (5.8, ", and log n scaling prevents the dilution.**", "The effective keys then hardly change: from 6 to 5.8."),
-        (5.6, ", and log n scaling prevents the dilution.**", "The effective keys then fall from 6 to 5.6."),
+        (9.5, ", and log n scaling slows the dilution.**", "the number of effective keys grows only from 6 to 9.5."),
+        (6.4, ", and log n scaling slows the dilution.**", "the number of effective keys grows only from 6 to 6.4."),
+        (
+            6.2,
+            ", and log n scaling prevents the dilution.**",
+            "the number of effective keys hardly changes: from 6 to 6.2.",
+        ),
+        (
+            5.8,
+            ", and log n scaling prevents the dilution.**",
+            "the number of effective keys hardly changes: from 6 to 5.8.",
+        ),
+        (5.6, ", and log n scaling prevents the dilution.**", "the number of effective keys falls from 6 to 5.6."),
     ],
 )
 def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
     text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last), 64)
-    assert text.startswith(f"**Attention dilutes as the text grows{finding} Softmax gives")
-    assert text.endswith(f" {LOG_N} {effect}")
+    assert text.startswith(f"**Attention becomes diluted as the text grows{finding} Softmax gives")
+    assert text.endswith(f" {LOG_N} With log n scaling, {effect}")
 
 
 def test_log_n_scaling_without_less_growth_has_no_effect():
     flatter = growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.6), 64)
-    assert flatter.startswith("**Attention dilutes as the text grows.** ")
-    assert flatter.endswith("16 times as many. With log n scaling, the number of effective keys changes from 6 to 12.")
+    assert flatter.startswith("**Attention becomes diluted as the text grows.** ")
+    assert flatter.endswith("factor of 16. With log n scaling, the number of effective keys changes from 6 to 12.")
     assert "slows the dilution" in growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.3), 64)
     sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
-    assert sharper.startswith("**Attention does not dilute on this input.** ")
-    assert sharper.endswith("The effective keys then fall from 6 to 5.")
+    assert sharper.startswith("**On this input, attention does not become diluted as the text grows.** ")
+    assert sharper.endswith("the number of effective keys falls from 6 to 5.")
 
 
 @pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
     text = growth.sentence(line(n16=4.0, n256=last), None)
-    assert text.startswith("**Attention dilutes as the text grows.** Softmax gives") == dilutes
-    still = "**Attention does not dilute on this input.** The additional keys get little weight. A query has 4"
+    assert text.startswith("**Attention becomes diluted as the text grows.** Softmax gives") == dilutes
+    still = "**On this input, attention does not become diluted as the text grows.** The additional keys get little"
     assert text.startswith(still) != dilutes
 
 
@@ -104,8 +112,8 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
-        "A query has 3.4 effective keys at 16 tokens. With 3.4, its weight is as spread out as equal weights on 3.4 "
-        "keys. Measuring growth needs at least three lengths. Use a longer input."
+        "A query has 3.4 effective keys at 16 tokens. The weight of such a query is as spread out as equal "
+        "weights on 3.4 keys. Measuring growth needs at least three lengths. Use a longer input."
     )
     assert "og n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
@@ -125,19 +133,23 @@ def power(exponent):
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
-        f"**Squared ReLU divided by n has {verdict[0]}.** Before the division, the terms of a row sum to Z. This Z "
-        f"grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its own Z. From 16 to 256 tokens, the "
-        "Z of softmax grows approximately as n^1.50."
+        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the terms of a row "
+        f"sum to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its Z, the sum of the "
+        "row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
     )
 
 
 def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     told = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
-    assert told.startswith("**Squared ReLU has no divisor that is a power of n and fits all lengths.** The terms")
-    assert "over all lengths, but as n^1.20 over the 4 longest." in told
+    assert told.startswith(
+        "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The terms"
+    )
+    assert "over all lengths, but as n^1.20 over the 4 longest lengths." in told
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "has row sums that grow with the text.**" in normalizer.sentence({"softmax": power(1.5), "relu2": straight})
+    assert "gives row sums that grow with the text.**" in normalizer.sentence(
+        {"softmax": power(1.5), "relu2": straight}
+    )
 
 
 def test_where_a_total_has_no_growth_it_is_not_judged():
@@ -160,13 +172,13 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
 @pytest.mark.parametrize(
     ("fixed", "words"),
     [
-        (2.0, "after division by n.**"),
-        (1.0, "after division by a constant.**"),
-        (1.49, "No divisor clearly gives the smallest change of the row sum."),
-        (1.51, "No divisor clearly gives the smallest change of the row sum."),
-        (1.48, "after division by a constant.**"),
-        (1.52, "after division by n.**"),
-        (1 / 1.51, "No divisor clearly gives the smallest change of the row sum."),
+        (2.0, "the row sum changes least if the weights are divided by n.**"),
+        (1.0, "the row sum changes least if the weights are divided by a constant.**"),
+        (1.49, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
+        (1.51, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
+        (1.48, "the row sum changes least if the weights are divided by a constant.**"),
+        (1.52, "the row sum changes least if the weights are divided by n.**"),
+        (1 / 1.51, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
     ],
 )
 def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
@@ -174,25 +186,22 @@ def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
 
 
 def test_a_total_that_is_gone_has_drifted_most():
-    assert "after division by n².**" in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
+    assert "the weights are divided by n².**" in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
 
 
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        (0.0, "λ² cancels, so no weight changes."),
-        (
-            2e-16,
-            "λ² cancels in the division by the row sum, so no weight changes by more than "
-            "2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶.",
-        ),
+        (0.0, "and no weight changes."),
+        (2e-16, "and no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
     ],
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert factor.sentence(4.0, softmax, relu2, moved, "bits") == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
-        f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: {words}"
+        f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: λ² multiplies "
+        f"both the terms and their sum. It therefore cancels, {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert factor.sentence(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
@@ -254,13 +263,15 @@ def test_rows_of_every_length_are_told_where_the_future_is_hidden():
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
     assert distance.weights_by_form({TURNED: 0.4}, 41) == (
-        "RoPE rotates a query and a distant key by different angles, which changes their logit. "
-        "With RoPE, keys more than 20.5 tokens away get on average 40% of the softmax weight of adjacent keys."
+        "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
+        "product). With RoPE, distant keys (more than 20.5 tokens from the query) get on average 40% of the softmax "
+        "weight of adjacent keys."
     )
     assert distance.weights_by_form({TURNED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
-        "changes their logit. With RoPE, keys more than 20 tokens away get on average 25% of the softmax weight of "
-        "adjacent keys. Without RoPE, they get 50%. With ALiBi, they get 12%."
+        "changes their logit (scaled dot product). With RoPE, distant keys (more than 20 tokens from the query) get on "
+        "average 25% of the softmax weight of adjacent keys. Without RoPE, distant keys get 50% of the weight of "
+        "adjacent keys. With ALiBi, distant keys get 12% of the weight of adjacent keys."
     )
 
 
@@ -268,10 +279,10 @@ def test_logits_are_described_in_each_form():
     logits = {PLAIN: (0.5, 0.4), TURNED: (1.0, -2.0)}
     assert distance.logits_by_form(logits, 40) == (
         "**With RoPE, distant keys have a lower mean logit than adjacent keys.** "
-        "With RoPE, the mean logit changes from 1 for adjacent keys to \N{MINUS SIGN}2 for keys more than 20 tokens "
-        "away. Without RoPE, the mean logit changes from 0.50 to 0.40."
+        "With RoPE, the mean logit is 1 for adjacent keys and \N{MINUS SIGN}2 for keys more than 20 tokens from the "
+        "query. Without RoPE, the mean logit is 0.50 for adjacent keys and 0.40 for distant keys."
     )
-    assert distance.logits_by_form({TURNED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens away.")
+    assert distance.logits_by_form({TURNED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens from the query.")
     assert distance.logits_by_form({TURNED: (1.0, 1.1)}, 40).startswith("**With RoPE, distant keys have a higher mean")
     same = distance.logits_by_form({TURNED: (1.0, 1.001)}, 40)
     assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
@@ -290,18 +301,20 @@ def test_logits_are_described_in_each_form():
 def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        f"**With RoPE, {finding}.** For a key more than 20 tokens from the query, |logit| is {size}% of its value for "
-        "an adjacent key. RoPE also limits how large |logit| can be. For such a key, this limit is 40% of the limit "
-        f"for an adjacent key. This limit (the bound in the chart) is {times} times the actual |logit|."
+        f"**With RoPE, {finding}.** The mean |logit| of distant keys (more than 20 tokens from the query) is {size}% "
+        "of the mean |logit| of adjacent keys. RoPE also sets an upper limit for |logit|. The limit for distant keys "
+        f"is 40% of the limit for adjacent keys. For distant keys, this limit (the bound in the chart) is {times} "
+        "times the actual mean |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
-    assert "For such a key, this limit is 125% of the limit for an adjacent key." in rises
+    assert "The limit for distant keys is 125% of the limit for adjacent keys." in rises
 
 
 def test_rope_alone_is_described_at_the_largest_distance():
     limited = (
         "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is {bound} of the limit at "
-        "distance 0. The dot product of a query and an equal key is \N{MINUS SIGN}10% of its value at distance 0."
+        "distance 0. If a query and a key are equal before the rotation, their dot product at this distance is "
+        "\N{MINUS SIGN}10% of its value at distance 0."
     )
     finding = "**With RoPE, a distant key cannot have as large a logit as a near key.** "
     assert distance.alone(30, 0.25, -0.1) == finding + limited.format(bound="25%")
@@ -336,7 +349,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         seeds=1,
         options=EntropyOptions(),
     )
-    assert (growth.describe([], asked) == "So far, fewer than 3 lengths are measured.") == told
+    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths are measured.") == told
 
 
 @pytest.mark.parametrize(
@@ -346,13 +359,14 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         ({"linear": 204.0}, ""),
         (
             {"linear": 205.0, "local": 256.0},
-            "**Linear** (80% of all keys) stays close to uniform attention, because the products of its features "
-            "differ little from key to key.",
+            "**Linear** (effective keys: 80% of all keys) stays close to uniform attention (equal weights on all "
+            "keys), because the dot products of query features and key features differ little from key to key.",
         ),
         (
             {"linear": 256.0, "cosine": 256.0},
-            "**Linear** (100% of all keys) and **Cosine** (100% of all keys) stay close to uniform attention, because "
-            "the products of their features differ little from key to key.",
+            "**Linear** (effective keys: 100% of all keys) and **Cosine** (effective keys: 100% of all keys) stay "
+            "close to uniform attention (equal weights on all keys), because the dot products of query features and "
+            "key features differ little from key to key.",
         ),
     ],
 )

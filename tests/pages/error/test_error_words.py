@@ -47,9 +47,9 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("With at most half")[1:]
     assert "the best variant shown (Local · window 4) still has 50% matrix error.**" in one
-    assert "A plain average of the values has 90%." in one
+    assert "A plain average of the values has 90% matrix error." in one
     assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
-    assert "A plain average of the values has 70%." in other
+    assert "A plain average of the values has 70% matrix error." in other
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
 
@@ -75,11 +75,11 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     finding = finding.format(name=name, shown=shown).removesuffix(".**")
     end = ".**" if "still" in finding else "."
     assert words.verdict(point(middle, reference=reference), **how) == (
-        f"**With at most half of softmax's multiply-adds, {finding}{end} A plain average of the values has 80%. "
-        "Local · window 4 hides keys that hold 50% of softmax's weight."
+        f"**With at most half of softmax's multiply-adds, {finding}{end} A plain average of the values has 80% "
+        "matrix error. Softmax gives 50% of its weight to keys that Local · window 4 hides."
     )
     assert words.verdict(None, **how) == (
-        f"**All the variants that are compared with {name} here need more than half of softmax's multiply-adds.**"
+        f"**Every variant that is compared with {name} here needs more than half of softmax's multiply-adds.**"
     )
 
 
@@ -104,9 +104,12 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
     found = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), mean(0.5)]
     share = "50" if spent == 32769 else "55"
     text = words.against_cost(asked("local"), found)
-    more = f" A plain average of the values has 50%. Slightly above half ({share}%), Local · window 8 has 10%."
-    assert ("Slightly above half" in text) == (more in text) == named
-    assert words.against_cost(asked("local"), found[1:]).count("Slightly") == 0
+    more = (
+        " A plain average of the values has 50% matrix error. With slightly more than half of softmax's multiply-adds "
+        f"({share}%), Local · window 8 has 10% matrix error."
+    )
+    assert ("slightly more than half" in text) == (more in text) == named
+    assert words.against_cost(asked("local"), found[1:]).count("slightly") == 0
 
 
 @pytest.mark.parametrize(
@@ -141,27 +144,28 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
         "**Local · window 8 comes close to softmax.** A plain average of the values has 80% matrix error. Local · "
-        "window 8 is the cheapest setting with at most half of this error."
+        "window 8 is the cheapest setting with at most half of the error of a plain average."
     )
     assert words.against_budget(question, found) == (
-        f"{reached} Linear and Top-k have a larger error at every setting. {BUDGET}"
+        f"{reached} Linear and Top-k have more than half of the error of a plain average at every setting shown. "
+        f"{BUDGET}"
     )
     assert words.against_budget(question, found[:5]) == (
-        f"{reached} Linear has a larger error at every setting. {BUDGET}"
+        f"{reached} Linear has more than half of the error of a plain average at every setting shown. {BUDGET}"
     )
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
     assert words.against_budget(question, [*found[:5], point(0.39, "topk", "topk~k~4")]) == (
         "**Local · window 8 and Top-k · k 4 come close to softmax.** A plain average of the values has 80% matrix "
-        "error. For each variant, this is the cheapest setting with at most half of this error. Linear has a larger "
-        f"error at every setting. {BUDGET}"
+        "error. Each of these is the cheapest setting of its variant with at most half of the error of a plain "
+        f"average. Linear has more than half of the error of a plain average at every setting shown. {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
         "**No setting shown comes close to softmax.** A plain average of the values has 80% matrix error. Every "
-        f"setting has more than half of this error. {BUDGET}"
+        f"setting shown has more than half of the error of a plain average. {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        "A plain average of the values has no error compared with softmax, so the errors on this input do not "
-        f"distinguish the variants. {BUDGET}"
+        "On this input, even a plain average of the values has no error compared with softmax. The errors therefore "
+        f"cannot show which variant is better. {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**No setting shown comes close to")
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
@@ -179,15 +183,18 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     question = asked("local", "linear")
     found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
     text = words.against_length(question, found)
-    why = "A longer text has more pairs of tokens, but the settings stay the same."
+    why = (
+        "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
+        "smaller share of the pairs."
+    )
     assert text == (
         f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. A plain average of the "
-        f"values has 70%. {trend} {why}"
+        f"values has 70% matrix error. {trend} {why}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
         f"**At 64 tokens, no variant shown is closer to softmax than a plain average of the values.** The best, Local "
-        f"· window 4, has 50% matrix error. A plain average of the values has 50%. {trend} {why}"
+        f"· window 4, has 50% matrix error. A plain average of the values has 50% matrix error. {trend} {why}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -214,7 +221,7 @@ def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
     assert ("is closest" in text) == cheap
-    assert ("All the variants that are compared with softmax here need more than half" in text) != cheap
+    assert ("Every variant that is compared with softmax here needs more than half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
@@ -224,7 +231,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
     text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
     assert ("**With at most half of softmax's measured time, Local · window 4 is closest" in text) == cheap
     assert (
-        "All the variants that are compared with softmax here need more than half of softmax's measured time" in text
+        "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
     ) != cheap
     assert words.against_cost(question, found, {}) == ""
 
@@ -307,7 +314,8 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
         "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. It computes blocks of 32 "
-        "neighbouring queries, each with the keys in all their windows. With 640 tokens, 5.3% would be enough."
+        "neighbouring queries. Each block uses the keys in the windows of all its queries. With 640 tokens, 5.3% of "
+        "softmax's multiply-adds would be enough."
     )
     assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""
@@ -512,7 +520,7 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 @pytest.mark.parametrize(
     ("measure", "size", "result"),
     [
-        ("output", 1.1, " The output becomes up to 1.9 times as large as softmax's."),
+        ("output", 1.1, " As a result, the output is up to 1.9 times as large as softmax's."),
         ("output", 1.09, ""),
         ("mass", 1.1, ""),
     ],
@@ -542,7 +550,7 @@ def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(wor
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
     assert reasons.cause(asked("local", measure="output"), point(0.3)) == (
-        "Local · window 4 hides keys that hold 50% of softmax's weight."
+        "Softmax gives 50% of its weight to keys that Local · window 4 hides."
     )
     assert reasons.cause(asked("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
         "Compared with softmax, Top-k · k 4 moves 50% of the weight to other keys."
@@ -559,8 +567,9 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     )
     text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
-        "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which makes 25% of "
-        "the absolute weight on all 64 keys negative. With 8 landmarks, 7% is negative."
+        "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
+        "weights negative. With 16 landmarks, 25% of the absolute weight on all 64 keys is negative. With 8 landmarks, "
+        "the share is 7%."
     )
 
 
