@@ -223,7 +223,7 @@ def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
     assert "no variant shown is closer to softmax than a plain average of the values.**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
-    assert "need more than half of softmax's multiply-adds" in spoken(expensive)
+    assert "needs more than half of softmax's multiply-adds" in spoken(expensive)
 
 
 def test_a_variant_with_its_own_reference_has_no_best_points():
