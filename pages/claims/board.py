@@ -161,8 +161,8 @@ def show(chosen: ChosenInput) -> None:
                 key="claims.check",
                 on_click=request_all,
                 help=_(
-                    "Claims that measure time, or for which SmolLM2 reads the text many times, are checked only "
-                    "on request."
+                    "Some claims are checked only on request, because they measure time or because SmolLM2 must "
+                    "read the text many times."
                 ),
             )
     wanted, place = ClaimsOptions.verdict.value, st.container()

@@ -28,7 +28,7 @@ FOUND = Outcome(
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "exponent p in the median head, where squared ReLU's row sums grow as nᵖ"
+GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"
 CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 

@@ -92,8 +92,8 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="The kernel 1 + cos stays between 0 and 2, while the exponential has no upper limit. In {heads}% of the "
-    "heads, 1 + cos has the smallest matrix error of six kernels.",
+    finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
+    "{heads}% of the heads, 1 + cos has the smallest matrix error of six kernels.",
     details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
     "the comparisons. In the median head, the matrix error is {cosine} for 1 + cos, {best} for the best other kernel "
     "and {uniform} for uniform attention (equal weights).",

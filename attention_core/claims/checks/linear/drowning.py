@@ -146,9 +146,11 @@ CLAIM = Claim(
     "quarter stay there.",
     quantities=(
         Quantity(
-            "fall", "exponent p, where linear attention's weight on the first 4 of n tokens falls as 1/nᵖ (no decay)"
+            "fall",
+            "exponent p of the decrease (1/nᵖ) of linear attention's weight on the first 4 of n tokens, "
+            "without a decay",
         ),
-        Quantity("softmax_fall", "exponent p, where softmax's weight on the first 4 of n tokens falls as 1/nᵖ"),
+        Quantity("softmax_fall", "exponent p of the decrease (1/nᵖ) of softmax's weight on the first 4 of n tokens"),
         Quantity("kept", "share of the tokens in the top quarter by weight that stay there with a decay", "%"),
         Quantity(
             "early",

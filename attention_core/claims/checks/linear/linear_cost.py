@@ -56,9 +56,9 @@ CLAIM = Claim(
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(
-        Quantity("work", "exponent p, where linear attention's multiply-adds grow as nᵖ for n tokens"),
-        Quantity("memory", "exponent p, where linear attention's peak memory grows as nᵖ for n tokens"),
-        Quantity("full", "exponent p, where full attention's multiply-adds grow as nᵖ for n tokens"),
+        Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
+        Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),
+        Quantity("full", "growth exponent p of full attention's multiply-adds (nᵖ for n tokens)"),
         Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

@@ -143,7 +143,7 @@ CLAIM = Claim(
     quantities=(
         Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "exponent p, where the ratio of the two peak memories grows as dᵖ for head size d"),
+        Quantity("growth", "growth exponent p of the ratio of the two peak memories (dᵖ for head size d)"),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",

@@ -33,8 +33,8 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention attends through a few averaged tokens (landmarks). It comes closer to softmax if it "
-    "inverts the matrix of weights between the landmarks.",
+    statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). It comes closer to "
+    "softmax if it inverts the matrix of weights between the landmarks.",
     short="inverting the landmark matrix helps",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),

@@ -82,8 +82,8 @@ CLAIM = Claim(
     "error is at most {equal} in every head. It holds partly if the matrix error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
-    finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The largest "
-    "matrix error of any head is {error}.",
+    finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The "
+    "largest matrix error (relative difference from softmax's matrix) of any head is {error}.",
     details="If the inverse comes from six iterations, the matrix error in the median head is {iterated}. The matrix "
     "to invert has a condition number of up to {condition}, so its inverse can amplify rounding errors by up to this "
     "factor.",

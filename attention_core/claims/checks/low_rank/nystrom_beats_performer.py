@@ -94,8 +94,8 @@ CLAIM = Claim(
         requires=Condition("wins", ">=", "some"),
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
-    finding="Nyström attention loses what averaging removes, and Performer adds random noise. Nyström attention has "
-    "the smaller matrix error in {wins}% of the heads.",
+    finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. Nyström "
+    "attention has the smaller matrix error in {wins}% of the heads.",
     details="In the median head, the matrix error is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),

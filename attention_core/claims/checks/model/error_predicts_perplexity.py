@@ -20,7 +20,7 @@ CLAIM = correlation_claim(
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements, output error "
     "and perplexity have a rank correlation of {rho}, where 1 means that both give the same ranking.",
     details="A perplexity of 10 means that the model is as uncertain as if it chose between 10 equally likely "
-    "tokens. Kendall's τ, another rank correlation, is {tau}. Both the error and the perplexity are measured on "
+    "tokens. Kendall's τ, another rank correlation, is {tau}. Both output error and perplexity are measured on "
     "{tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity("rho", "rank correlation between a replacement's output error and the model's perplexity"),

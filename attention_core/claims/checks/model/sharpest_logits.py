@@ -83,7 +83,9 @@ CLAIM = Claim(
             "of the gain from copying",
         ),
         Quantity(
-            "rho", "rank correlation between the share of softmax's weight that is kept and the model's perplexity"
+            "rho",
+            "rank correlation between the share of softmax's weight on the highest-scoring keys that is kept "
+            "and the model's perplexity",
         ),
         TOKENS,
     ),

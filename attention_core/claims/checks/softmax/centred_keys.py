@@ -74,8 +74,8 @@ CLAIM = Claim(
     "met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="The expansion of the whole softmax also covers the division by the row sum. It has the smaller matrix "
-    "error in {closer}% of the heads.",
+    finding="The expansion of the whole softmax also expands the division by the row sum. In {closer}% of the "
+    "heads, it has a smaller matrix error than the expansion of only the exponential.",
     details="In the median head, the matrix error is {own}% for the expansion of the whole softmax and {exponential}% "
     "for the expansion of only the exponential. If the mean key is first subtracted from all keys, the expansion of "
     "only the exponential has a matrix error of {centred}%.",

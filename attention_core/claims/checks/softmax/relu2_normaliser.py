@@ -90,18 +90,18 @@ CLAIM = Claim(
     "in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
-    finding="Squared ReLU counts only positive logits, so a new key need not add to the row sum. In the median head, "
-    "row sums grow as n to the power {exponent}, where n is the number of tokens.",
+    finding="Squared ReLU counts only positive logits, so not every additional key increases the row sum. In the "
+    "median head, row sums grow as n to the power {exponent}, where n is the number of tokens.",
     details="Row sums grow clearly more slowly than n in {slower}% of the heads. In the head with the slowest "
-    "growth, the power is {lowest}. The Entropy page instead fits a power law to the median growth over heads. Its "
-    "power is {curve}.",
+    "growth, row sums grow as n to the power {lowest}. The Entropy page instead fits the median growth over heads, "
+    "which is n to the power {curve}.",
     quantities=(
-        Quantity("exponent", "exponent p in the median head, where squared ReLU's row sums grow as nᵖ"),
+        Quantity("exponent", "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"),
         Quantity(
             "slower", "share of heads where squared ReLU's row sums grow clearly more slowly than the length n", "%"
         ),
-        Quantity("lowest", "smallest exponent p over heads, where squared ReLU's row sums grow as nᵖ"),
-        Quantity("curve", "exponent p, where the median row sum over heads grows as nᵖ"),
+        Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ), smallest over heads"),
+        Quantity("curve", "growth exponent p of the median row sum over heads (nᵖ)"),
     ),
     figure=Figure(
         x="n",

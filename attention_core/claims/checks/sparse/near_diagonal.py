@@ -126,7 +126,7 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Local attention loses what lies outside its window. In the median head, keys at most {window} tokens "
+    finding="Local attention ignores all keys outside its window. In the median head, keys at most {window} tokens "
     "from the query receive {mass}% of the attention. Local attention with this window has an output error of "
     "{error}%.",
     details="With uniform attention (equal weights), {even}% of the attention would be within the window. The first "

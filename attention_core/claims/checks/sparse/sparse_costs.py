@@ -63,7 +63,7 @@ CLAIM = Claim(
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
-        Quantity("local", "exponent p, where local attention's cost grows as nᵖ for n tokens"),
+        Quantity("local", "growth exponent p of local attention's cost (nᵖ for n tokens)"),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),
