@@ -67,7 +67,7 @@ def effective_features(q: Tensor, k: Tensor, attention: Attention) -> tuple[floa
     Args:
         q: queries ``[..., n, d]``.
         k: keys ``[..., n, d]``.
-        attention: any variant; the result is None if it is not Performer with positive features.
+        attention: any variant; the function returns None unless it is Performer with positive features.
     """
     p = attention.params
     if not isinstance(p, PerformerParams) or p.kind != "positive":
