@@ -153,7 +153,10 @@ def summary_text(found: Sequence[Series]) -> str:
         )
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
-        certain = _("Each time was measured in only one round, so the uncertainty of these lengths is unknown.")
+        certain = _(
+            "Each time was measured in only one round, so it is unknown how much these lengths vary from "
+            "round to round."
+        )
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
     return paragraph(text, _fastest_below(found, where), *others, certain, missing)
 

@@ -189,7 +189,7 @@ def _curves() -> None:
 def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
-    drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
+    drawn = _drawn(lines, rows, weights, _("equal share, 1 / (i + 1)"), of=1)
     title = _("weight on token j, %")
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
     axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
@@ -200,7 +200,7 @@ def _quarters(lines: Sequence[Line]) -> None:
     quarter = _quarter(len(lines[0].weights))
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
-    drawn = _drawn(lines, rows, shares, _("even share"), of=quarter)
+    drawn = _drawn(lines, rows, shares, _("equal share"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
     axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}

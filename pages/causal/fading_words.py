@@ -48,8 +48,8 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
     return paragraph(
         _(
-            "**In the last of {n} rows, token {token} “{name}” has {linear} of the weight with {first} and {least} "
-            "with {other}.**",
+            "**The last of {n} tokens gives token {token} “{name}” {linear} of its attention weight with {first} and "
+            "{least} with {other}.**",
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
@@ -59,7 +59,7 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             other=least.name,
         ),
         _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
-        _("With equal weights, every token would have {even}.", even=percent(1 / n)),
+        _("With equal weights, every token would get {even}.", even=percent(1 / n)),
     )
 
 
@@ -74,7 +74,8 @@ def laws(lines: Iterable[Line]) -> str:
         if line.law == "factor" and line.found.factor is not None:
             return _(
                 "With linear attention, the weight of this token in row i is approximately proportional to i to the "
-                "power {power}. With {name}, its weight is multiplied by {factor:.2f} per token.",
+                "power {power}. With {name}, the weight of this token is multiplied by {factor:.2f} at each later "
+                "token.",
                 power=text,
                 name=line.name,
                 factor=line.found.factor,

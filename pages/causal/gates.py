@@ -66,8 +66,14 @@ def name(gate: Gate) -> str:
 def meaning(gate: Gate) -> str:
     """Return what sets γ at each token with a gate."""
     if gate.kind == DRAWN:
-        return _("A gate sets γ at each token, here from the key's component along a random direction.")
-    return _("A gate sets γ at each token: the more a key differs from the mean of earlier keys, the smaller γ is.")
+        return _(
+            "A gate sets γ, the share of the state that is kept, at each token. Here, γ depends on the key's "
+            "component along a random direction."
+        )
+    return _(
+        "A gate sets γ, the share of the state that is kept, at each token. The more a key differs from the "
+        "mean of earlier keys, the smaller γ is."
+    )
 
 
 def even_name(found: Gated) -> str:
@@ -127,7 +133,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
             _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=found.mean),
         )
     last = _(
-        "In the last row, token {token} has {gated} of the weight with the gate and {even} with the fixed decay.",
+        "In the last row, token {token} gets {gated} of the weight with the gate and {even} with this fixed γ.",
         token=token,
         gated=percent(found.weights[-1, token]),
         even=percent(found.even[-1, token]),

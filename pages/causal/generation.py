@@ -125,8 +125,8 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
 def where_timed(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
-        return _("**Measured here, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
-    return _("**Recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
+        return _("**Times measured on this machine, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
+    return _("**Times of the recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
 
 
 def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
@@ -141,13 +141,14 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
             n=first.outgrown,
         ),
         _(
-            "The cache stores every token, so it grows by {token} per token ({heads} heads of size {d}).",
+            "The cache stores the key and value of every token, so it grows by {token} per token ({heads} heads of "
+            "size {d}).",
             token=memory(first.token_bytes),
             heads=heads,
             d=d,
         ),
         _(
-            "From {n:,} tokens on, all constant states are smaller, even {name} ({size}).",
+            "From {n:,} tokens on, the cache is larger than every constant state, even that of {name} ({size}).",
             name=bold([_name(last)]),
             size=memory(last.state_bytes),
             n=last.outgrown,
@@ -263,7 +264,7 @@ def _method(chosen: ChosenInput) -> None:
             _(
                 "- n is the number of tokens, and H is the number of heads. A key has d entries, and a value has "
                 "$d_v$ entries.\n"
-                "- **C** is the number of features. It is d for linear attention and the number of random features "
+                "- **C** is the number of features. C is d for linear attention and the number of random features "
                 "for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here {wide:,}.\n"
                 "- **Memory** is the size of the tensors that a decoder keeps after one step, in float32.\n"
                 "- **Smaller caches**: Grouped queries store one key and one value per token for a group of heads. "

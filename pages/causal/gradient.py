@@ -69,8 +69,8 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     n = max((n for n in matrix if n <= REPORTED), default=None)
     same = (
         _(
-            "The gradient from running sums differs from autograd's gradient by at most {most} times the largest "
-            "entry of autograd's.",
+            "The gradients from running sums and from autograd differ by at most {most} times the largest entry of "
+            "autograd's gradient.",
             most=at_most(single),
         )
         if single is not None
@@ -80,14 +80,14 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         return same
     return paragraph(
         _(
-            "To compute the gradient of {name} at {n} tokens, running sums need **{sums}**. Autograd, which stores the "
-            "state after every token, needs {states}, which is {factor:.0f}× as much.",
+            "To compute the gradient of {name} at {n} tokens, running sums need **{sums}** of memory. PyTorch's "
+            "autograd, which stores the state after every token, needs {states}, which is {factor:.0f}× as much.",
             name=bold([name]),
             n=n,
             sums=memory(sums[n]),
             factor=states[n] / sums[n],
             states=memory(states[n]),
         ),
-        _("Autograd through the explicit matrix needs {matrix}.", matrix=memory(matrix[n])),
+        _("If the n × n attention matrix is computed, autograd needs {matrix}.", matrix=memory(matrix[n])),
         same,
     )

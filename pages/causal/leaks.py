@@ -119,7 +119,9 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         ]
         if not leaking:
             return words
-        return paragraph(words, _("**Leak over all tokens:** {names}.", names=enumeration(leaking)))
+        return paragraph(
+            words, _("**Variants that leak if every token is replaced in turn:** {names}.", names=enumeration(leaking))
+        )
     moved = {a: leak.before(t) for a, leak in found.items()}
     leaking = [
         _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count

@@ -112,8 +112,8 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str], reader: str = ""
         if more > 0
         else "",
         _n(
-            "{n} stores every key and value, so its memory grows with the text.",
-            "{n} store every key and value, so their memory grows with the text.",
+            "Of those that can, {n} stores every key and value, so its memory grows with the text.",
+            "Of those that can, {n} store every key and value, so their memory grows with the text.",
             n=growing,
         )
         if growing
@@ -126,7 +126,7 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str], reader: str = ""
         if fixed
         else "",
         small_memories(fixed, typical) if typical else "",
-        _("{model} cannot generate text. Here it only gives the number and size of heads.", model=reader)
+        _("{model} cannot generate text. It is used here only for the number and size of its heads.", model=reader)
         if reader
         else "",
     )
@@ -137,17 +137,21 @@ def small_memories(fixed: Sequence[MemoryRow], typical: MemoryRow) -> str:
     count = sum(row.state_bytes <= typical.state_bytes for row in fixed)
     values = {"every": len(fixed), "memory": memory(typical.state_bytes)}
     return paragraph(
-        _("It needs {memory}.", **values)
+        _("The constant memory is {memory}.", **values)
         if len(fixed) == 1
         else _n(
-            "{n} of these {every} needs at most {memory}.",
-            "{n} of these {every} need at most {memory}.",
+            "{n} of these {every} variants needs at most {memory}.",
+            "{n} of these {every} variants need at most {memory}.",
             n=count,
             **values,
         ),
         ""
         if typical.outgrown is None
-        else _("Softmax's key-value cache is larger from {most:,} tokens on.", most=typical.outgrown),
+        else _(
+            "From {most:,} tokens on, softmax's key-value cache is larger than {memory}.",
+            most=typical.outgrown,
+            **values,
+        ),
     )
 
 

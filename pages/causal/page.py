@@ -64,7 +64,11 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
     headline = st.container(key="causal.result")
     _chapter()
     chosen = input_panel.chosen(
-        switch=False, one_sequence=_("A causal mask needs queries and keys of the same tokens.")
+        switch=False,
+        one_sequence=_(
+            "A causal mask lets each query attend only to its own and earlier tokens, so "
+            "queries and keys must belong to the same tokens."
+        ),
     )
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
         token.restrict_to(range(chosen.qkv.n))

@@ -149,7 +149,9 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
             name=escape_markdown(name),
             at=format_interpolated(at[0]),
         )
-    why = _("The explicit matrix has n² numbers, and cumsum stores n states of fixed size.")
+    why = _(
+        "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
+    )
     return paragraph(pays, why, same)
 
 

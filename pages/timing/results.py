@@ -389,7 +389,7 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
         if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
     ]
     where = _("the live run") if live else _("the recorded run")
-    return [_("Not in {run}: {names}.", run=where, names=enumeration(missing))] if missing else []
+    return [_("{names}: not measured in {run}.", run=where, names=enumeration(missing))] if missing else []
 
 
 def other_settings(run: Run, *, live: bool) -> list[str]:

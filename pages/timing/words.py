@@ -26,9 +26,15 @@ def growth_of_softmax(found: Sequence[Series]) -> str:
     if not law:
         return ""
     if found[0].run.spec.mode == "decode":
-        text = N_("When the cache doubles, softmax's time grows {times}-fold, because it reads every cached key.")
+        text = N_(
+            "When the length of the cache doubles, softmax takes {times} times as long, because it reads every "
+            "cached key."
+        )
     else:
-        text = N_("When the text doubles, softmax's time grows {times}-fold, because it compares every pair of tokens.")
+        text = N_(
+            "When the length of the text doubles, softmax takes {times} times as long, because it compares "
+            "every pair of tokens."
+        )
     return _(text, times=number(2**law.exponent, 2))
 
 
@@ -47,8 +53,9 @@ def starting_time(found: Sequence[Series]) -> str:
     if not first.multiply_adds or last.multiply_adds / first.multiply_adds < STARTING * times(least):
         return ""
     return _(
-        "From {first:,} to {last:,} tokens, the multiply-adds of {name} grow {work}-fold, but its time grows only "
-        "{times}-fold. In short texts, the GPU mostly waits for the next of many small operations to start.",
+        "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but only "
+        "{times} times as much time. With short texts, the GPU mostly waits for the next of many small operations to "
+        "start.",
         first=first.n,
         last=last.n,
         name=f"**{escape_markdown(least.name)}**",
@@ -67,7 +74,7 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in found}]
     if not found or len(same) < 2:
         return ""
-    return _("On another device: {finding}", finding=summary_text(same).replace("**", ""))
+    return _("Result on another device: {finding}", finding=summary_text(same).replace("**", ""))
 
 
 def gain(found: Sequence[Series]) -> str:
@@ -108,12 +115,13 @@ def slow_start(found: Sequence[Series]) -> str:
         return ""
     if share == 1:
         text = N_(
-            "At {n:,} tokens, {name} is the slowest, because it needs as many multiply-adds as for a longer text."
+            "At {n:,} tokens, {name} is the slowest, because it needs as many multiply-adds for this short text as "
+            "for one twice as long."
         )
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         text = N_(
             "At {n:,} tokens, {name} is the slowest. {share} of its multiply-adds do not depend on the length of the "
-            "text; they compute the matrix inverse and other products of landmarks."
+            "text. They compute the matrix inverse and other products of landmarks (averaged tokens)."
         )
     else:
         text = N_(
@@ -181,11 +189,11 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         own: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
     if masked.high < 1:
-        effect = _("**Masking alone saves time.**")
+        effect = _("**A mask alone saves time.**")
     elif masked.low < 1:  # The quartiles lie on both sides of 1, which is softmax's own time.
-        effect = _("**Masking alone has no clear effect.**")
+        effect = _("**A mask alone has no clear effect on the time.**")
     else:
-        effect = _("**Masking alone saves no time.**")
+        effect = _("**A mask alone saves no time.**")
     text = _(
         "At {n:,} tokens, full attention with the mask of {name} ({form}) takes {masked:.2g}× softmax's time. The "
         "variant's own algorithm takes {own:.2g}×.",

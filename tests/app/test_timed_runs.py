@@ -87,8 +87,8 @@ CLOSE = "**Local** shows no clear difference from softmax at the longest length.
 def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, finding, more, cell, live):
     machine = "this machine" if live else r"A \*GPU\*"
     if where == "at":
-        more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so the "
-        more += "uncertainty of these lengths is unknown."
+        more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so it is "
+        more += "unknown how much these lengths vary from round to round."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
     assert crossing_text(whole[1]) == cell
@@ -102,7 +102,8 @@ def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
-    certain = "Each time was measured in only one round, so the uncertainty of these lengths is unknown."
+    certain = "Each time was measured in only one round, so it is unknown how much these lengths vary from round to "
+              "round."
     assert summary_text(series(times | others)) == (
         f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
         "**Sparse** shows no clear difference from softmax at the longest length. "

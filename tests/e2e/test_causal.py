@@ -91,10 +91,10 @@ def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
 
 def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
-    expect(page.get_by_text("In the last of 24 rows, token 1")).to_be_visible()
+    expect(page.get_by_text("The last of 24 tokens gives token 1")).to_be_visible()
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
-    names_of = [*fixed, "Gate by key novelty", "Mean of the gate, γ = 0.938", "even share, 1 / (i + 1)"]
+    names_of = [*fixed, "Gate by key novelty", "Mean of the gate, γ = 0.938", "equal share, 1 / (i + 1)"]
     # A mark precedes each name, and a long name is broken into lines.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])

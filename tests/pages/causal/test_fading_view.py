@@ -30,9 +30,10 @@ LAW = "With linear attention, the weight of this token in row i is approximately
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
     told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert told == (
-        "**In the last of 40 rows, token 2 “t\\_2” has 2.5% of the weight with Linear and under 0.001% with Half.** "
+        "**The last of 40 tokens gives token 2 “t\\_2” 2.5% of its attention weight with Linear and under 0.001% with "
+        "Half.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. With equal weights, "
-        "every token would have 2.5%."
+        "every token would get 2.5%."
     )
 
 
@@ -40,7 +41,7 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
 def test_an_even_share_is_one_nth(n):
     lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
     told = sentence(lines, 0, LABELS[:1] * n)
-    even = re.search(r"With equal weights, every token would have ([\d.]+)%\.", told)
+    even = re.search(r"With equal weights, every token would get ([\d.]+)%\.", told)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
@@ -56,7 +57,7 @@ def test_which_laws_are_told():
     assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert laws([LINEAR, unfitted]) == f"{LAW}."
     assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. With Half, its weight is multiplied by 0.50 per token."
+        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token."
     )
     assert laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -82,7 +83,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
         np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
         np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
         np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
-    np.testing.assert_allclose(curves["even share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
+    np.testing.assert_allclose(curves["equal share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
     table = at.dataframe[0].value.set_index("Variant")
     end = causal_weights(record, retention, head=1)[-1, 3]
     assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
@@ -95,7 +96,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
     ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
     least = min(ends, key=ends.__getitem__)
     bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp", c_gate="none")
-    assert f"of the weight with Linear and {percent(ends[least])} with {least}.**" in spoken(bare)
+    assert f"of its attention weight with Linear and {percent(ends[least])} with {least}.**" in spoken(bare)
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
@@ -161,7 +162,7 @@ def test_a_gate_that_never_moves_is_called_a_fixed_decay():
     rule = Gate(kind="surprise", decay=0.5)
     told = gates.sentence(still, rule, 2, ("a", "b", "c"))
     assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in told
-    assert told.endswith("token 2 has 100% of the weight with the gate and 100% with the fixed decay.")
+    assert told.endswith("token 2 gets 100% of the weight with the gate and 100% with this fixed γ.")
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
     told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
     assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in told

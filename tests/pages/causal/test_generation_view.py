@@ -23,9 +23,9 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert set(linear.values()) == {state / 2**10}
     assert state // token + 1 in linear
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
-    assert f"From {wide // token + 1} tokens on, all constant states are smaller" in spoken(at)
+    assert f"From {wide // token + 1} tokens on, the cache is larger than every constant state" in spoken(at)
     assert "Softmax, key-value cache" in clock
-    assert "**Recorded run, 8 heads of size 64.**" in spoken(at)
+    assert "**Times of the recorded run, 8 heads of size 64.**" in spoken(at)
 
 
 def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_view, monkeypatch):
@@ -39,10 +39,10 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     clock = points(at, -1)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax, and the variants with a state
-    assert "**Measured here, 2 heads of size 8.** **" in spoken(at)
+    assert "**Times measured on this machine, 2 heads of size 8.** **" in spoken(at)
     assert "(this machine, " in spoken(at)
     at.session_state["heads"] = 1
-    assert "Recorded run, 8 heads of size 64" in spoken(at.run())
+    assert "Times of the recorded run, 8 heads of size 64" in spoken(at.run())
 
 
 def test_variants_of_similar_size_are_one_line():
@@ -66,12 +66,15 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
     ]
     assert sentence(rows, 2, 32) == (
         "**From 2 tokens on, the constant state of Linear (2.0 KiB) is smaller than a key-value cache.** "
-        "The cache stores every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
-        "From 1,537 tokens on, all constant states are smaller, even **Second-order Taylor** (3.0 MiB)."
+        "The cache stores the key and value of every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
+        "From 1,537 tokens on, the cache is larger than every constant state, even that of **Second-order Taylor** "
+        "(3.0 MiB)."
     )
 
 
-@pytest.mark.parametrize(("live", "words"), [(True, "Measured here"), (False, "Recorded run")])
+@pytest.mark.parametrize(
+    ("live", "words"), [(True, "Times measured on this machine"), (False, "Times of the recorded run")]
+)
 def test_whose_times_are_told(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
     assert where_timed(spec, live=live) == f"**{words}, 3 heads of size 16.**"

@@ -22,7 +22,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     memory, work = points(at, MEMORY), points(at, WORK)
     assert "All algorithms give the **same output** on these 24 tokens, repeated to a length of 160." in spoken(at)
     assert any("×\N{NO-BREAK SPACE}10⁻" in each.value for each in at.caption)
-    [pays] = [name for name in memory if name.startswith("cumsum is lower above n ≈ ")]
+    [pays] = [name for name in memory if name.startswith("cumsum needs less above n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
     assert f"takes less memory than the explicit matrix above {pays.rpartition('above ')[2]} tokens.**" in spoken(at)
@@ -54,7 +54,7 @@ def test_the_head_size_moves_the_crossing_and_the_chosen_settings_count(open_vie
     )
     assert "**For Cosine, cumsum takes" in spoken(at)
     assert "**Performer · features 8**" in next(c.value for c in at.caption if "no cumsum form" in c.value)
-    [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum is lower")]
+    [pays] = [found for name, found in points(at, MEMORY).items() if name.startswith("cumsum needs less")]
     assert next(iter(pays)) == pytest.approx(16 * 17, rel=0.2)
 
 
@@ -114,11 +114,11 @@ def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, word
 def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
     assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
         "**For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens.** The explicit "
-        "matrix has n² numbers, and cumsum stores n states of fixed size. All algorithms"
+        "n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )
     assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
-        "**For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens.** The explicit matrix "
-        "has n² numbers, and cumsum stores n states of fixed size. All algorithms"
+        "**For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens.** The explicit n × n "
+        "matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )
 
 
@@ -163,19 +163,17 @@ APART = [
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
 DIFFER = (
-    "The gradient from running sums differs from autograd's gradient by at most 3 × 10⁻⁶ times the largest entry of "
-    "autograd's."
+    "The gradients from running sums and from autograd differ by at most 3 × 10⁻⁶ times the largest entry of "
+    "autograd's gradient."
 )
 
 
 def test_the_sentence_reports_the_longest_length_up_to_512():
     shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
-        "To compute the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB**. Autograd, which "
-        "stores the "
-        ""
-        f"state after every token, needs 8.0 MiB, which is 8× as much. Autograd through the explicit "
-        f"matrix needs 3.0 MiB. {DIFFER}"
+        "To compute the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB** of memory. PyTorch's "
+        "autograd, which stores the state after every token, needs 8.0 MiB, which is 8× as much. If the n × n "
+        f"attention matrix is computed, autograd needs 3.0 MiB. {DIFFER}"
     )
     assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
 

@@ -67,7 +67,7 @@ def test_reasons_and_the_least_memory_stand_below_the_result():
     at = open_timing(t_mode="forward", variants=(*PAIR, ac.get("linear"), ac.get("nystrom", landmarks=32)))
     reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
     assert "is the slowest. " in reasons
-    assert "and other products of landmarks." in reasons
+    assert "and other products of landmarks (averaged tokens)." in reasons
     assert "Softmax's fused kernel never stores the n × n matrix" in reasons
     assert "needs the least memory" not in sentence(at)
 

@@ -55,11 +55,11 @@ def line(word, **more):
 @pytest.mark.parametrize(
     ("low", "high", "effect"),
     [
-        (1.1, 1.3, "**Masking alone saves no time.**"),
-        (1.0, 1.3, "**Masking alone saves no time.**"),
-        (0.99, 1.3, "**Masking alone has no clear effect.**"),
-        (0.9, 1.0, "**Masking alone has no clear effect.**"),
-        (0.8, 0.99, "**Masking alone saves time.**"),
+        (1.1, 1.3, "**A mask alone saves no time.**"),
+        (1.0, 1.3, "**A mask alone saves no time.**"),
+        (0.99, 1.3, "**A mask alone has no clear effect on the time.**"),
+        (0.9, 1.0, "**A mask alone has no clear effect on the time.**"),
+        (0.8, 0.99, "**A mask alone saves time.**"),
     ],
 )
 def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, effect):
@@ -82,8 +82,14 @@ def held(word, *peaks, mode="forward"):
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("forward", "When the text doubles, softmax's time grows 8.0-fold, because it compares every pair of tokens."),
-        ("decode", "When the cache doubles, softmax's time grows 8.0-fold, because it reads every cached key."),
+        (
+            "forward",
+            "When the length of the text doubles, softmax takes 8.0 times as long, because it compares every pair of tokens.",
+        ),
+        (
+            "decode",
+            "When the length of the cache doubles, softmax takes 8.0 times as long, because it reads every cached key.",
+        ),
     ],
 )
 def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
@@ -118,14 +124,18 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            ". 50% of its multiply-adds do not depend on the length of the text; they compute the matrix inverse and ",
+            ". 50% of its multiply-adds do not depend on the length of the text. They compute the matrix inverse and ",
         ),
         (
             "nystrom~inverse~exact",
             (100, 120),
             ", because 80% of its multiply-adds do not depend on the length of the text.",
         ),
-        ("nystrom", (100, 100), ", because it needs as many multiply-adds as for a longer text."),
+        (
+            "nystrom",
+            (100, 100),
+            ", because it needs as many multiply-adds for this short text as for one twice as long.",
+        ),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
         ("softmax", (100, 120), ""),
@@ -180,8 +190,8 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
     assert bool(text) == expected
     if expected:
         assert text.startswith(
-            f"From 64 to 128 tokens, the multiply-adds of **Local · window 16** grow "
-            f"{work / 100:.3g}-fold, but its time grows only 2-fold."
+            f"At 128 tokens, **Local · window 16** needs {work / 100:.3g} times as many multiply-adds as at 64 tokens, "
+            "but only 2 times as much time."
         )
 
 
@@ -189,7 +199,7 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device([line("softmax"), line("local")], other)
     assert text == (
-        "On another device: The variant shown is faster than softmax: Local · window 16 at every measured length (A "
+        "Result on another device: The variant shown is faster than softmax: Local · window 16 at every measured length (A "
         "GPU, 16 to 64 tokens)."
     )
     assert other_device([line("softmax"), line("local~window~4")], other) == ""
@@ -241,7 +251,7 @@ def test_memory_is_compared_at_the_longest_length_of_all():
 def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
     told = masking([line("softmax"), line("local"), line(word)])
     assert f"({form})" in told
-    assert told.startswith("**Masking alone saves no time.** At 64 tokens, full attention with the mask of Local")
+    assert told.startswith("**A mask alone saves no time.** At 64 tokens, full attention with the mask of Local")
     assert told.endswith("The variant's own algorithm takes 0.5×.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "At 16 tokens" in masking([shorter, line(word)])
@@ -456,7 +466,9 @@ def test_empty_cells_have_their_reason():
 def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
     monkeypatch.setattr(results, "subjects", lambda: chosen)
-    assert results.not_measured(RUN, live=False) == ["Not in the recorded run: Nyström · landmarks 32 and Linear."]
+    assert results.not_measured(RUN, live=False) == [
+        "Nyström · landmarks 32 and Linear: not measured in the recorded run."
+    ]
     press = "To measure your settings, press “Run on this machine”."
     assert results.other_settings(RUN, live=False) == [
         f":material/info: The recorded run measured **Local · window 16** instead of Local · window 4. {press}"
@@ -468,7 +480,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     assert results.not_measured(RUN, live=True) == results.other_settings(RUN, live=True) == []
 
 
-@pytest.mark.parametrize(("chosen", "told"), [(None, []), ("sink", ["Not in the live run: Sink, as a mask."])])
+@pytest.mark.parametrize(("chosen", "told"), [(None, []), ("sink", ["Sink, as a mask: not measured in the live run."])])
 def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, told):
     mask = attention_from_word("fused.sink")
     monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), mask))
