@@ -112,8 +112,8 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str], reader: str = ""
         if more > 0
         else "",
         _n(
-            "Of those that can, {n} stores every key and value, so its memory grows with the text.",
-            "Of those that can, {n} store every key and value, so their memory grows with the text.",
+            "{n} of those that can generate text stores every key and value, so its memory grows with the text.",
+            "{n} of those that can generate text store every key and value, so their memory grows with the text.",
             n=growing,
         )
         if growing

@@ -103,7 +103,7 @@ def test_the_faster_variants_come_first():
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
     certain = "Each time was measured in only one round, so it is unknown how much these lengths vary from round to "
-              "round."
+    certain += "round."
     assert summary_text(series(times | others)) == (
         f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
         "**Sparse** shows no clear difference from softmax at the longest length. "

@@ -115,10 +115,10 @@ def test_the_sentence_counts_the_kinds_of_memory():
     found = [replace(row(1024), outgrown=17), replace(row(512), outgrown=9), row(0, 1024), row(0, 2048)]
     assert sentence(found, ["Nyström", "Funnel"], "MiniLM") == (
         "**4 of 6 variants can generate text token by token.** The other 2, such as Nyström, cannot: their earlier "
-        "outputs depend on later tokens. Of those that can, 2 store every key and value, so their memory grows with "
-        "the text. 2 merge or discard earlier tokens, so their memory stays constant. 1 of these 2 variants needs at most "
-        "0.5 KiB. From 9 tokens on, softmax's key-value cache is larger than 0.5 KiB. MiniLM cannot generate text. It "
-        "is used here only for the number and size of its heads."
+        "outputs depend on later tokens. 2 of those that can generate text store every key and value, so their memory "
+        "grows with the text. 2 merge or discard earlier tokens, so their memory stays constant. 1 of these 2 variants "
+        "needs at most 0.5 KiB. From 9 tokens on, softmax's key-value cache is larger than 0.5 KiB. MiniLM cannot "
+        "generate text. It is used here only for the number and size of its heads."
     )
     assert "2 of these 3 variants need at most 0.5 KiB." in sentence([*found, found[1]], ["Nyström"])
     assert sentence(found[:1], ["Nyström"]).endswith(
@@ -127,7 +127,7 @@ def test_the_sentence_counts_the_kinds_of_memory():
     assert sentence([row(512)], ["Nyström"]).endswith("The constant memory is 0.5 KiB."), "softmax never needs more"
     assert words_at_mark(found[0]) == "softmax needs over 1.0 KiB"
     assert (
-        " Of those that can, 1 stores every key and value, so its memory grows with the text. 1 merges or"
+        " 1 of those that can generate text stores every key and value, so its memory grows with the text. 1 merges or"
         in sentence(found[1:3], ["Nyström"])
     )
     assert "cannot" not in sentence(found, ["Nyström"])

@@ -84,7 +84,8 @@ def held(word, *peaks, mode="forward"):
     [
         (
             "forward",
-            "When the length of the text doubles, softmax takes 8.0 times as long, because it compares every pair of tokens.",
+            "When the length of the text doubles, softmax takes 8.0 times as long, because it compares "
+            "every pair of tokens.",
         ),
         (
             "decode",
@@ -199,8 +200,8 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device([line("softmax"), line("local")], other)
     assert text == (
-        "Result on another device: The variant shown is faster than softmax: Local · window 16 at every measured length (A "
-        "GPU, 16 to 64 tokens)."
+        "Result on another device: The variant shown is faster than softmax: Local · window 16 at every measured "
+        "length (A GPU, 16 to 64 tokens)."
     )
     assert other_device([line("softmax"), line("local~window~4")], other) == ""
     assert other_device([line("softmax"), line("local")], []) == ""
