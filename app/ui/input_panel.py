@@ -202,8 +202,8 @@ def _check_crossing(one_sequence: str) -> None:
     if SharedOptions.causal.value:
         raise InputError(
             N_(
-                "The keys of this file are those of another sequence, and no key is later than a query. Switch Causal "
-                "off."
+                "The keys of this file belong to another sequence, so no key comes before or after a query. Switch "
+                "Causal off."
             )
         )
 

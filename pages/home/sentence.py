@@ -64,7 +64,9 @@ def show() -> None:
 
 def cut(text: str) -> str:
     """Return a Markdown note that only the beginning of a text is shown."""
-    return _("Showing only the beginning, up to “{words}”: at most {most} tokens.").format(
+    return _(
+        "Only the beginning of the text, up to “{words}”, is shown, because a sentence can have at most {most} tokens."
+    ).format(
         words=escape_markdown(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
     )
 
@@ -72,12 +74,16 @@ def cut(text: str) -> str:
 def caption(found: Budgets) -> str:
     """Return why the variants save little in a short sentence, and the source of the weights."""
     return paragraph(
-        _("Local computes whole blocks of {block} tokens, so it saves nothing in this short sentence.", block=BLOCK)
+        _(
+            "Local attention computes weights in blocks of {block} tokens, so it saves no multiply-adds in this "
+            "short sentence.",
+            block=BLOCK,
+        )
         if found.n <= BLOCK
         else "",
         _(
-            "Linear and Nyström also compute features or landmarks. This pays off in long texts, where softmax's cost "
-            "grows with the square of the length."
+            "Linear attention also computes features, and Nyström attention landmarks. This extra work pays off only "
+            "in long texts, because softmax's cost grows with the square of the length."
         ),
         _(
             "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
@@ -97,14 +103,14 @@ def notes(found: Budgets) -> list[str]:
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
-            "softmax's output. Equal weights for all tokens would give {mean}. The page Error shows the output error "
-            "for longer texts.",
+            "softmax's output. Equal weights for all tokens would give an output error of {mean}. The Error page "
+            "shows the output error for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),
         ),
         _(
-            "The multiply-adds are those of all matrix products without a causal mask, divided by those of softmax at "
-            "the same length."
+            "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
+            "softmax at the same length."
         ),
         _(
             "A sentence can have at most {most} tokens, so that every word fits on the screen. Negative weights are "
@@ -144,7 +150,7 @@ def _why() -> dict[str, dict[str, str]]:
             "less": _("{row}: “{target}” is {away} tokens away, outside the window of {setting}."),
             "more": _("{row}: only the words in the window share the weight."),
         },
-        "linear": {"less": _("{row}: no exponential enlarges the differences between words.")},
+        "linear": {"less": _("{row}: no exponential enlarges the differences between scores.")},
         "nystrom": {
             "less": averages,
             "more": averages,

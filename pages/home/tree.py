@@ -22,10 +22,13 @@ N = SAMPLE.spec.n
 def show() -> None:
     """Draw every tree, the largest first."""
     text = paragraph(
-        _("With the settings shown, each variant reduces to its parent, the variant one level above it."),
         _(
-            "Each number is the largest difference between the two variants' weights of one query–key pair, on the "
-            "same {n} random tokens.",
+            "With the settings shown, each variant computes the same attention matrix as its parent, the variant one "
+            "level above it."
+        ),
+        _(
+            "Each number is the largest difference between a weight of the variant and the same weight of its "
+            "parent, on {n} random tokens.",
             n=N,
         ),
     )

@@ -51,7 +51,11 @@ def hidden(found: Sequence[Outcome], length: int) -> str:
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
-    return _("At {n} tokens, a mask hides a part of the answers: {names}.", n=length, names=enumeration(names))
+    return _(
+        "Share of the answers that the mask of a variant hides at {n} tokens: {names}.",
+        n=length,
+        names=enumeration(names),
+    )
 
 
 def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
@@ -83,8 +87,8 @@ def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str
     values = {"n": largest, "names": enumeration(names), "most": round(100 * CLOSE)}
     if max(changes) > CLOSE:
         return _(
-            "Compare only models with the same positions, because rotary positions (RoPE) change the result at {n} "
-            "tokens: {names}.",
+            "Compare only models with the same position encoding, because rotary positions (RoPE) change the "
+            "accuracy at {n} tokens: {names}.",
             **values,
         )
     return _(

@@ -53,12 +53,18 @@ class LearnOptions(Options, prefix="l_"):
         (1, 2, 4),
         1,
         N_("Heads"),
-        help=N_("With more heads, each head is smaller, so all states of fixed size together hold fewer numbers."),
+        help=N_(
+            "With more heads, each head is smaller. The fixed-size states of all heads together then hold fewer "
+            "numbers."
+        ),
     )
     convolution = choice(
         {"on": N_("on"), "off": N_("off")},
         N_("Short convolution"),
-        help=N_("Mixes each query, key and value with those of the two tokens before it, in each channel separately."),
+        help=N_(
+            "Mixes each query with the queries of the two preceding tokens. Keys and values are treated in the same "
+            "way. Each channel is mixed separately."
+        ),
     )
     positions = selection(
         {OWN: N_("as usual for the task"), "none": N_("none"), "learned": N_("learned"), "rotary": N_("RoPE")},
@@ -69,8 +75,8 @@ class LearnOptions(Options, prefix="l_"):
         {"learned": N_("learned"), "fixed": C_("gates", "fixed")},
         N_("Gates and write strengths"),
         help=N_(
-            "learned: a trained linear map computes gates and write strengths from each token. fixed: the "
-            "variant's settings determine them. Other trainable matrices of a variant are learned or fixed too."
+            "learned: a trained linear map computes gates and write strengths from each token. fixed: the variant's "
+            "settings determine them. The same choice applies to the variant's other trainable matrices."
         ),
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))

@@ -42,8 +42,8 @@ def learning_rates(found: Sequence[Outcome]) -> str:
         (default if tuned_rate(model) is None else tuned).append(text)
     return paragraph(
         _(
-            "Each variant has the learning rate, out of {grid}, with the lowest loss in runs with another seed: "
-            "{rates}.",
+            "Each variant uses the learning rate, out of {grid}, that gave the lowest loss in runs with another "
+            "seed: {rates}.",
             grid=enumeration(f"{rate:g}" for rate in GRID),
             rates=enumeration(tuned),
         )

@@ -42,7 +42,8 @@ def cause(outcome: Outcome) -> str:
         return paragraph(
             text,
             _(
-                "A model that knows the other answers and guesses among the hidden ones reaches {expected}.",
+                "A model that gives all other answers correctly and guesses one of the hidden answers otherwise "
+                "reaches an accuracy of {expected}.",
                 expected=percent(expected),
             ),
         )
@@ -160,17 +161,19 @@ def remembering(found: Sequence[Outcome]) -> str:
     if items <= own:
         return ""
     if not names:
-        return _("With {items} items to remember instead of {own}, no variant still reaches {most}.", **values)
+        return _(
+            "With {items} items to remember instead of {own}, no variant still reaches an accuracy of {most}.", **values
+        )
     if len(names) < len(ends):
         return _n(
-            "With {items} items to remember instead of {own}, only {names} still reaches {most}.",
-            "With {items} items to remember instead of {own}, only {names} still reach {most}.",
+            "With {items} items to remember instead of {own}, only {names} still reaches an accuracy of {most}.",
+            "With {items} items to remember instead of {own}, only {names} still reach an accuracy of {most}.",
             n=len(names),
             **values,
         )
     return _n(
-        "With {items} items to remember instead of {own}, {names} still reaches {most}.",
-        "With {items} items to remember instead of {own}, {names} still reach {most}.",
+        "With {items} items to remember instead of {own}, {names} still reaches an accuracy of {most}.",
+        "With {items} items to remember instead of {own}, {names} still reach an accuracy of {most}.",
         n=len(names),
         **values,
     )

@@ -48,7 +48,7 @@ def sorting(missed: int, *, head: int) -> str:
         )
         if missed
         else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
-        _("Tokens are sorted by the hash of one round. Allowed pairs far from the diagonal come from other rounds."),
+        _("Tokens are sorted by their buckets in one round. Other rounds allow the pairs far from the diagonal."),
     )
 
 

@@ -105,8 +105,8 @@ def spent(layers: Sequence[Pattern], depth: int) -> tuple[float, float]:
 def cost_note() -> str:
     """Return the tooltip of a panel's caption."""
     return _(
-        "The last line counts the allowed pairs of the layers that connect all pairs, as a share of one softmax "
-        "layer's pairs and in total."
+        "The last line adds up the allowed pairs of the layers needed to connect all pairs. The percentage compares "
+        "this sum with the pairs of one softmax layer. The sum itself is in brackets."
     )
 
 
@@ -166,12 +166,16 @@ def _alone(depths: Mapping[str, tuple[int, float]], hubs: Set[str]) -> str:
         (low, _share), (high, _share) = min(depths.values()), max(depths.values())
         return (
             _n(
-                "Each other variant alone needs {n} layer to connect all pairs.",
-                "Each other variant alone needs {n} layers to connect all pairs.",
+                "Each of the other variants alone needs {n} layer to connect all pairs.",
+                "Each of the other variants alone needs {n} layers to connect all pairs.",
                 n=high,
             )
             if low == high
-            else _("Each other variant alone needs {low} to {high} layers to connect all pairs.", low=low, high=high)
+            else _(
+                "Each of the other variants alone needs {low} to {high} layers to connect all pairs.",
+                low=low,
+                high=high,
+            )
         )
     needed = enumeration(
         _("**{name}** needs 2 layers with its global token ({cost:.0%})", name=name, cost=cost)
@@ -185,7 +189,14 @@ def _alone(depths: Mapping[str, tuple[int, float]], hubs: Set[str]) -> str:
         )
         for name, (depth, cost) in depths.items()
     )
-    return _("To connect all pairs alone, {needed}.", needed=needed) if needed else ""
+    return (
+        _(
+            "To connect all pairs alone, {needed}. In brackets: allowed pairs, compared with one softmax layer.",
+            needed=needed,
+        )
+        if needed
+        else ""
+    )
 
 
 def _never(steps: Mapping[str, int]) -> str:
@@ -205,7 +216,8 @@ def _never(steps: Mapping[str, int]) -> str:
             return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
         if step > 1:
             return _(
-                "**{name}** alone never connects all pairs, because it reaches only multiples of {step} tokens.",
+                "**{name}** alone never connects all pairs, because it reaches only distances that are multiples of "
+                "{step} tokens.",
                 name=name,
                 step=step,
             )

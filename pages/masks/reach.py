@@ -117,11 +117,11 @@ def _explained() -> None:
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
     st.markdown(
         _(
-            "Here, $M_l$ is the pattern of layer l on this input, I is the identity matrix, and the products "
-            "are boolean. For the average of heads, $M_l$ contains a pair if at least one head allows it. The "
-            "layers of the stack are repeated until every pair is connected, or until a repetition connects no "
-            "new pair. If a pair is connected, information can flow from token j to query i. How much "
-            "information flows depends on the attention weights."
+            "Here, $M_l$ is the boolean pattern of layer l on this input, I is the identity matrix, and the products "
+            "are boolean. For the average of heads, $M_l$ allows a pair (i, j) if at least one head allows it. The "
+            "layers of the stack repeat until every pair is connected, or until a repetition connects no new pair. "
+            "If a pair is connected, information can flow from token j to query i. How much information flows "
+            "depends on the attention weights."
         )
     )
 
@@ -165,7 +165,7 @@ def connected(stack: Sequence[str], reached: Reach, depth: int, layers: Sequence
             share=percent(reached.shares[depth]),
         ),
         _(
-            "It connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.",
+            "The stack connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.",
             n=reached.complete,
             cost=cost,
         )
@@ -184,16 +184,16 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
     """
     common, widest = gcd(*(pattern.step for _name, pattern in layers)), max(pattern.step for _name, pattern in layers)
     if complete is None and common == 0:
-        return _("It never connects all pairs, because each token attends only to itself.")
+        return _("The stack never connects all pairs, because each token attends only to itself.")
     if complete is None and common > 1:
         return _(
-            "It never connects all pairs, because information moves only over distances that are multiples of {step} "
-            "tokens.",
+            "The stack never connects all pairs, because information moves only over distances that are multiples of "
+            "{step} tokens.",
             step=common,
         )
     if complete is None:
         return _(
-            "It never connects all pairs, however often the stack is repeated, because information never leaves some "
+            "The stack never connects all pairs, however often it is repeated, because information never leaves some "
             "groups of tokens."
         )
     if widest > 1:
@@ -215,10 +215,10 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
                 **fields,
             )
         return _n(
-            "This works because **{names}** also moves information over distances that are not multiples of "
-            "{step} tokens.",
-            "This works because **{names}** also move information over distances that are not multiples of "
-            "{step} tokens.",
+            "The stack connects all pairs because **{names}** also moves information over distances that are not "
+            "multiples of {step} tokens.",
+            "The stack connects all pairs because **{names}** also move information over distances that are not "
+            "multiples of {step} tokens.",
             n=len(others),
             names=enumeration(others),
             step=widest,

@@ -69,24 +69,26 @@ def definitions() -> dict[str, str]:
             "absolute differences, averaged over rows."
         ),
         "kl": _(
-            "Sum of P · ln(P / Q) over the keys of a row, averaged over rows. P: the variant's absolute weights, "
-            "divided by their sum. Q: the same for the reference. Infinite if the variant gives weight to a key that "
-            "has none in the reference."
+            "P is the variant's absolute weights in a row, divided by their sum. Q is the same for the reference. "
+            "The divergence is the sum of P · ln(P / Q) over the keys of a row, averaged over rows. It is infinite "
+            "if the variant gives weight to a key that has none in the reference."
         ),
         "top_k_overlap": _(
             "Share of the {k} keys with the largest weights in a row that the variant and its reference have in "
             "common, averaged over rows.",
             k=HEAVIEST,
         ),
-        "row_sum_min": _("Smallest and largest sum of the weights of a row."),
-        "negative_mass": _("Share of the absolute weight that is negative."),
-        "density": _("Share of the allowed pairs whose weight is not zero."),
+        "row_sum_min": _("Sums of the weights of a row: the smallest and the largest over all rows."),
+        "negative_mass": _("Share of the negative weights in the sum of all absolute weights."),
+        "density": _(
+            "Share of the query–key pairs with a weight other than zero, among the pairs that the mask allows."
+        ),
         "entropy": _(
-            "How widely a row is spread: the sum of −P · ln P over its keys, averaged over rows. P: absolute weights, "
-            "divided by their sum."
+            "How widely a row spreads its weight. P is the row's absolute weights, divided by their sum. The entropy "
+            "is the sum of −P · ln P over the keys of a row, averaged over rows."
         ),
         "sparsity": _(
-            "Mean absolute weight of a row, divided by the root of the mean square, averaged over rows. With n allowed "
-            "keys: 1 if all weights are equal, 1/√n if a single key has all the weight."
+            "Mean absolute weight of a row, divided by the root mean square of its weights, averaged over rows. In a "
+            "row with n allowed keys, it is 1 if all weights are equal, and 1/√n if a single key has all the weight."
         ),
     }

@@ -46,8 +46,8 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
         return _(
-            "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as for {count:.1f} equally "
-            "weighted keys.",
+            "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as a row with {count:.1f} "
+            "equally weighted keys.",
             name=name,
             count=numbers.perplexity,
             entropy=numbers.entropy,
@@ -159,8 +159,8 @@ def flatness(matrices: Mapping[Attention, Compared]) -> str:
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** has no exponential that enlarges differences, so a row spreads over {linear:.0f} effective "
-        "keys (softmax: {exact:.0f}).",
+        "**{name}** has no exponential that enlarges differences between scores, so a row spreads its weight over "
+        "{linear:.0f} effective keys (softmax: {exact:.0f}).",
         name=_(variant(LINEAR).title),
         linear=linear,
         exact=exact,
@@ -298,12 +298,12 @@ def _baseline(above: float, **fields: object) -> str:
         fields: values of the message.
     """
     if above < 0:
-        return _("Equal weights for {keys} would give only {zero:.0%}.", **fields)
+        return _("Equal weights for {keys} would give an error of only {zero:.0%}.", **fields)
     if above == 0:
-        return _("Equal weights for {keys} would give {zero:.0%} too.", **fields)
+        return _("Equal weights for {keys} would give an error of {zero:.0%} too.", **fields)
     if above <= CLOSE:
-        return _("Equal weights for {keys} would give {zero:.0%}, hardly more.", **fields)
-    return _("Equal weights for {keys} would give {zero:.0%}.", **fields)
+        return _("Equal weights for {keys} would give an error of {zero:.0%}, hardly more.", **fields)
+    return _("Equal weights for {keys} would give an error of {zero:.0%}.", **fields)
 
 
 def _shown(error: float) -> float:

@@ -93,7 +93,7 @@ def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
     at = upload(page, causal=True)
     assert not at.exception
     assert [error.value for error in at.error] == [
-        "The keys of this file are those of another sequence, and no key is later than a query. Switch Causal off."
+        "The keys of this file belong to another sequence, so no key comes before or after a query. Switch Causal off."
     ]
 
 

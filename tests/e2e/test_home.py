@@ -69,7 +69,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
         "Local: “animal” is 7 tokens away, outside the window of 4. Linear: no exponential enlarges the differences "
-        "between words. Nyström: each landmark is an average of neighbouring tokens."
+        "between scores. Nyström: each landmark is an average of neighbouring tokens."
     )
     expect(finding).to_have_text(
         "“it” attends mostly to “animal”: 77% with softmax, 51% with Nyström, 10% with Linear and 0% with Local."
@@ -191,7 +191,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Equal weights for all tokens would give")
+    expect(notes).to_contain_text("Equal weights for all tokens would give an output error of")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()

@@ -70,7 +70,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     errors, _, length = first[2]["words"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
-    assert f"Equal weights for all tokens would give {off:.0%}." in errors
+    assert f"Equal weights for all tokens would give an output error of {off:.0%}." in errors
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
@@ -96,7 +96,7 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
     found = at_every_budget(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
-    assert ("blocks of 32 tokens, so it saves nothing" in sentence.caption(found)) != saves
+    assert ("blocks of 32 tokens, so it saves no multiply-adds" in sentence.caption(found)) != saves
 
 
 def test_the_first_visit_is_light(first):
@@ -171,12 +171,12 @@ def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_stays_typed():
     at = open_page("home", sentence=LONG)
     header, _matrices, settings = sent(at)
     assert at.text_input(key="sentence").value == LONG
-    assert "Showing only the beginning" in spoken(at, "caption")
+    assert "Only the beginning of the text" in spoken(at, "caption")
     shown = read_text(way(settings)[1]["text"])
     assert LONG.startswith(shown)
     assert list(ac.inputs.from_text(shown).tokens[1:-1]) == header["tokens"], "the matrices are of the very same text"
     assert presets.SENTENCE_TOKENS - 5 <= len(header["tokens"]) <= presets.SENTENCE_TOKENS - 2
-    assert "Showing only the beginning" not in spoken(open_page("home", sentence=SHORT), "caption")
+    assert "Only the beginning of the text" not in spoken(open_page("home", sentence=SHORT), "caption")
 
 
 def test_another_sentence_starts_from_its_own_word():

@@ -61,8 +61,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**4 of 6 variants learn the task")]
     assert "**Local · window 16** (72% correct): its mask hides 43% of the answers." in text
-    assert "A model that knows the other answers and guesses among the hidden ones reaches 70%." in text
-    assert "With 24 items to remember instead of 4, only **Softmax** still reaches 95%." in text
+    assert "guesses one of the hidden answers otherwise reaches an accuracy of 70%." in text
+    assert "With 24 items to remember instead of 4, only **Softmax** still reaches an accuracy of 95%." in text
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
@@ -91,7 +91,7 @@ def test_the_result_says_which_variants_have_no_recorded_run():
     at = open_learn(variants=(ac.get("softmax"), ac.get("linear"), ac.get("topk"), ac.get("atrous")))
     [text] = [text for text in texts(at) if text.startswith("**Both variants learn the task")]
     assert (
-        "2 more chosen variants have no recorded runs with these settings: Top-k · k 8 and Atrous · stride 8." in text
+        "2 other chosen variants have no recorded runs with these settings: Top-k · k 8 and Atrous · stride 8." in text
     )
 
 

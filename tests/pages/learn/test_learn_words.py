@@ -212,9 +212,9 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
 @pytest.mark.parametrize(
     ("softmax", "linear", "text"),
     [
-        (0.95, 0.9, "only **Softmax** still reaches 95%."),
-        (0.95, 0.95, "**Softmax** and **Linear** still reach 95%."),
-        (0.9, 0.9, "no variant still reaches 95%."),
+        (0.95, 0.9, "only **Softmax** still reaches an accuracy of 95%."),
+        (0.95, 0.95, "**Softmax** and **Linear** still reach an accuracy of 95%."),
+        (0.9, 0.9, "no variant still reaches an accuracy of 95%."),
     ],
 )
 def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, linear, text):
@@ -228,7 +228,7 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
     assert alone == told.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
     three = words.remembering(outcomes([*rows, *third, row_of_test(third, items=16, accuracy=0.9)]))
-    assert ("only **Softmax** and **Linear** still reach 95%." in three) == (linear >= LEARNED)
+    assert ("only **Softmax** and **Linear** still reach an accuracy of 95%." in three) == (linear >= LEARNED)
     assert not words.remembering(outcomes(rows[:-1])), "not tested with the same numbers of items"
     assert not words.remembering(outcomes([*own, *other])), "not tested"
     assert not words.remembering(outcomes([*own, row_of_test(own, accuracy=1.0)])), "not tested with more items"
@@ -292,7 +292,10 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    told = f" A model that knows the other answers and guesses among the hidden ones reaches {percent(expected)}."
+    told = (
+        " A model that gives all other answers correctly and guesses one of the hidden answers otherwise reaches an "
+        f"accuracy of {percent(expected)}."
+    )
     assert words.cause(local).endswith(told if is_close else "of the answers.")
 
 
@@ -330,7 +333,7 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
     ]
-    text = "At {n} tokens, a mask hides a part of the answers: {names}."
+    text = "Share of the answers that the mask of a variant hides at {n} tokens: {names}."
     name = "Local · window 16"
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
     assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
@@ -405,7 +408,10 @@ def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
     return outcome
 
 
-CHANGE = "Compare only models with the same positions, because rotary positions (RoPE) change the result at 256 tokens:"
+CHANGE = (
+    "Compare only models with the same position encoding, because rotary positions (RoPE) change the accuracy at 256 "
+    "tokens:"
+)
 NO_CHANGE = "Rotary positions (RoPE) change the accuracy at 256 tokens by at most 5 percentage points:"
 
 
@@ -483,11 +489,12 @@ def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not gaps.not_recorded([ac.get("softmax")], rows)
     assert gaps.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
-        "2 more chosen variants have no recorded runs with these settings: Local · window 16 and Linear. Press “Train "
+        "2 other chosen variants have no recorded runs with these settings: Local · window 16 and Linear. Press “Train "
         "on this machine” to train them."
     )
     assert gaps.not_recorded([ac.get("softmax"), ac.get("linear")], rows) == (
-        "1 more chosen variant has no recorded run with these settings: Linear. Press “Train on this machine” to train "
+        "1 other chosen variant has no recorded run with these settings: Linear. Press “Train on this machine” to "
+        "train "
         "it."
     )
 
@@ -542,7 +549,8 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
     monkeypatch.setattr("attention_core.learning.rates.tuned", lambda: known)
     found = outcomes([row for key in keys for row in rows_of(key, [0.1, 1.0])])
     chosen = (
-        "Each variant has the learning rate, out of 0.001, 0.003 and 0.01, with the lowest loss in runs with another "
+        "Each variant uses the learning rate, out of 0.001, 0.003 and 0.01, that gave the lowest loss in runs with "
+        "another "
         "seed:"
     )
     same = "Recorded runs and runs on this machine use the same rates."
@@ -565,7 +573,7 @@ def part_outcome(word, whole, **without):
 
 
 LOST = "**Accuracy falls when one part is removed: "
-STEADY = "Removing any one part costs at most 5 percentage points: "
+STEADY = "Removing any one part lowers accuracy by at most 5 percentage points: "
 
 
 @pytest.mark.parametrize(

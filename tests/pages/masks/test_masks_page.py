@@ -77,7 +77,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     assert "connects all pairs after 2 layers, at" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "It connects all pairs after 9 layers, at" in spoken(at)
+    assert "The stack connects all pairs after 9 layers, at" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -177,7 +177,7 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
-    why = "it reaches only multiples of 8 tokens."
+    why = "it reaches only distances that are multiples of 8 tokens."
     assert f"**{label(variants[2])}** alone never connects all pairs, because {why}" in spoken(at)
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window

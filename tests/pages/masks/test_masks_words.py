@@ -113,14 +113,15 @@ def test_patterns_that_never_connect_all_pairs_are_named():
     [
         (0, "each token attends only to itself."),
         (1, "information never leaves some groups of tokens."),
-        (2, "it reaches only multiples of 2 tokens."),
+        (2, "it reaches only distances that are multiples of 2 tokens."),
     ],
 )
 def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
     assert one == (
         f"**{name('atrous')}** alone never connects all pairs, because {why} To connect all pairs alone, "
-        f"**{name('local')}** needs 2 layers (0%) and **{name('sink')}** needs 5 layers (1%)."
+        f"**{name('local')}** needs 2 layers (0%) and **{name('sink')}** needs 5 layers (1%). In brackets: allowed "
+        f"pairs, compared with one softmax layer."
     )
     assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
 
@@ -130,36 +131,39 @@ def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     [
         (
             {"bigbird": pattern(9.0, hub=True)},
-            f"To connect all pairs alone, **{name('bigbird')}** needs 2 layers with its global token (2%).",
+            f"To connect all pairs alone, **{name('bigbird')}** needs 2 layers with its global token (2%). In "
+            f"brackets: allowed pairs, compared with one softmax layer.",
         ),
         (
             {"local": pattern(90, diameter=7), "bigbird": pattern(9.0, hub=True), "longformer": pattern(20, hub=True)},
             f"To connect all pairs alone, **{name('local')}** needs 7 layers (63%), **{name('bigbird')}** needs 2 "
             f"layers with its global token (2%) and **{name('longformer')}** needs 2 layers with its global token "
-            "(4%).",
+            "(4%). In brackets: allowed pairs, compared with one softmax layer.",
         ),
         (
             {"bigbird": pattern(9.0, hub=True, diameter=3)},
-            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers (3%).",
+            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers (3%). In brackets: allowed pairs, "
+            "compared with one softmax layer.",
         ),
         (
             {"local": pattern(300, diameter=7), "bigbird": pattern(9.0), "sink": pattern(9.0, diameter=4)},
             f"To connect all pairs alone, **{name('local')}** needs 7 layers (210%), **{name('bigbird')}** needs 2 "
-            f"layers (2%) and **{name('sink')}** needs 4 layers (4%).",
+            f"layers (2%) and **{name('sink')}** needs 4 layers (4%). In brackets: allowed pairs, compared with one "
+            f"softmax layer.",
         ),
         (
             {"local": pattern(9.0, diameter=7), **dict.fromkeys(("bigbird", "sink", "topk"), pattern(9.0))},
-            "Each other variant alone needs 2 to 7 layers to connect all pairs.",
+            "Each of the other variants alone needs 2 to 7 layers to connect all pairs.",
         ),
         (
             dict.fromkeys(("local", "bigbird", "sink", "topk"), pattern(9.0)),
-            "Each other variant alone needs 2 layers to connect all pairs.",
+            "Each of the other variants alone needs 2 layers to connect all pairs.",
         ),
     ],
 )
 def test_the_other_variants_are_listed_with_their_layers_or_summed_up(others, words):
     told = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
-    assert told.partition(" only multiples of 8 tokens. ")[2] == words
+    assert told.partition(" multiples of 8 tokens. ")[2] == words
 
 
 def test_one_token_has_no_pattern_and_two_have():
@@ -186,13 +190,15 @@ PAIRS = "of one softmax layer's pairs"
         (
             1,
             2,
-            "**After 1 layer, the stack A → B connects 25.0% of pairs.** It connects all pairs after 2 layers, at "
+            "**After 1 layer, the stack A → B connects 25.0% of pairs.** The stack connects all pairs after 2 layers, "
+            "at "
             f"40% {PAIRS}.",
         ),
         (
             2,
             7,
-            "**After 2 layers, the stack A → B connects 62.5% of pairs.** It connects all pairs after 7 layers, at "
+            "**After 2 layers, the stack A → B connects 62.5% of pairs.** The stack connects all pairs after 7 "
+            "layers, at "
             f"150% {PAIRS}.",
         ),
         (2, None, "**After 2 layers, the stack A → B connects 62.5% of pairs.**"),
@@ -206,35 +212,37 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
 @pytest.mark.parametrize(
     ("steps", "complete", "words"),
     [
-        ({"A": 0}, None, "It never connects all pairs, because each token attends only to itself."),
+        ({"A": 0}, None, "The stack never connects all pairs, because each token attends only to itself."),
         (
             {"A": 8, "B": 0},
             None,
-            "It never connects all pairs, because information moves only over distances that are multiples of 8 "
+            "The stack never connects all pairs, because information moves only over distances that are multiples of 8 "
             "tokens.",
         ),
         (
             {"A": 4, "B": 6},
             None,
-            "It never connects all pairs, because information moves only over distances that are multiples of 2 "
+            "The stack never connects all pairs, because information moves only over distances that are multiples of 2 "
             "tokens.",
         ),
         (
             {"A": 1, "B": 8},
             None,
-            "It never connects all pairs, however often the stack is repeated, because information never leaves some "
+            "The stack never connects all pairs, however often it is repeated, because information never leaves some "
             "groups of tokens.",
         ),
         ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** adds the distances in between."),
         (
             {"A": 1, "B": 8},
             3,
-            "This works because **A** also moves information over distances that are not multiples of 8 tokens.",
+            "The stack connects all pairs because **A** also moves information over distances that are not multiples "
+            "of 8 tokens.",
         ),
         (
             {"A": 1, "B": 8, "C": 2, "D": 3, "E": 0},
             2,
-            "This works because **A, C and D** also move information over distances that are not multiples of 8 "
+            "The stack connects all pairs because **A, C and D** also move information over distances that are not "
+            "multiples of 8 "
             "tokens.",
         ),
         ({"A": 1}, 1, ""),

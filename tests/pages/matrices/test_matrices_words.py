@@ -51,7 +51,7 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
     )
     assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
         "**Near is closest to softmax (12% output error).** **Far is farthest (178%).** "
-        "Equal weights for all keys would give 190%."
+        "Equal weights for all keys would give an error of 190%."
     )
 
 
@@ -75,7 +75,7 @@ def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
         "**A and B are closest to softmax (12% output error).** **C and D are farthest (50%).** "
-        "Equal weights for all keys would give 95%."
+        "Equal weights for all keys would give an error of 95%."
     )
 
 
@@ -109,7 +109,7 @@ def test_one_variant_is_compared_with_equal_weights(error, tail):
     words = headline("softmax", rivals(Linear=error))
     assert words == (
         f"**Linear has an output error of {error:.0%} compared with softmax.** "
-        f"Equal weights for all keys would give {tail}"
+        f"Equal weights for all keys would give an error of {tail}"
     )
 
 
@@ -148,7 +148,7 @@ def test_where_all_are_equally_far_none_is_named(error, better):
     tail = "95%." if better else "95% too."
     assert words == (
         f"**All variants have an output error of {error:.0%} compared with softmax.** "
-        f"Equal weights for all keys would give {tail}"
+        f"Equal weights for all keys would give an error of {tail}"
     )
 
 
@@ -275,7 +275,7 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
     }
     assert overall(given).startswith(
         "**Local · window 16 is closest to softmax (30% output error).** **Linear is farthest (70%).** Equal weights "
-        "for all keys would give 90%."
+        "for all keys would give an error of 90%."
     )
 
 
@@ -283,7 +283,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
     assert flatness(given) == (
-        "**Linear** has no exponential that enlarges differences, so a row spreads over 11 effective keys (softmax: 7)."
+        "**Linear** has no exponential that enlarges differences between scores, so a row spreads its weight over 11 "
+        "effective keys (softmax: 7)."
         if flat
         else ""
     )
@@ -362,7 +363,7 @@ WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
 
 def test_one_variant_is_told_with_its_numbers():
     assert in_one_sentence(*measured("softmax", entropy=2.0)) == (
-        "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as for 7.4 equally weighted keys."
+        "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as a row with 7.4 equally weighted keys."
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
         "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
