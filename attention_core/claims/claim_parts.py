@@ -32,7 +32,7 @@ class Quantity:
     Attributes:
         name: its key in ``Claim.numbers``.
         label: a description in a few words.
-        brief: a shorter description, for a list of conditions next to the claim; empty to use the label.
+        brief: a shorter description, for the number next to a verdict; empty if the label is short enough.
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
         bound: whether the finding states it as an upper bound; the number is then rounded up.

@@ -80,8 +80,8 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
 
     Args:
         outcome: the claim's outcome.
-        brief: whether to return only a number that explains the verdict, without a name if the finding names it, and
-            what the claim needs to hold.
+        brief: whether to return only a number that explains the verdict, and what the claim needs to hold. The number
+            has its brief name; without one, it has its label if the finding does not name it.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
@@ -91,7 +91,8 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
     if brief:
         named = f"{{{quantity.name}}}" in outcome.sentences[0]
         needs = _(NEEDS[decisive.comparison], bound=bound)
-        return f"{value} ({needs})" if named else f"{_(quantity.label)}: {value} ({needs})"
+        label = quantity.brief or ("" if named else quantity.label)
+        return f"{_(label)}: {value} ({needs})" if label else f"{value} ({needs})"
     return _(
         "{label}: {value} ({closeness} of {bound})",
         closeness=closeness(decisive),

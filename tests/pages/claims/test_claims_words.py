@@ -163,9 +163,21 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
     ("key", "changed", "expected"),
     [
         # A claim that holds is explained by a met condition, and another one by an unmet condition.
-        ("landmark_inverse", {"iterated_wins": 80.0, "exact_wins": 90.0}, "80% (needs at least 75%)"),
-        ("landmark_inverse", {"iterated_wins": 80.0, "exact_wins": 8.0}, "8% (needs at least 75%)"),
-        ("cosine_closest", {"heads": 8.0, "cosine": 0.5, "uniform": 0.6}, "8% (needs at least 50%)"),
+        (
+            "landmark_inverse",
+            {"iterated_wins": 80.0, "exact_wins": 90.0},
+            "heads in which six iterations of the inverse help: 80% (needs at least 75%)",
+        ),
+        (
+            "landmark_inverse",
+            {"iterated_wins": 80.0, "exact_wins": 8.0},
+            "heads in which the exact inverse helps: 8% (needs at least 75%)",
+        ),
+        (
+            "cosine_closest",
+            {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
+            "heads in which 1 + cos comes closest: 8% (needs at least 50%)",
+        ),
         ("relu2_normaliser", {"exponent": 0.5}, "0.500 (needs at most 0.9)"),
         # On each side of a value, the nearer bound is needed.
         ("sparse_costs", {"saving": 3.0, "local": 1.0}, "3 (needs at least 3.8)"),

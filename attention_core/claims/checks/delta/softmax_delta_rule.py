@@ -109,13 +109,17 @@ CLAIM = Claim(
     ),
     quantities=(
         Quantity(
-            "near", "share of heads where the matrix error of the delta rule with steps of 1/t is at most 50%", "%"
+            "near",
+            "share of heads where the matrix error of the delta rule with steps of 1/t is at most 50%",
+            "%",
+            brief="heads in which the delta rule's matrix error is at most 50%",
         ),
         Quantity(
             "closer",
             "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
             "of softmax and the mean of the values",
             "%",
+            brief="heads in which the delta rule comes closest",
         ),
         Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),

@@ -102,6 +102,7 @@ CLAIM = Claim(
             "heads",
             "share of heads where linear attention with 1 + cos(q, k) has the smallest matrix error of six kernels",
             "%",
+            brief="heads in which 1 + cos comes closest",
         ),
         Quantity(
             "duels",

@@ -120,7 +120,12 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity("exponent", "growth exponent p of Linformer's matrix error (nᵖ for n tokens)", digits=2),
-        Quantity("error", "matrix error of Linformer at the longest length, median over heads", share=True),
+        Quantity(
+            "error",
+            "matrix error of Linformer at the longest length, median over heads",
+            share=True,
+            brief="Linformer's matrix error",
+        ),
         Quantity("floor", "matrix error of the best matrix of the same rank, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),

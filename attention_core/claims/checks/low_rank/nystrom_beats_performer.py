@@ -100,7 +100,12 @@ CLAIM = Claim(
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("wins", "share of heads where Nyström attention has a smaller matrix error than Performer", "%"),
+        Quantity(
+            "wins",
+            "share of heads where Nyström attention has a smaller matrix error than Performer",
+            "%",
+            brief="heads in which Nyström attention is closer to softmax",
+        ),
         Quantity("nystrom", "matrix error of Nyström attention, median over heads", share=True),
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

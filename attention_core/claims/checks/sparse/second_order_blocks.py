@@ -106,6 +106,7 @@ CLAIM = Claim(
             "share of heads where blocks selected by mean and covariance contain more of softmax's weight than "
             "blocks selected by the mean",
             "%",
+            brief="heads in which mean and covariance select better blocks",
         ),
         Quantity(
             "loses",

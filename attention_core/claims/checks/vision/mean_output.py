@@ -79,7 +79,12 @@ CLAIM = Claim(
     details="In the median head, its distance is {mean} to the mean and {softmax} to softmax's output. Both are "
     "shares of the distance between the mean and softmax's output.",
     quantities=(
-        Quantity("heads", "share of heads in which linear attention's output is closer to the mean of all values", "%"),
+        Quantity(
+            "heads",
+            "share of heads in which linear attention's output is closer to the mean of all values",
+            "%",
+            brief="heads closer to the mean of the values",
+        ),
         Quantity(
             "mean", "distance from linear attention's output to the mean of all values, median over heads", share=True
         ),
