@@ -236,7 +236,6 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
         **({"text": list(line.texts), "textposition": _text_position(line)} if any(line.texts) else {}),
-        **({"textfont": {"color": look.colour}} if any(line.texts) and line.colour != GREY else {}),
         "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
             "size": line.size
