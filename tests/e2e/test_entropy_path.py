@@ -86,7 +86,11 @@ def test_a_saved_chart_states_its_origin(page, server):
 
 
 def test_a_long_sweep_shows_points_immediately_and_keeps_them_if_stopped(page, server):
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("weight spreads over"))
+    visit(
+        page,
+        f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4",
+        until=re.compile("times as many effective keys"),
+    )
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)

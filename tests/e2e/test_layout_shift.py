@@ -75,7 +75,11 @@ def test_a_loading_page_has_little_layout_shift(newly_opened, server, path):
 def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goes_away(page, server):
     """Check that the words of a sentence do not move between lines, which browsers count as a large shift."""
     page.set_viewport_size({"width": 1280, "height": 720})
-    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("weight spreads over"))
+    visit(
+        page,
+        f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4",
+        until=re.compile("times as many effective keys"),
+    )
     sentence, bar = page.locator("[class*=st-key-headline-entropy]"), page.get_by_test_id("stProgress")
     place, below = sentence.bounding_box(), bar.bounding_box()
     assert place["width"] == page.locator("[data-testid=stMainBlockContainer] > div").first.bounding_box()["width"]

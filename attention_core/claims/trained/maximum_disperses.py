@@ -42,10 +42,10 @@ CLAIM = Claim(
     "runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model's loss is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
-    "Accuracies are medians over three runs with different random seeds. Softmax must lose more than {close} points. "
-    "Two conditions: (1) Softmax with the log n factor loses less than softmax without it. (2) Sigmoid and squared "
-    "ReLU both lose more than softmax. The claim holds if both conditions are met. It holds partly if only one is "
+    rule="A model's drop is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
+    "Accuracies are medians over three runs with different random seeds. Softmax must drop by more than {close} "
+    "points. Two conditions: (1) Softmax with the log n factor drops less than softmax without it. (2) Sigmoid and squared "
+    "ReLU both drop more than softmax. The claim holds if both conditions are met. It holds partly if only one is "
     "met.",
     bounds={"close": CLOSE},
     verdict=Rule(
