@@ -50,9 +50,9 @@ def regressions(label: str, found: Counted, record: Mapping[str, Counted]) -> li
     known = record.get(label)
     if known is None or known.keys() != found.keys():
         return [f"{label} has no record; write it with: python -m benchmarks.counts --record"]
-    told = "{label}: {what} grew from {before:,} to {now:,}, by {percent:.0f} %."
+    text = "{label}: {what} grew from {before:,} to {now:,}, by {percent:.0f} %."
     return [
-        told.format(label=label, what=what, before=known[what], now=now, percent=100 * (now / known[what] - 1))
+        text.format(label=label, what=what, before=known[what], now=now, percent=100 * (now / known[what] - 1))
         for what, now in found.items()
         if now > GROWTH * known[what]
     ]
@@ -86,9 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         save(found, given.out)
         return 0
     record = load(given.out)
-    told = [sentence for label, counts in found.items() for sentence in regressions(label, counts, record)]
-    print("\n".join(told or ["Nothing grew."]))
-    return 1 if told else 0
+    texts = [sentence for label, counts in found.items() for sentence in regressions(label, counts, record)]
+    print("\n".join(texts or ["Nothing grew."]))
+    return 1 if texts else 0
 
 
 if __name__ == "__main__":

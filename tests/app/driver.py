@@ -242,11 +242,11 @@ def board_settings(at, key):
     """Return the settings of a board, sent with the board or in a separate message."""
     for proto in (each.proto for each in at.get("bidi_component")):
         if proto.component_name == "attention_lab_settings":
-            told = json.loads(proto.bytes)
-            if told.pop("board") == key:
-                return told
-        elif f"-{key}-" in f"{proto.id}-" and (told := unpacked(proto.bytes)[0].get("told")) is not None:
-            return told
+            text = json.loads(proto.bytes)
+            if text.pop("board") == key:
+                return text
+        elif f"-{key}-" in f"{proto.id}-" and (text := unpacked(proto.bytes)[0].get("text")) is not None:
+            return text
     raise KeyError(key)
 
 
@@ -276,6 +276,6 @@ def moved(control):
 
 def ways(*markdown):
     """Return the links to other pages in Markdown, as ``(page, query parameters, link text)``."""
-    told = re.findall(r'<a class="way" target="_self" href="([^"]*)">:material/\w+: (.*?)</a>', "\n".join(markdown))
-    addresses = [(urlsplit(html.unescape(address)), words) for address, words in told]
+    sentence = re.findall(r'<a class="way" target="_self" href="([^"]*)">:material/\w+: (.*?)</a>', "\n".join(markdown))
+    addresses = [(urlsplit(html.unescape(address)), words) for address, words in sentence]
     return [(address.path, parse_qs(address.query), words) for address, words in addresses]

@@ -19,7 +19,7 @@ def made_up(task):
     if isinstance(task, ReadingTask):
         labels = tuple(task.text.split())[:40]
         losses = tuple(round(1.0 + 0.1 * depth + 0.01 * i, 4) for i in range(len(labels) - 1))
-        told = {"labels": labels, "losses": losses} if task.detail else {}
+        found = {"labels": labels, "losses": losses} if task.detail else {}
         read = 10 * math.exp(0.1 * depth)
         return ReadingRow(
             word=task.word,
@@ -28,7 +28,7 @@ def made_up(task):
             total=len(labels),
             perplexity=read,
             seconds=1,
-            **told,
+            **found,
         )
     if isinstance(task, CopyTask):
         copied = min(1.0 + 0.5 * depth, 11.0) + 0.01 * task.seed

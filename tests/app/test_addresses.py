@@ -149,8 +149,8 @@ def chart(element):
     scales = {name: axis.get("type", "") for name, axis in drawn["layout"].items() if "axis" in name}
     yield f"chart {scales}"
     for trace in drawn["data"]:
-        told = {name: data(trace[name]) for name in ("x", "y", "z") if trace.get(name) is not None}
-        yield f"  {trace['type']} {told}"
+        found = {name: data(trace[name]) for name in ("x", "y", "z") if trace.get(name) is not None}
+        yield f"  {trace['type']} {found}"
 
 
 def board(element):

@@ -178,16 +178,16 @@ def of_table(proto):
 
 
 def of_component(proto):
-    told = []
+    calls = []
     if proto.json:
-        told = [json.loads(proto.json)]
+        calls = [json.loads(proto.json)]
     elif proto.bytes[:2] == b'{"':  # Large settings are sent in a separate message.
-        told = [json.loads(proto.bytes)]
+        calls = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
-        told = [header, header.get("told", {})]
-    told = [each for each in told if isinstance(each, dict)]
-    for name, each in itertools.product(("words", "panels", "categories", "rows"), told):
+        calls = [header, header.get("calls", {})]
+    calls = [each for each in calls if isinstance(each, dict)]
+    for name, each in itertools.product(("words", "panels", "categories", "rows"), calls):
         if found := each.get(name):
             own = found if name == "words" else ()
             yield from of_json(found, {"title", "caption", "name", "row_title", "col_title", "knob", "note", *own})

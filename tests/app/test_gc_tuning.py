@@ -23,10 +23,10 @@ def test_no_run_watches_files_collects_garbage_or_packs_figures():
 @pytest.fixture
 def frozen(monkeypatch):
     """Return a list that grows by one whenever the app calls ``gc.freeze``."""
-    told = []
+    messages = []
     monkeypatch.setattr(gc_tuning, "_settled", set())
-    monkeypatch.setattr(gc, "freeze", lambda: told.append("frozen"))
-    return told
+    monkeypatch.setattr(gc, "freeze", lambda: messages.append("frozen"))
+    return messages
 
 
 def test_a_page_is_frozen_once_for_all_visitors(frozen):

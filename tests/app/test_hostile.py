@@ -171,15 +171,15 @@ def forbidden(tree):
     """Yield the calls in a file that are forbidden."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            told = {keyword.arg: keyword.value for keyword in node.keywords}
+            found = {keyword.arg: keyword.value for keyword in node.keywords}
             if ast.unparse(node.func) in NEVER:
                 yield node
             for name in ("unsafe_allow_html", "allow_pickle", "trust_remote_code", "shell", "unsafe_allow_javascript"):
-                if name in told and not (isinstance(told[name], ast.Constant) and told[name].value is False):
+                if name in found and not (isinstance(found[name], ast.Constant) and found[name].value is False):
                     yield node
-            if re.fullmatch(r"Auto\w+\.from_\w+", ast.unparse(node.func)) and "trust_remote_code" not in told:
+            if re.fullmatch(r"Auto\w+\.from_\w+", ast.unparse(node.func)) and "trust_remote_code" not in found:
                 yield node
-            if ast.unparse(node.func) == "AutoModel.from_pretrained" and "use_safetensors" not in told:
+            if ast.unparse(node.func) == "AutoModel.from_pretrained" and "use_safetensors" not in found:
                 yield node
 
 
@@ -245,8 +245,10 @@ def sentences(at):
     for each in at.get("selectbox"):
         yield from each.proto.options
     for proto in (each.proto for each in at.get("bidi_component") if each.proto.bytes):
-        told = json.loads(proto.bytes) if proto.component_name == "attention_lab_settings" else unpacked(proto.bytes)[0]
-        yield from (words for name, words in named_strings(told) if name not in WORDS_ALONE)
+        sentence = (
+            json.loads(proto.bytes) if proto.component_name == "attention_lab_settings" else unpacked(proto.bytes)[0]
+        )
+        yield from (words for name, words in named_strings(sentence) if name not in WORDS_ALONE)
 
 
 WORDS_ALONE = ("tokens", "labels", "row_labels", "col_labels", "heard")

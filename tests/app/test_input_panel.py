@@ -73,7 +73,7 @@ def test_an_upload_is_shared_and_requested_again_after_its_eviction(monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         ({"text": ["@repeats"], "special": ["0"]}, "MiniLM-L6 · layer 2 · head 3 · 15 of 17 tokens"),
         ({"text": ["@repeats"], "head": ["-1"]}, "MiniLM-L6 · layer 2 · average of 12 heads · 17 tokens"),
@@ -81,14 +81,14 @@ def test_an_upload_is_shared_and_requested_again_after_its_eviction(monkeypatch)
         ({"text": ["@repeats"], "model": ["smollm2"], "layer": ["0"]}, "SmolLM2-135M · layer 0 · head 3 · 15 tokens"),
     ],
 )
-def test_every_page_begins_with_the_name_of_its_input(query, told):
+def test_every_page_begins_with_the_name_of_its_input(query, expected):
     at = visit("matrices", {**query, "variants": ["softmax"]})
-    assert f"[{told}](#input)" in [caption.value for caption in at.main.caption]
+    assert f"[{expected}](#input)" in [caption.value for caption in at.main.caption]
 
 
 def test_positions_are_named_if_they_differ_from_the_inputs_own():
     turned, plain = (SyntheticSource(SyntheticSpec(n=4, rope=rope)) for rope in (True, False))
-    told = {
+    found = {
         (source.spec.rope, positions): describe_positions(dataclasses.replace(source, positions=positions))
         for source in (turned, plain)
         for positions in (OWN, NONE, ROPE)
@@ -96,9 +96,9 @@ def test_positions_are_named_if_they_differ_from_the_inputs_own():
     assert all(
         describe_positions(dataclasses.replace(each, positions=ALIBI)) == ["with ALiBi"] for each in (turned, plain)
     )
-    assert told[True, NONE] == ["without RoPE"]
-    assert told[False, ROPE] == ["with RoPE"]
-    assert sum(map(len, told.values())) == 2
+    assert found[True, NONE] == ["without RoPE"]
+    assert found[False, ROPE] == ["with RoPE"]
+    assert sum(map(len, found.values())) == 2
 
 
 def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
@@ -134,17 +134,17 @@ def test_positions_that_a_model_does_not_allow_are_refused_on_the_page(monkeypat
 
 
 @pytest.mark.parametrize(
-    ("alone", "others", "told"),
+    ("alone", "others", "expected"),
     [
         (["Softmax", "Local"], [], ["only these scores: Softmax and Local."]),
         ([], ["Linear"], ["or gates: Linear."]),
         (["Softmax"], ["Linear", "Performer"], ["only these scores: Softmax.", "or gates: Linear and Performer."]),
     ],
 )
-def test_the_page_says_for_which_variants_two_coordinates_are_alibi(alone, others, told):
+def test_the_page_says_for_which_variants_two_coordinates_are_alibi(alone, others, expected):
     said = describe_alibi(alone, others)
     assert said.startswith("**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d")
-    assert all(words in said for words in told)
+    assert all(words in said for words in expected)
     assert (("ALiBi is exact for" in said), ("ALiBi is not exact for" in said)) == (bool(alone), bool(others))
 
 

@@ -391,7 +391,7 @@ def test_no_step_shows_its_answer_too_early(key, place):
     at, name = begun(key, place), label(after.variant(found.key)) if found.key else ""
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:
-        told = found.measure.format(found.number(after)) if not found.rank else None
+        text = found.measure.format(found.number(after)) if not found.rank else None
     except ac.LabError:  # the number comes from a sweep that only the answer's page runs
-        told = None
-    assert told is None or told not in shown or (name and name not in shown)
+        text = None
+    assert text is None or text not in shown or (name and name not in shown)

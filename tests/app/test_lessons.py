@@ -491,9 +491,9 @@ MARKUP = "<img src=x onerror=alert(1)> **b** [x](javascript:x) $x^2$ :red[r] `c`
 
 
 def hostile():
-    told = {"say": MARKUP, "do": MARKUP, "ask": MARKUP, "then": MARKUP}
-    one = Step(at="masks?input=synthetic&n=12", choices=(MARKUP, "b"), right=1, **told)
-    two = Step(at="masks?input=synthetic&n=12", answer="pairs local", **told)
+    found = {"say": MARKUP, "do": MARKUP, "ask": MARKUP, "then": MARKUP}
+    one = Step(at="masks?input=synthetic&n=12", choices=(MARKUP, "b"), right=1, **found)
+    two = Step(at="masks?input=synthetic&n=12", answer="pairs local", **found)
     return read(write(Lesson(title=MARKUP, steps=(one, two))).encode())
 
 

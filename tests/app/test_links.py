@@ -129,9 +129,9 @@ def test_invalid_values_fall_back_and_are_reported(page):
 def test_plain_text_in_an_address_gives_a_sentence_on_what_a_link_holds(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
-    told = refusals.refusal(values, fields, {name: [word] for name in refused})
-    assert "a text of up to 20,000 characters in compressed form, or the name of an example: " in told
-    assert "@story" in told
+    sentence = refusals.refusal(values, fields, {name: [word] for name in refused})
+    assert "a text of up to 20,000 characters in compressed form, or the name of an example: " in sentence
+    assert "@story" in sentence
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 
 
@@ -313,9 +313,9 @@ def used_options(monkeypatch):
     found = set()
 
     def record_use(act):
-        def noted(control, *given, **told):
+        def noted(control, *given, **text):
             found.add(control.name)
-            return act(control, *given, **told)
+            return act(control, *given, **text)
 
         return noted
 
@@ -365,9 +365,9 @@ def test_every_changed_control_changes_the_link(page, used_options):
 
 def test_a_notice_stays_during_one_automatic_run_only():
     at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
-    [told] = [each.value for each in at.warning]
-    assert "For `t_from`, the page uses" in told
-    assert "no parameter with the name “unheard”" in told
+    [text] = [each.value for each in at.warning]
+    assert "For `t_from`, the page uses" in text
+    assert "no parameter with the name “unheard”" in text
     at.session_state[LINK].keep_notice = True  # as the browser does when it reports its width
-    assert [each.value for each in at.run().warning] == [told]
+    assert [each.value for each in at.run().warning] == [text]
     assert not at.run().warning

@@ -126,11 +126,11 @@ def test_a_browser_has_every_hashed_message_and_gets_no_cached_one_again(runs):
 
 
 def test_every_connection_has_its_own_cache_and_the_browsers_list_is_ignored(monkeypatch):
-    wrote, told = [], []
+    wrote, messages = [], []
     monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", lambda self, msg: wrote.append(msg))
 
     def reset(self, query_string="", cached_message_hashes=None):
-        told.append((query_string, cached_message_hashes))
+        messages.append((query_string, cached_message_hashes))
 
     monkeypatch.setattr(ScriptRunContext, "reset", reset)
     assert message_cache.track_cache()
@@ -138,7 +138,7 @@ def test_every_connection_has_its_own_cache_and_the_browsers_list_is_ignored(mon
         StarletteSessionClient.write_forward_msg(client, large("a"))
     assert [message.WhichOneof("type") for message in wrote] == ["delta", "delta", "ref_hash"]
     ScriptRunContext.reset(None, query_string="n=24", cached_message_hashes=frozenset("a"))
-    assert told == [("n=24", None)]
+    assert messages == [("n=24", None)]
 
 
 @pytest.mark.parametrize(

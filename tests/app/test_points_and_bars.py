@@ -55,7 +55,7 @@ def test_notes_follow_their_points():
 def test_repeated_labels_have_a_bar_each():
     figure = Figure(grouped_bars({"a": [1, 2, 3]}, ["the", "cat", "the"], **TITLES))
     assert len(set(figure.data[0].x)) == 3
-    assert [told[1] for told in figure.data[0].customdata] == ["the", "cat", "the"]
+    assert [text[1] for text in figure.data[0].customdata] == ["the", "cat", "the"]
     assert figure.layout.xaxis.labelalias == {"0": "the", "1": "cat", "2": "the"}
 
 
@@ -72,9 +72,9 @@ def test_numbers_on_hover_are_written_as_in_sentences():
     values = [1390.0, -4.41e-7]
     written = ["1,390", "\N{MINUS SIGN}4.41\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁷"]
     [bars] = Figure(grouped_bars({"a": values}, ["x", "y"], **TITLES)).data
-    assert [told[2] for told in bars.customdata] == written
+    assert [text[2] for text in bars.customdata] == written
     spread = Spread(x=(0.0, 1.0), middle=tuple(values), low=tuple(values), high=tuple(values))
     [whisker] = Figure(whiskers({"a": spread}, ["x", "y"], **TITLES)).data
-    assert [told[1] for told in whisker.customdata] == written
+    assert [text[1] for text in whisker.customdata] == written
     [line] = Figure(curves([Curve("a", [1.0, 2.0], values)], **TITLES)).data
     assert list(line.customdata) == written

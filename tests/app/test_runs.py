@@ -232,11 +232,11 @@ def test_drawing_takes_an_eighth_of_the_time_and_the_end_is_drawn_immediately(mo
 
 
 def test_cached_rows_show_no_progress(calls, monkeypatch):
-    told, progress = [], DeltaGenerator.progress
+    messages, progress = [], DeltaGenerator.progress
     monkeypatch.setattr(runs, "MESSAGE_INTERVAL", 10.0)
-    monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: told.append(a) or progress(*a, **k))
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: messages.append(a) or progress(*a, **k))
     assert returned(opened(AT_ONCE, "counted", 40).run()).endswith("1521]")
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_one_button_starts_stops_and_continues_a_run(calls):
@@ -431,7 +431,7 @@ def slow(monkeypatch, **standing):
 
 
 @pytest.mark.parametrize(
-    ("standing", "told"),
+    ("standing", "expected"),
     [
         ({"ahead": None, "held": False, "timed": False}, ""),
         ({"ahead": None, "held": False, "timed": True}, ""),
@@ -448,14 +448,14 @@ def slow(monkeypatch, **standing):
         ),
     ],
 )
-def test_the_position_in_the_queue_is_shown_while_a_task_waits(calls, monkeypatch, standing, told):
+def test_the_position_in_the_queue_is_shown_while_a_task_waits(calls, monkeypatch, standing, expected):
     slow(monkeypatch, **standing)
     shown = []
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text, **look: shown.append(text))
     at = opened(AT_ONCE, f"line {standing}").run()
     assert returned(at) == "returned [0, 1, 4, 9]"
-    assert runs.queue_text(TaskStatus(**standing)) == told
-    assert shown.count(told) == (1 if told else 0), "once for each change"
+    assert runs.queue_text(TaskStatus(**standing)) == expected
+    assert shown.count(expected) == (1 if expected else 0), "once for each change"
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def files(monkeypatch):
 
 
 def subtitle(at):
-    [told] = [c.value for c in at.main.caption if c.value.endswith("](#input)")]
-    return told.removeprefix("[").removesuffix("](#input)").split(" · ")
+    [text] = [c.value for c in at.main.caption if c.value.endswith("](#input)")]
+    return text.removeprefix("[").removesuffix("](#input)").split(" · ")
 
 
 def rows_of(files, name):
@@ -74,9 +74,9 @@ def test_entropy_names_the_heads_and_lengths_of_its_sweeps(files, view, state, h
     at = opened("entropy", ENTROPY, state, {"h_view": view})
     rows, (_data, origin) = rows_of(files, f"{SWEEPS[view]}.csv"), files[f"{SWEEPS[view]}.csv"]
     lengths, measured = {int(row["n"]) for row in rows}, {int(row["head"]) for row in rows}
-    told = subtitle(at)
-    assert f"{min(lengths):,} to {max(lengths):,} tokens" in told
-    assert heads in told
+    text = subtitle(at)
+    assert f"{min(lengths):,} to {max(lengths):,} tokens" in text
+    assert heads in text
     assert len(measured) == (1 if heads.startswith("head") else int(heads.split()[2]))
     assert origin["head"] == ("head 1" if len(measured) == 1 else f"all {len(measured)} heads")
     assert origin["tokens"] == f"{min(lengths):,} to {max(lengths):,} tokens"
@@ -122,10 +122,10 @@ def test_error_names_the_heads_and_lengths_of_its_points(files, against, state, 
     )
     rows, origin = rows_of(files, "error.csv"), files["error.csv"][1]
     lengths, measured = sorted({int(row["n"]) for row in rows}), {int(row["head"]) for row in rows}
-    told = subtitle(at)
+    sentence = subtitle(at)
     tokens = f"{lengths[0]:,} to {lengths[-1]:,} tokens" if len(lengths) > 1 else f"{lengths[0]} tokens"
-    assert heads in told
-    assert tokens in told
+    assert heads in sentence
+    assert tokens in sentence
     assert (len(lengths) > 1) == (against == "length")
     assert origin["head"] == ("head 1" if heads == "head 1" else f"all {len(measured)} heads")
     assert origin["settings"] == "softmax local"  # variants without a causal form are not measured

@@ -13,11 +13,11 @@ def new_session(*, hello=False):
     message = ForwardMsg()
     message.new_session.main_script_path = "/home/somebody/app/main.py"
     message.new_session.main_script_hash = "abc"
-    told = message.new_session.initialize
-    told.session_id, told.is_hello = "session", hello
-    told.environment_info.streamlit_version = "1.2.3"
-    told.environment_info.python_version = "3.4.5"
-    told.user_info.installation_id = "this machine"
+    text = message.new_session.initialize
+    text.session_id, text.is_hello = "session", hello
+    text.environment_info.streamlit_version = "1.2.3"
+    text.environment_info.python_version = "3.4.5"
+    text.user_info.installation_id = "this machine"
     return message
 
 
@@ -34,11 +34,11 @@ def test_server_details_are_removed_and_other_fields_stay():
     raw = message.SerializeToString()
     for word in (b"somebody", b"1.2.3", b"3.4.5", b"this machine"):
         assert word not in raw
-    told = message.new_session.initialize
+    text = message.new_session.initialize
     AppSession._handle_git_information_request(None)  # a request for git information is not answered
-    assert told.HasField("environment_info")
-    assert told.HasField("user_info")
-    assert (message.new_session.main_script_hash, told.session_id, told.is_hello) == ("abc", "session", True)
+    assert text.HasField("environment_info")
+    assert text.HasField("user_info")
+    assert (message.new_session.main_script_hash, text.session_id, text.is_hello) == ("abc", "session", True)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_without_softmax_there_is_no_crossover():
 
 
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("count", "expected"),
     [
         (1, "Incomplete run: some variants are not measured even at the shortest length."),
         (2, "Incomplete run: the longest length measured for all variants so far is 16 of 2,048 tokens."),
@@ -171,10 +171,10 @@ def test_without_softmax_there_is_no_crossover():
         (12, ""),
     ],
 )
-def test_a_sentence_names_what_is_missing_from_a_run(count, told):
+def test_a_sentence_names_what_is_missing_from_a_run(count, expected):
     spec = dataclasses.replace(SPEC, rounds=3, sizes=(16, 2048))
     rows = [sample(word, n, 1.0, i) for i in range(3) for n in spec.sizes for word in spec.variants]
-    assert missing_text(gather(spec, STAMP, rows[:count])) == told
+    assert missing_text(gather(spec, STAMP, rows[:count])) == expected
 
 
 @pytest.mark.parametrize("live", [True, False])

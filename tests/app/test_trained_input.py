@@ -59,7 +59,7 @@ def test_other_pages_open_with_a_trained_model(page):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["recall"], "“recall”"),
         (["recall", "softmax", "steps~99999999"], "“recall, softmax, steps\\~9999999…”"),
@@ -67,7 +67,7 @@ def test_other_pages_open_with_a_trained_model(page):
         (["nothing", "softmax", "x" * 5000], "“nothing, softmax, xxxxxxxxxxxx…”"),
     ],
 )
-def test_a_forged_link_is_refused_with_one_sentence(words, told, trainings):
+def test_a_forged_link_is_refused_with_one_sentence(words, expected, trainings):
     dispatch.keep("learning", trained_form.task_of(usual_run("recall", rate=0.01, steps=200)), (measured(),))
     trainings.clear()
     at = visit("matrices", {**LINK, "trained": words})
@@ -75,7 +75,7 @@ def test_a_forged_link_is_refused_with_one_sentence(words, told, trainings):
     [warning] = at.warning
     assert warning.value == (
         "The link contains values that this page does not accept. For `trained`, the page uses the default "
-        f"instead of {told} (allowed: a task, a variant that can be trained on this task, and settings such as "
+        f"instead of {expected} (allowed: a task, a variant that can be trained on this task, and settings such as "
         "steps~200, with at most 20,000 steps)."
     )
     assert not trainings

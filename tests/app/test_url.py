@@ -184,7 +184,7 @@ def test_rejected_values_are_named_with_their_replacements():
 
 
 @pytest.mark.parametrize(
-    ("kind", "word", "told"),
+    ("kind", "word", "expected"),
     [
         (link_fields.whole(3, 1, 2048), "2049", "the page uses “3” instead of “2049” (allowed: 1 to 2,048)."),
         (link_fields.whole(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # the current input has fewer
@@ -198,17 +198,17 @@ def test_rejected_values_are_named_with_their_replacements():
         (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
     ],
 )
-def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, told):
-    assert refusals.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
+def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, expected):
+    assert refusals.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(expected)
 
 
 def test_only_too_many_variants_are_told_the_limit():
     kind = SharedOptions.variants.field()
-    for words, told in (
+    for words, text in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
         (["softmax", "local", "local"], "instead of “softmax, local, local” (allowed: up to 16 variants, each once)."),
     ):
-        assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
+        assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(text)
 
 
 def test_a_links_value_is_cut_and_never_markup():

@@ -131,9 +131,9 @@ def test_typed_words_are_not_markup():
 
 @pytest.mark.parametrize("words", ["me@example.com", "www.example.com", "WWW.x.org", "https://x.org"])
 def test_a_typed_address_is_broken_by_an_invisible_character(words):
-    told = i18n.escape_markdown(words)
-    assert told != words
-    assert told.replace("\u2060", "").replace("\\", "") == words
+    text = i18n.escape_markdown(words)
+    assert text != words
+    assert text.replace("\u2060", "").replace("\\", "") == words
 
 
 def test_a_typed_entity_is_unchanged():
@@ -150,5 +150,5 @@ def test_no_message_is_a_fragment_of_a_sentence():
     ]
     assert len(said) > 800
     icon = re.compile(r":material/\w+: ")
-    assert [told for told in said if re.match(r"[\s,;:.)]", icon.sub("", told[2]))] == []
-    assert [told for told in said if re.search(r"[\s,;(]$", told[2])] == []
+    assert [text for text in said if re.match(r"[\s,;:.)]", icon.sub("", text[2]))] == []
+    assert [text for text in said if re.search(r"[\s,;(]$", text[2])] == []

@@ -104,11 +104,11 @@ def test_memory_of_an_explicit_matrix_holds_the_matrix(record):
     assert all(row["peak"] >= 8 * row["n"] ** 2 * 4 for at in found for row in at)
 
 
-@pytest.mark.parametrize(("role", "seconds", "told"), [("explicit", 0.4, "over 1 s"), ("variant", 0.4, "")])
-def test_an_explicit_matrix_is_left_out_sooner_than_a_variant(role, seconds, told):
+@pytest.mark.parametrize(("role", "seconds", "expected"), [("explicit", 0.4, "over 1 s"), ("variant", 0.4, "")])
+def test_an_explicit_matrix_is_left_out_sooner_than_a_variant(role, seconds, expected):
     subject = Subject("kda", "kda", "kda", role, False, lambda q, k, v, n: lambda: None)
     subject.seconds = {512: seconds / 4, 1024: seconds}
-    assert subject.reason_to_skip(2048, longest=4.0, memory=1) == told
+    assert subject.reason_to_skip(2048, longest=4.0, memory=1) == expected
 
 
 def test_the_report_names_all_and_the_plot_is_a_picture(folder):
@@ -427,8 +427,8 @@ def test_a_later_run_of_some_cases_takes_their_rows_place_and_leaves_the_others(
     def row(label, name, role, seconds):
         return Row(label=label, key="", name=name, role=role, n=512, mode="one thread", seconds=[seconds], base=[1.0])
 
-    def run(date, *rows, **told):
-        return Record(stamp={"date": date, "load at start": "0.1"}, checks={}, rows=[*rows], **told)
+    def run(date, *rows, **text):
+        return Record(stamp={"date": date, "load at start": "0.1"}, checks={}, rows=[*rows], **text)
 
     earlier = run(
         "monday",

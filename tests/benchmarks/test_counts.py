@@ -19,15 +19,15 @@ def test_the_record_names_no_case_that_is_gone():
     assert RECORD.keys() <= {case.label for case in cases()}, "python -m benchmarks.counts --record"
 
 
-@pytest.mark.parametrize(("now", "told"), [(110, []), (111, ["local: bytes grew from 100 to 111, by 11 %."])])
-def test_a_tenth_more_is_allowed_and_no_more(now, told):
-    assert counts.regressions("local", {"bytes": now}, {"local": {"bytes": 100}}) == told
+@pytest.mark.parametrize(("now", "expected"), [(110, []), (111, ["local: bytes grew from 100 to 111, by 11 %."])])
+def test_a_tenth_more_is_allowed_and_no_more(now, expected):
+    assert counts.regressions("local", {"bytes": now}, {"local": {"bytes": 100}}) == expected
 
 
 @pytest.mark.parametrize("record", [{}, {"local": {"bytes": 1}}])
 def test_what_has_no_record_of_its_counts_asks_for_one(record):
-    (told,) = counts.regressions("local", {"bytes": 1, "multiply-adds": 2}, record)
-    assert told == "local has no record; write it with: python -m benchmarks.counts --record"
+    (text,) = counts.regressions("local", {"bytes": 1, "multiply-adds": 2}, record)
+    assert text == "local has no record; write it with: python -m benchmarks.counts --record"
 
 
 def test_the_command_writes_the_record_and_names_what_grew(tmp_path, monkeypatch, capsys):

@@ -98,9 +98,9 @@ def test_a_request_that_does_not_fit_gets_a_sentence_and_no_file(tmp_path, capsy
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     out = tmp_path / "run.json"
     assert main(["bench", *TINY, "--out", str(out), *arguments]) == 2
-    told = capsys.readouterr()
-    assert word in told.err
-    assert "Traceback" not in told.err
+    output = capsys.readouterr()
+    assert word in output.err
+    assert "Traceback" not in output.err
     assert not out.exists()
 
 
@@ -110,19 +110,19 @@ FEW = ["--only", "two_layers", "memory_quadruples"]
 def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["claims", "--synthetic", "needle", "--tokens", "24", "--head", "1", *FEW]) == 0
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     source = SyntheticSource(ac.inputs.SyntheticSpec(kind="needle", n=24))
-    for key, block in zip(reversed(FEW[1:]), told.out.split("\n\n"), strict=False):
+    for key, block in zip(reversed(FEW[1:]), output.out.split("\n\n"), strict=False):
         [task] = claims.tasks(source, head=1, keys=[key])
         [found] = claims.run(task)
         first, *lines = block.splitlines()
         assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
         finding = " ".join(found.sentences).format(**found.claim.formatted_numbers(found.numbers))
         assert " ".join(line.strip() for line in lines) == f"{found.claim.statement} {finding}"
-    assert max(map(len, told.out.splitlines())) <= 60
-    last = told.out.split("\n\n")[-1].replace("\n", " ")
+    assert max(map(len, output.out.splitlines())) <= 60
+    last = output.out.split("\n\n")[-1].replace("\n", " ")
     assert last.startswith("On 24 tokens of this input, of 2 claims: holds: ")
-    assert told.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 two_layers"]
+    assert output.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 two_layers"]
 
 
 def test_claims_reads_a_text_a_file_and_an_archive(tmp_path, capsys):
@@ -191,9 +191,9 @@ def test_claims_looks_at_all_heads_unless_one_is_asked_for(capsys):
 )
 def test_claims_that_cannot_be_checked_at_all_get_a_sentence(capsys, arguments, word):
     assert main(["claims", *FEW, *arguments]) == 2
-    told = capsys.readouterr()
-    assert word in told.err.splitlines()[-1]
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert word in output.err.splitlines()[-1]
+    assert output.out == ""
 
 
 def test_it_runs_as_a_module():

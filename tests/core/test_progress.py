@@ -41,21 +41,21 @@ def test_nothing_happens_where_nobody_watches():
 
 
 def test_who_watches_is_told_of_steps_until_the_block_ends():
-    told = []
-    with progress.watched(lambda *at: told.append(at)):
+    messages = []
+    with progress.watched(lambda *at: messages.append(at)):
         progress.step(1, 3)
         with progress.unwatched():
             progress.step(2, 3)
         progress.step(3, 3)
     progress.step(4, 3)
-    assert told == [(1, 3), (3, 3)]
+    assert messages == [(1, 3), (3, 3)]
 
 
 def test_a_writer_tells_of_every_token():
-    told = []
-    with progress.watched(lambda *at: told.append(at)):
+    messages = []
+    with progress.watched(lambda *at: messages.append(at)):
         continuation.run(continuation.ContinuationTask(text=TEXT, steps=3))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert messages == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("after", [1, 4, 31, 40])

@@ -157,10 +157,10 @@ def reached(page, most=120):
     page.evaluate(TO_TOP)
     for _ in range(most):
         page.keyboard.press("Tab")
-        told = page.evaluate(FOCUS)
-        if told is None:
+        text = page.evaluate(FOCUS)
+        if text is None:
             return
-        yield told
+        yield text
     pytest.fail("the keys never leave the page")
 
 
@@ -170,8 +170,8 @@ def test_every_control_works_with_the_keyboard_alone(page, server):
     order = list(reached(page))
     wanted = ["Tokens n", "Causal", "Variants", "Share", "Zoom in", "Attention matrices", "Play"]
     wanted += ["Download plot as a PNG", "Reach of token", "Pause", "How reach is computed"]
-    assert not [name for name in wanted if not any(name in told for told in order)], order
-    places = [next(i for i, told in enumerate(order) if name in told) for name in wanted]
+    assert not [name for name in wanted if not any(name in text for text in order)], order
+    places = [next(i for i, text in enumerate(order) if name in text) for name in wanted]
     assert places == sorted(places), "in the order they stand in"
 
     rows = "(plot) => plot.calcdata[0][0].z.filter((row) => Array.from(row).some(Number.isFinite)).length"

@@ -64,15 +64,15 @@ def test_a_claim_is_opened_from_its_verdict_and_by_its_link(page, server, phone)
     assert "claim=cosine_closest" in query(page)
     [task] = claims.tasks(SOURCE, keys=["cosine_closest"])
     [outcome] = claims.run(task)
-    told = outcome.claim.formatted_numbers(outcome.numbers)
+    text = outcome.claim.formatted_numbers(outcome.numbers)
     cells = page.get_by_role("table").get_by_role("row").all_inner_texts()
     assert [re.sub(r"\s+", " ", cell) for cell in cells[1:]] == [
-        f"{each.label} {told[each.name]} {each.unit}".strip().replace(" %", "%") for each in outcome.claim.quantities
+        f"{each.label} {text[each.name]} {each.unit}".strip().replace(" %", "%") for each in outcome.claim.quantities
     ]
     assert len(rows(saved(page, "Rows (CSV)"))) == len(outcome.rows)
 
     visit(phone, f"{server}/claims?{query(page)}")
-    expect(phone.get_by_text(outcome.claim.finding.format(**told))).to_be_visible()
+    expect(phone.get_by_text(outcome.claim.finding.format(**text))).to_be_visible()
     phone.wait_for_function(f"() => {SEEN}")
     assert phone.evaluate(SIDEWAYS) <= 390
 

@@ -78,10 +78,10 @@ def test_correcting_a_link_adds_no_step_to_the_history(newly_opened, server):
 
 
 def test_a_notice_stays_on_a_phone_until_a_control_is_changed(phone, server):
-    told = phone.get_by_text("The link contains values that this page does not accept")
+    text = phone.get_by_text("The link contains values that this page does not accept")
     visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
     settle(phone)  # The browser has reported a narrow screen, and line labels have moved below the chart.
-    expect(told).to_be_visible()
+    expect(text).to_be_visible()
     assert "c_at" not in query(phone)
     switch(phone, "Generation")
-    expect(told).to_have_count(0)
+    expect(text).to_have_count(0)

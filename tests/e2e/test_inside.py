@@ -112,8 +112,8 @@ def test_a_token_pointed_at_is_highlighted_everywhere(page, server):
     point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)
     expect(lit).to_have_count(4)
     row, column = board(page).first.get_attribute("data-cell").split(",")
-    told = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
-    assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == told
+    texts = [f"row {column}, column {column}", f"row {column}", f"row {row}", f"row {row}"]
+    assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == texts
 
 
 def test_there_is_nothing_to_pin(page, server):

@@ -38,8 +38,8 @@ def test_a_lesson_is_completed_from_home_with_guesses(page, server):
         expect(check).to_be_enabled()
         settle(page)
         check.click()
-        told = answered(page)
-        number = re.match(r"Your guess: (?:101|51)%\. Answer: (\d+)%", told)[1]
+        text = answered(page)
+        number = re.match(r"Your guess: (?:101|51)%\. Answer: (\d+)%", text)[1]
         if step.answer.startswith("output_error"):
             name = {"local": "Local", "sink": "Sink"}[step.answer.split()[1]]
             sentence = page.locator(".st-key-matrices-headline")

@@ -187,8 +187,8 @@ def test_colours_follow_the_theme_and_the_files_hold_the_masks(page, server):
     shown = board(page, MASKS)
     assert {blue, magenta} <= colours(Image.open(saved(page, shown.locator('[data-act="png"]'))).convert("RGB"))
     svg = ElementTree.parse(saved(page, shown.locator('[data-act="svg"]')))
-    told = {e.text for e in svg.iter() if e.tag.endswith("text")}
-    assert {"window", "global token", "random key", "not allowed"} <= told
+    texts = {e.text for e in svg.iter() if e.tag.endswith("text")}
+    assert {"window", "global token", "random key", "not allowed"} <= texts
     assert any(e.get("fill") == "#4477aa" for e in svg.iter())
 
     plot = page.locator('[data-panel="local"] .plot')

@@ -151,9 +151,9 @@ def test_a_knob_repaints_only_its_panel_and_changes_the_link(page, server):
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
     assert query(page) == link, "while it is held its panel alone is drawn"
-    told = page.locator(".st-key-matrices-headline")
+    text = page.locator(".st-key-matrices-headline")
     notes = page.locator(".strip .note")
-    expect(told).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.
+    expect(text).to_have_css("opacity", "0.35")  # The sentence still describes the earlier window.
     assert [bool(note) for note in notes.all_text_contents()] == [
         title != "Local" for title in page.locator(".strip .title").all_text_contents()
     ]
@@ -163,7 +163,7 @@ def test_a_knob_repaints_only_its_panel_and_changes_the_link(page, server):
     page.wait_for_url(f"**local~window~{value}**")
     expect(slider).to_have_attribute("aria-valuetext", value)
     settle(page)
-    expect(told).to_have_css("opacity", "1")
+    expect(text).to_have_css("opacity", "1")
     assert all(notes.all_text_contents())
     page.go_back()
     expect(slider).to_have_attribute("aria-valuetext", start)

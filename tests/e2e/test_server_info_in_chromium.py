@@ -16,10 +16,10 @@ def test_no_message_contains_a_path_or_a_version(newly_opened, server):
     heard = []
     newly_opened.on("websocket", lambda socket: socket.on("framereceived", lambda frame: heard.append(frame)))
     visit(newly_opened, server + ADDRESS)
-    told = b"".join(each if isinstance(each, bytes) else each.encode() for each in heard)
-    assert len(told) > 10_000
+    text = b"".join(each if isinstance(each, bytes) else each.encode() for each in heard)
+    assert len(text) > 10_000
     for word in (str(ROOT), st.__version__, platform.python_version()):
-        assert word.encode() not in told
+        assert word.encode() not in text
     newly_opened.get_by_test_id("stMainMenu").click()
     expect(newly_opened.get_by_test_id("stMainMenuList")).to_be_visible()
     expect(newly_opened.get_by_text("Made with")).to_have_count(0)

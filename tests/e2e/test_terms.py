@@ -18,7 +18,7 @@ def test_a_term_has_a_tooltip_and_typed_text_has_none(page, server):
     visit(page, f"{server}/error?input=synthetic&n=24&heads=2&variants=softmax&variants=local")
     expect(terms(page, "budget")).to_have_count(1)
     sentence = page.get_by_test_id("stMain").locator("p", has=terms(page, "budget"))
-    told, bubble = sentence.inner_text(), page.get_by_role("tooltip")
+    message, bubble = sentence.inner_text(), page.get_by_role("tooltip")
     terms(page, "budget").hover()
     expect(bubble).to_have_text(BUDGET)
     page.mouse.move(2, 2)
@@ -30,10 +30,10 @@ def test_a_term_has_a_tooltip_and_typed_text_has_none(page, server):
     expect(bubble).to_have_count(0)
 
     switch(page, "Causal")  # Streamlit replaces the sentence; no part of the old one remains.
-    expect(sentence).not_to_have_text(told)
-    assert sentence.inner_text().count("budget") == told.count("budget")
+    expect(sentence).not_to_have_text(message)
+    assert sentence.inner_text().count("budget") == message.count("budget")
     switch(page, "Causal")
-    expect(sentence).to_have_text(told)
+    expect(sentence).to_have_text(message)
 
     visit(page, f"{server}/matrices?text={WORD}&row=2&special=1")
     settle(page)

@@ -138,26 +138,26 @@ class Visitor:
                 raise PageError(f"no word within {WAITED} s")
 
 
-def _group(told, random_):
-    options = [option.content for option in told.options]
+def _group(expected, random_):
+    options = [option.content for option in expected.options]
     if not options:
         return None
-    if told.click_mode == told.SINGLE_SELECT:
+    if expected.click_mode == expected.SINGLE_SELECT:
         return "string_array_value", [random_.choice(options)]
     return "string_array_value", random_.sample(options, random_.randint(0, min(3, len(options))))
 
 
-def _slider(told, random_):
-    if told.options:
-        return "string_array_value", [random_.choice(list(told.options))]
-    steps = round((told.max - told.min) / told.step)
-    return "double_array_value", [min(told.max, told.min + told.step * random_.randint(0, steps))]
+def _slider(expected, random_):
+    if expected.options:
+        return "string_array_value", [random_.choice(list(expected.options))]
+    steps = round((expected.max - expected.min) / expected.step)
+    return "double_array_value", [min(expected.max, expected.min + expected.step * random_.randint(0, steps))]
 
 
-def _number(told, random_):
-    step = told.step or 1
-    steps = int((told.max - told.min) / step)
-    return "double_value", told.min + step * random_.randint(0, min(steps, 10**6))
+def _number(expected, random_):
+    step = expected.step or 1
+    steps = int((expected.max - expected.min) / step)
+    return "double_value", expected.min + step * random_.randint(0, min(steps, 10**6))
 
 
 MOVES = {
@@ -288,11 +288,11 @@ def main():
 
 
 def _try(url, page, seconds, seed, waits):
-    told = f"{page}, {'waits' if waits else 'does not wait'}"
+    text = f"{page}, {'waits' if waits else 'does not wait'}"
     try:
-        print(f"{told}: {asyncio.run(press(url, page, seconds, seed, waits=waits))} moves", flush=True)
+        print(f"{text}: {asyncio.run(press(url, page, seconds, seed, waits=waits))} moves", flush=True)
     except PageError as error:
-        print(f"{told}: {error}", flush=True)
+        print(f"{text}: {error}", flush=True)
         return 1
     return 0
 

@@ -44,9 +44,9 @@ CLAIM = Claim(
     numbers=numbers,
     rule="A model's drop is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
     "Accuracies are medians over three runs with different random seeds. Softmax must drop by more than {close} "
-    "points. Two conditions: (1) Softmax with the log n factor drops less than softmax without it. (2) Sigmoid and squared "
-    "ReLU both drop more than softmax. The claim holds if both conditions are met. It holds partly if only one is "
-    "met.",
+    "points. Two conditions: (1) Softmax with the log n factor drops less than softmax without it. (2) Sigmoid and "
+    "squared ReLU both drop more than softmax. The claim holds if both conditions are met. It holds partly if only "
+    "one is met.",
     bounds={"close": CLOSE},
     verdict=Rule(
         requires=Condition("softmax_falls", ">", "close"),

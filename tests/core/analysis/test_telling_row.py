@@ -66,14 +66,14 @@ def test_where_no_word_can_look_at_another_there_is_no_row(content):
 def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
     def asked(weights, words, special, *, shown):
         zeros = torch.zeros(1, len(words), 2)
-        told = {
+        found = {
             "groups": tuple(range(len(words))),
             "causal": False,
             "scale": 1.0,
             "origin": "",
             "total_tokens": len(words),
         }
-        qkv = QKV(q=zeros, k=zeros, v=zeros, tokens=words, special=special, **told)
+        qkv = QKV(q=zeros, k=zeros, v=zeros, tokens=words, special=special, **found)
         return of_record(np.array(weights), qkv, special=shown)
 
     words, added = ("[", "the", "cat", "The", "dog", "]"), (True, *[False] * 4, True)

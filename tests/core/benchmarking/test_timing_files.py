@@ -172,7 +172,7 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passe
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         ((b'"n": 64', b'"n": "64"'), "points[1].n in the file is not valid: Expected int, got str."),
         ((b'"heads": 8', b'"heads": 0'), "spec.heads in the file is not valid: Expected int >= 1."),
@@ -181,10 +181,10 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passe
     ],
     ids=str,
 )
-def test_a_refusal_names_the_place_and_what_belongs_there(wrong, told):
+def test_a_refusal_names_the_place_and_what_belongs_there(wrong, expected):
     with pytest.raises(ac.errors.InputError) as refused:
         from_json(to_json(RUN).replace(*wrong))
-    assert str(refused.value) == f"Entry {told}"
+    assert str(refused.value) == f"Entry {expected}"
 
 
 def test_more_points_than_the_bound_are_refused():

@@ -182,8 +182,8 @@ def test_who_survives(rows, verdict):
 
 
 def test_errors_are_compared_with_numbers_from_the_same_tokens():
-    told = ((1, 3, 9, 3), (2, 2, 8, 1), (3, 1, 7, 2))
-    rows = [row(0, times, lost, output, copying) for output, copying, times, lost in told]
+    text = ((1, 3, 9, 3), (2, 2, 8, 1), (3, 1, 7, 2))
+    rows = [row(0, times, lost, output, copying) for output, copying, times, lost in text]
     # Correlation of 1 2 3 and 9 8 7.
     assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(-1)
     # Correlation of 3 2 1 and 3 1 2.

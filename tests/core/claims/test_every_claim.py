@@ -30,8 +30,8 @@ UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if
 
 def words(n):
     """Return a text with n tokens of the language model, for claims about how the model reads it."""
-    told = islice(cycle(["one", "cat", "sat", "by", "the", "old", "door", "and", "two", "dogs", "slept"]), n)
-    return TextSource(" ".join(told), "smollm2")
+    sentence = islice(cycle(["one", "cat", "sat", "by", "the", "old", "door", "and", "two", "dogs", "slept"]), n)
+    return TextSource(" ".join(sentence), "smollm2")
 
 
 def outcome_of(claim, **how):

@@ -76,10 +76,10 @@ def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(t
     monkeypatch.setattr(survey, "INPUTS", TINY)
     out, keys = tmp_path / "claims.md", [key for key in KEYS if key != "sparse_time"]
     assert main(["claims", "--survey", "--only", *keys, "--out", str(out)]) == 0
-    told = capsys.readouterr()
-    assert told.err.splitlines() == ["1/2 tiny", "2/2 one head of two"]
+    output = capsys.readouterr()
+    assert output.err.splitlines() == ["1/2 tiny", "2/2 one head of two"]
     number = claims.claim("memory_quadruples").number
-    assert f"{number}  holds: 2, holds partly: 0, does not hold here: 0, not testable on this input: 0" in told.out
+    assert f"{number}  holds: 2, holds partly: 0, does not hold here: 0, not testable on this input: 0" in output.out
     written = out.read_text("utf-8")
     chosen = claims.chosen(keys)
     assert counts(written) == {claim.number: Counter(found.verdicts[claim.key]) for claim in chosen}
@@ -109,9 +109,9 @@ def test_a_bar_in_a_cell_does_not_end_it():
 def test_a_survey_that_cannot_be_made_gets_a_sentence(capsys, monkeypatch, arguments, word):
     monkeypatch.setattr(survey, "INPUTS", TINY)
     assert main(["claims", *arguments]) == 2
-    told = capsys.readouterr()
-    assert word in told.err.splitlines()[-1]
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert word in output.err.splitlines()[-1]
+    assert output.out == ""
 
 
 def test_unknown_claims_are_named_before_anything_is_read():

@@ -81,8 +81,8 @@ def test_each_is_judged_on_its_recorded_runs(claim):
     assert all(0 <= row.accuracy <= 100 for row in found.rows)
     assert {each.quantity for each in claim.verdict} <= found.numbers.keys()
     assert claim.margin(found.numbers).quantity in found.numbers
-    told = [text.format(**claim.formatted_numbers(found.numbers)) for text in claim.sentences(found.numbers)]
-    assert all(text.endswith(".") for text in (*told, claim.rule.format(**claim.thresholds())))
+    texts = [text.format(**claim.formatted_numbers(found.numbers)) for text in claim.sentences(found.numbers)]
+    assert all(text.endswith(".") for text in (*texts, claim.rule.format(**claim.thresholds())))
 
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)

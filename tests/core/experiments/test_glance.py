@@ -27,7 +27,7 @@ def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_mo
     assert row.chances == pytest.approx((before, after), rel=1e-3)
     assert (row.label, row.token, len(row.context)) == (",", 6, 6)
     assert [len(row.before), len(row.after)] == [glance.LIKELY] * 2
-    assert all(a >= b for told in (row.before, row.after) for (_, a), (_, b) in pairwise(told))
+    assert all(a >= b for text in (row.before, row.after) for (_, a), (_, b) in pairwise(text))
     was, moved = record(loaded.model, ids[:6], {3, 20}), {}
     for layer in (3, 20):
         old = from_word("softmax").weights(was[layer].q, was[layer].k, causal=True)[:, -1]

@@ -99,8 +99,8 @@ def test_a_text_has_the_layers_of_its_model_and_anything_else_one():
 
 
 def test_what_is_made_written_and_trained():
-    told = [(source.made, source.written, source.trained) for source in (TEXT, SYNTHETIC, UPLOAD)]
-    assert told == [(False, True, True), (True, False, False), (False, False, True)]
+    found = [(source.made, source.written, source.trained) for source in (TEXT, SYNTHETIC, UPLOAD)]
+    assert found == [(False, True, True), (True, False, False), (False, False, True)]
 
 
 def test_rope_is_the_models_or_the_specs_and_of_a_file_unknown():
@@ -113,8 +113,8 @@ def test_rope_is_the_models_or_the_specs_and_of_a_file_unknown():
 
 def test_another_length_is_told_as_it_is_read():
     causal = TextSource("one two three", "smollm2")
-    told = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
-    assert "bidirectional" in told[TEXT]
-    assert "new sequence" in told[SYNTHETIC]
-    assert "exact for a causal model" in told[causal]
-    assert told[causal] == told[UPLOAD]
+    found = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
+    assert "bidirectional" in found[TEXT]
+    assert "new sequence" in found[SYNTHETIC]
+    assert "exact for a causal model" in found[causal]
+    assert found[causal] == found[UPLOAD]

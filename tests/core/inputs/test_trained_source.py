@@ -76,9 +76,9 @@ def test_the_record_names_its_tokens_and_is_causal_as_its_task(words):
     assert record.n == task.length
     assert record.heads == source.spec.model.heads
     assert list(record.tokens) == learning.example_labels(source.spec)
-    told = [str(each) for each in record.notices]
-    assert sum(each.startswith("This model was trained with") for each in told) == (words[1] != "softmax")
-    learned = [each for each in told if each.startswith("This model has also learned: ")]
+    found = [str(each) for each in record.notices]
+    assert sum(each.startswith("This model was trained with") for each in found) == (words[1] != "softmax")
+    learned = [each for each in found if each.startswith("This model has also learned: ")]
     assert len(learned) == bool(source.spec.model.trainable)
     assert all(each.title in text for text in learned for each in source.spec.model.trainable)
     assert source.own_rope == (Rope() if "positions~rotary" in words else None)

@@ -24,11 +24,11 @@ def test_kendall_counts_pairs(pairs):
         (math.copysign(1, a[0] - b[0]) * (a[0] != b[0]), math.copysign(1, a[1] - b[1]) * (a[1] != b[1]))
         for a, b in itertools.combinations(pairs, 2)
     ]
-    told = sum(p != 0 for p, _ in sign), sum(q != 0 for _, q in sign)
-    if not all(told):
+    text = sum(p != 0 for p, _ in sign), sum(q != 0 for _, q in sign)
+    if not all(text):
         assert math.isnan(kendall(x, y))
     else:
-        true = sum(p * q for p, q in sign) / math.sqrt(told[0] * told[1])
+        true = sum(p * q for p, q in sign) / math.sqrt(text[0] * text[1])
         assert kendall(x, y) == pytest.approx(true)
 
 
@@ -58,9 +58,9 @@ def test_who_differs_most_lies_farthest_off():
 @given(VALUES, st.lists(st.integers(0, 2), min_size=12, max_size=12))
 def test_the_order_of_pairs_from_different_groups_is_counted_pair_by_pair(pairs, groups):
     x, y = zip(*pairs, strict=True)
-    same = told = 0
+    same = text = 0
     for i, j in itertools.combinations(range(len(pairs)), 2):
         product = (x[i] - x[j]) * (y[i] - y[j])
         if groups[i] != groups[j] and product:
-            told, same = told + 1, same + (product > 0)
-    assert same_order(x, y, groups[: len(pairs)]) == (same, told)
+            text, same = text + 1, same + (product > 0)
+    assert same_order(x, y, groups[: len(pairs)]) == (same, text)

@@ -28,8 +28,8 @@ LAW = "With linear attention, the weight of this token in row i is approximately
 
 
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
-    told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
-    assert told == (
+    text = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
+    assert text == (
         "**The last of 40 tokens gives token 2 “t\\_2” 2.5% of its attention weight with Linear and under 0.001% with "
         "Half.** "
         "Linear attention adds every token to one sum, so each new token dilutes all earlier ones. With equal weights, "
@@ -40,8 +40,8 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
 def test_an_even_share_is_one_nth(n):
     lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
-    told = sentence(lines, 0, LABELS[:1] * n)
-    even = re.search(r"With equal weights, every token would get ([\d.]+)%\.", told)
+    text = sentence(lines, 0, LABELS[:1] * n)
+    even = re.search(r"With equal weights, every token would get ([\d.]+)%\.", text)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
@@ -160,10 +160,10 @@ def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
 def test_a_gate_that_never_moves_is_called_a_fixed_decay():
     still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
     rule = Gate(kind="surprise", decay=0.5)
-    told = gates.sentence(still, rule, 2, ("a", "b", "c"))
-    assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in told
-    assert told.endswith("token 2 gets 100% of the weight with the gate and 100% with this fixed γ.")
+    text = gates.sentence(still, rule, 2, ("a", "b", "c"))
+    assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in text
+    assert text.endswith("token 2 gets 100% of the weight with the gate and 100% with this fixed γ.")
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
-    told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
-    assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in told
-    assert "On average, the state decays as quickly as with a fixed γ of 0.6." in told
+    text = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
+    assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in text
+    assert "On average, the state decays as quickly as with a fixed γ of 0.6." in text

@@ -68,16 +68,16 @@ def test_one_token_has_no_future():
 
 
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
-    [told] = reasons(influences(softmax=TIGHT, pyramid=LEAKY))
-    assert told == f":material/water_drop: **Pyramid pooling · levels 1** leaks: {ac.variant('pyramid').causal_reason}"
+    [text] = reasons(influences(softmax=TIGHT, pyramid=LEAKY))
+    assert text == f":material/water_drop: **Pyramid pooling · levels 1** leaks: {ac.variant('pyramid').causal_reason}"
 
 
 @pytest.mark.parametrize(("shown", "n", "every_head"), [(24, 24, False), (24, 24, True), (24, 25, False)])
 def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
-    told = notes(shown, n, every_head=every_head)
-    assert ("The outputs of all heads are concatenated." in told) == every_head
-    assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in told) == (n > shown)
-    assert told.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
+    text = notes(shown, n, every_head=every_head)
+    assert ("The outputs of all heads are concatenated." in text) == every_head
+    assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in text) == (n > shown)
+    assert text.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
 
 
 @pytest.mark.parametrize("causal", [False, True])

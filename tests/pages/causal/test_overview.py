@@ -135,10 +135,10 @@ def test_the_sentence_counts_the_kinds_of_memory():
     assert "store" not in sentence(found[:2], ["Nyström"])
 
 
-@pytest.mark.parametrize(("model", "told"), [("minilm", True), ("smollm2", False)])
-def test_a_model_that_sees_later_tokens_is_said_to_generate_nothing(open_view, model, told):
+@pytest.mark.parametrize(("model", "expected"), [("minilm", True), ("smollm2", False)])
+def test_a_model_that_sees_later_tokens_is_said_to_generate_nothing(open_view, model, expected):
     at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
-    assert ("cannot generate text. It is used here only for" in spoken(at)) == told
+    assert ("cannot generate text. It is used here only for" in spoken(at)) == expected
 
 
 def test_the_method_names_the_size_of_the_layer():

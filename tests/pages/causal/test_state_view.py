@@ -33,8 +33,8 @@ def grown(n=3, log_unit=0.0):
 
 
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
-    told = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
-    assert told == (
+    text = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
+    assert text == (
         "2 tokens read, up to “b\\_”. The output error compared with softmax is 25%. The variant's full matrix gives "
         "the same output as the state, to within 2 × 10⁻⁷."
     )
@@ -55,7 +55,7 @@ def weights(fades=0.0, erases=None, along=False):
 
 
 @pytest.mark.parametrize(
-    ("fades", "told"),
+    ("fades", "expected"),
     [
         (0.0, "The previous state does not decay."),
         (0.25, "At this token, **25%** of the previous state decays."),
@@ -63,9 +63,9 @@ def weights(fades=0.0, erases=None, along=False):
         ([0.0, 0.00003], "At this token, **0% to 0.0030%** of each channel decays."),
     ],
 )
-def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
+def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, expected):
     ending = "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
-    assert change(weights(fades), 2) == f"{told} {ending}"
+    assert change(weights(fades), 2) == f"{expected} {ending}"
 
 
 def test_what_is_taken_back_is_told_where_the_rule_takes_back():

@@ -53,8 +53,8 @@ def plain(words):
 
 def chips(at):
     """Return the shown verdicts."""
-    told = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", said(at))
-    return [Verdict(each) for each in told]
+    text = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", said(at))
+    return [Verdict(each) for each in text]
 
 
 def strip(at):
@@ -252,8 +252,13 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     assert not at.exception
     assert not at.warning
     shown = said(at)
-    for told in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), str(claim.source.year)):
-        assert plain(told) in shown
+    for sentence in (
+        claim.statement,
+        claim.experiment,
+        claim.rule.format(**claim.thresholds()),
+        str(claim.source.year),
+    ):
+        assert plain(sentence) in shown
     assert claim.source.url in shown
     outcome = expected[claim.key]
     if outcome.untestable_reason:
@@ -343,11 +348,11 @@ def test_the_command_says_the_same(capsys):
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
     drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST)
-    told = dict(zip((str(claim.number) for claim in drawn), chips(at), strict=True))
+    text = dict(zip((str(claim.number) for claim in drawn), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
         first, *lines = block.split("\n")
-        assert first == f"{claim.number:>2}  {told[str(claim.number)]}  ({claim.key})"
+        assert first == f"{claim.number:>2}  {text[str(claim.number)]}  ({claim.key})"
         outcome, printed_words = found[claim.key], " ".join(line.strip() for line in lines)
         assert printed_words == f"{claim.statement} {finding(outcome)}"
         assert on_card(outcome) in shown
@@ -513,7 +518,7 @@ def test_every_claim_leads_to_a_page_that_takes_its_link():
         assert query["variants"] == list(each.place.variants or ("softmax", "topk"))
         there = visit(link.page, query)
         assert not there.exception, each.key
-        assert not there.warning, (each.key, [told.value for told in there.warning])
+        assert not there.warning, (each.key, [text.value for text in there.warning])
         assert there.session_state["n"] == 40
 
 
@@ -587,8 +592,8 @@ def test_a_claim_about_trained_models_opens_in_its_view_alone(key):
     if outcome.untestable_reason:
         assert not at.get("plotly_chart")
         return
-    for told in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), finding(outcome)):
-        assert plain(told) in shown
+    for text in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), finding(outcome)):
+        assert plain(text) in shown
     assert "Judged on recorded training runs with three seeds, regardless of the input." in shown
     assert len(at.get("plotly_chart")) == 1
     [link] = [each for each in at.get("page_link") if each.proto.label == "Open in Learn"]

@@ -141,11 +141,11 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
 
 def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
-    told = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
-    assert told.startswith(
+    message = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
+    assert message.startswith(
         "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The terms"
     )
-    assert "over all lengths, but as n^1.20 over the 4 longest lengths." in told
+    assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
     assert "gives row sums that grow with the text.**" in normalizer.sentence(
         {"softmax": power(1.5), "relu2": straight}
@@ -332,8 +332,8 @@ def test_entropies_are_listed_for_the_measured_forms():
     )
 
 
-@pytest.mark.parametrize(("longest", "told"), [(128, True), (3, False)])
-def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, told):
+@pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
+def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
     monkeypatch.setattr(
         growth, "lines_of", lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")}
     )
@@ -349,7 +349,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         seeds=1,
         options=EntropyOptions(),
     )
-    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths are measured.") == told
+    assert (growth.describe([], asked) == "So far, fewer than 3 text lengths are measured.") == expected
 
 
 @pytest.mark.parametrize(

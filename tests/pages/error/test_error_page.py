@@ -151,13 +151,13 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
     at.button(key="error.measure").click().run()
     measured, points = at.session_state["error.run"], len(at.session_state["error.run"].request.words)
     rows, measured.complete = list(measured.rows), False
-    for count, told in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
+    for count, text in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
         measured.rows = rows[:count]
         at.run()
         said = [c.value for c in at.caption if "The times are incomplete" in c.value]
-        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * told
-        assert bool(at.get("plotly_chart")) == told
-        assert any("Measure times" in i.value for i in at.info) != told
+        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * text
+        assert bool(at.get("plotly_chart")) == text
+        assert any("Measure times" in i.value for i in at.info) != text
     next(b for b in at.button if b.label == "Continue").click().run()
     assert not [c for c in at.caption if "The times are incomplete" in c.value]
     assert at.session_state["error.run"].rows[: points - 1] == rows[: points - 1]

@@ -113,7 +113,7 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
 
 
 @pytest.mark.parametrize(
-    ("measure", "told"),
+    ("measure", "expected"),
     [
         ("matrix", "25% matrix error"),
         ("mass", "25% misplaced weight"),
@@ -123,10 +123,10 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
         ("turn", "a direction error of 0.25"),
     ],
 )
-def test_an_error_is_a_percentage_where_it_is_a_share(measure, told):
+def test_an_error_is_a_percentage_where_it_is_a_share(measure, expected):
     question = asked("local", measure=measure)
-    assert words.amount(question, 0.25) == told
-    assert ("%" in told) == question.is_share
+    assert words.amount(question, 0.25) == expected
+    assert ("%" in expected) == question.is_share
 
 
 BUDGETS = [
@@ -270,20 +270,20 @@ def test_nothing_is_said_where_there_is_nothing_to_know():
 
 def test_what_variants_need_stands_before_what_points_need():
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
-    told = told_of(linear, reformer, keys=("linear", "reformer"))
-    assert told[0] == (
+    text = told_of(linear, reformer, keys=("linear", "reformer"))
+    assert text[0] == (
         "Open circles and dash-dotted lines mark variants that replace softmax instead of "
         "approximating it (Linear). For "
         "these variants, a difference from softmax is not an error."
     )
-    assert told[1] == f"Reformer: {ac.get('reformer').variant.note}"
-    assert told[2].startswith("1 point is not drawn because its error is infinite.")
+    assert text[1] == f"Reformer: {ac.get('reformer').variant.note}"
+    assert text[2].startswith("1 point is not drawn because its error is infinite.")
 
 
 @pytest.mark.parametrize(("n", "begins"), [(1, "1 point is not drawn"), (2, "2 points are not drawn")])
 def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n, begins):
-    [told] = told_of(*[point(math.inf)] * n, mean(math.inf))
-    assert told.startswith(begins)
+    [text] = told_of(*[point(math.inf)] * n, mean(math.inf))
+    assert text.startswith(begins)
 
 
 def test_lines_beyond_the_axes_are_named():
@@ -344,8 +344,8 @@ def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
     ],
 )
 def test_a_band_is_explained_only_where_there_is_one(heads, begins):
-    [told] = told_of(point(0.2, low=0.1), heads=heads)
-    assert told.startswith(begins)
+    [text] = told_of(point(0.2, low=0.1), heads=heads)
+    assert text.startswith(begins)
     assert told_of(point(0.2), heads=heads) == []
 
 
@@ -354,8 +354,8 @@ def test_a_band_is_explained_only_where_there_is_one(heads, begins):
     [("matrix", 0.1, True), ("matrix", 0.0, False), ("matrix", None, False), ("output", 0.1, False)],
 )
 def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
-    told = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("lower bounds on a variant's matrix error" in each for each in told) == said
+    text = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
+    assert any("lower bounds on a variant's matrix error" in each for each in text) == said
 
 
 @pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
@@ -412,10 +412,10 @@ def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
     ]
     [line] = budget.lines(asked("blocks"), found)
     assert (line.x, line.y) == ([4], [0.2])
-    told = (
+    text = (
         "This axis cannot show a budget of 0 (Block selection). The chart of the error against cost shows these points."
     )
-    assert budget.notes(asked("blocks"), found) == [told]
+    assert budget.notes(asked("blocks"), found) == [text]
     assert budget.notes(asked("blocks"), found[1:]) == []
 
 
@@ -486,9 +486,9 @@ def test_the_front_is_of_what_is_held_against_softmax():
     ],
 )
 def test_a_points_note_says_what_it_has(more, said):
-    told = sweep.in_words(asked(), point(0.5, **more))
-    assert said in told
-    assert ("floor" in told) == ("floor" in said)
+    text = sweep.in_words(asked(), point(0.5, **more))
+    assert said in text
+    assert ("floor" in text) == ("floor" in said)
 
 
 def test_a_variants_line_says_by_its_stroke_whether_it_replaces_softmax():

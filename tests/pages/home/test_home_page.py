@@ -142,7 +142,7 @@ def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
     open_page("home")
     drawn = []
     monkeypatch.setattr(
-        matrix_picture, "data_url", lambda *given, **told: drawn.append(given) or data_url(*given, **told)
+        matrix_picture, "data_url", lambda *given, **text: drawn.append(given) or data_url(*given, **text)
     )
     at = open_page("home")
     assert drawn == []

@@ -41,7 +41,7 @@ def test_what_a_variant_needs_is_compared_with_softmax(saving, words, share):
 
 
 @pytest.mark.parametrize(
-    ("share", "error", "baseline", "told"),
+    ("share", "error", "baseline", "expected"),
     [
         (0.5, 0.72, 0.98, "**It is, but the weights differ from softmax's by 72%** (matrix error; equal weights for "
         "all keys: 98%)."),
@@ -56,8 +56,8 @@ def test_what_a_variant_needs_is_compared_with_softmax(saving, words, share):
         (0.5, 0.0049, 0.9, "**It is, and the weights differ from softmax's by less than 0.5%.**"),
     ],
 )  # fmt: skip
-def test_the_difference_is_compared_with_that_of_equal_weights(share, error, baseline, told):
-    assert difference(("It is", share), "softmax", error, baseline) == told
+def test_the_difference_is_compared_with_that_of_equal_weights(share, error, baseline, expected):
+    assert difference(("It is", share), "softmax", error, baseline) == expected
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_the_difference_is_compared_with_that_of_equal_weights(share, error, bas
 )
 def test_each_kind_of_saving_is_counted(key, need):
     attention = ac.get(key)
-    told = headline(seen(attention))
-    assert told.startswith(need)
-    assert told.endswith(_(attention.variant.summary))
+    text = headline(seen(attention))
+    assert text.startswith(need)
+    assert text.endswith(_(attention.variant.summary))
 
 
 def test_a_variant_is_cheaper_than_softmax_from_some_length_on():

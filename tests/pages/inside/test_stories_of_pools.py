@@ -136,8 +136,8 @@ def test_both_cuts_are_told_apart():
 def test_linformer_says_it_is_untrained_and_what_comes_back():
     for projection in ("mean", "conv", "gaussian"):
         attention = ac.get("linformer", projection=projection)
-        told = " ".join(m.value for m in open_step(attention).markdown)
-        assert "untrained" in told
+        text = " ".join(m.value for m in open_step(attention).markdown)
+        assert "untrained" in text
     E = attention.variant.anatomy(*torch.zeros(3, 24, 8), attention.params, causal=False)["provenance"].numpy()
     at = open_step(attention)
     assert said(at, r"token contains ([\d.-]+) of itself") == (round(float(np.diag(E.T @ E).mean()), 2),)
@@ -165,12 +165,12 @@ def test_where_nothing_is_pooled_nothing_leaks():
 @pytest.mark.parametrize("projection", ["mean", "conv"])
 def test_linformers_window_is_flat_or_a_triangle(projection):
     given = seen(ac.get("linformer", projection=projection))
-    told = linformer.steps(given)[0].findings
-    assert ("Within one projected key, all tokens have the same weight." in told) == (projection == "mean")
+    text = linformer.steps(given)[0].findings
+    assert ("Within one projected key, all tokens have the same weight." in text) == (projection == "mean")
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
         assert (
             f"The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "
             "window."
-        ) in told
+        ) in text

@@ -30,18 +30,18 @@ def test_the_story_tells_the_choices_of_the_sentence_on_screen():
     assert f"“t{query}” (token {query}) loses the most softmax weight" in " ".join(c.value for c in at.caption)
     assert drawn_words(at).count("border-left") == 4
     at = open_step(FIVE, 3, again=at)
-    told = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*\. .* to ([\d.]+)%, .* achieves (\d+)%")
+    text = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*\. .* to ([\d.]+)%, .* achieves (\d+)%")
     held = [mass[i, own].mean(), (mass[i, own] + mass[i, chosen]).mean(), (mass[i, own] + mass[i, best]).mean()]
-    np.testing.assert_allclose(told[:3], 100 * np.array(held), atol=0.051)
-    assert told[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
+    np.testing.assert_allclose(text[:3], 100 * np.array(held), atol=0.051)
+    assert text[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
 
 
 def test_the_true_mass_chooses_what_should_be_chosen():
-    told = [step.findings for step in blocks.steps(seen(ac.get("blocks", block=4, score="true mass"), causal=True))]
-    assert "In **100%** of all comparisons" in told[0]
-    assert "100%" in told[1]
-    assert "blocks before the query's own block" in told[1]
-    assert "the score achieves 100%" in told[2]
+    found = [step.findings for step in blocks.steps(seen(ac.get("blocks", block=4, score="true mass"), causal=True))]
+    assert "In **100%** of all comparisons" in found[0]
+    assert "100%" in found[1]
+    assert "blocks before the query's own block" in found[1]
+    assert "the score achieves 100%" in found[2]
 
 
 @pytest.mark.parametrize("score", ac.variant("blocks").params.settings()[2].choices)

@@ -27,31 +27,31 @@ def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
     ("settings", "promised"), [({}, True), ({"strength": 1.05}, False), ({"keys": "exact"}, False)]
 )
 def test_only_unit_keys_that_write_no_more_than_once_are_promised_a_bound(settings, promised):
-    told = sentences(ac.get("deltanet", **settings))[1]
-    assert ("between −1 and 1" in told) == promised
+    text = sentences(ac.get("deltanet", **settings))[1]
+    assert ("between −1 and 1" in text) == promised
 
 
 def test_what_is_written_is_least_where_the_key_reads_the_value_already():
     n = 24
     written = np.ones((n, 8), np.float32)
     written[3], written[5] = 1e-4, 1e4
-    told = sentences(ac.get("deltanet"), parts={"written": written})[2]
-    assert "smallest for “t3”" in told
-    assert "largest for “t5”" in told
+    text = sentences(ac.get("deltanet"), parts={"written": written})[2]
+    assert "smallest for “t3”" in text
+    assert "largest for “t5”" in text
 
 
 def test_unit_keys_explode_beyond_a_strength_of_two():
-    told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
-    assert "If the write strength β is 2.1 or more, λ is below −1" in told
-    assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in told
+    text = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
+    assert "If the write strength β is 2.1 or more, λ is below −1" in text
+    assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in text
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
 
 def test_a_state_that_fades_fast_enough_cannot_explode():
-    told = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
-    assert "Up to a write strength of β = 3.0, λ is never below −1" in told
-    assert "at most 7 times" in told
+    text = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
+    assert "Up to a write strength of β = 3.0, λ is never below −1" in text
+    assert "at most 7 times" in text
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
     assert "cannot diverge" in growth.findings
     assert r"\alpha" in growth.formula
@@ -60,9 +60,9 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
 
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
-    told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
-    assert "For η from 0.1 to 3.0, the norm of the state is 2 to 4 times" in told
-    assert "a rate η sets β for each key such that λ lies between 0 and 1" in told
+    text = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
+    assert "For η from 0.1 to 3.0, the norm of the state is 2 to 4 times" in text
+    assert "a rate η sets β for each key such that λ lies between 0 and 1" in text
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
@@ -74,13 +74,13 @@ def test_formulas_fade_where_the_state_does(attention, fades):
 
 
 def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
-    told = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
-    assert "8% of the weights are negative" in told  # 24 of 300
+    text = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
+    assert "8% of the weights are negative" in text  # 24 of 300
 
 
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
-    told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
-    assert told == (
+    text = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
+    assert text == (
         "At the write strength β = 2.5, λ lies between −1.5 and −1.2. "
         "The norm of the final state is 7 times the mean norm of the values."
     )

@@ -27,8 +27,8 @@ def test_a_features_map_and_sums_without_a_division():
 
 def test_efficient_says_what_its_causal_form_loses():
     lost = ac.variant("efficient").note
-    told = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
-    assert any("Every row sums to one, to within" in words and lost in words for words in told)
+    found = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
+    assert any("Every row sums to one, to within" in words and lost in words for words in found)
     assert "The rank of the matrix" not in spoken(open_step(ac.get("efficient"), 4, causal=True))
     assert "Because the rows of both factors sum to one, the rows of the product do too" in spoken(
         open_step(ac.get("efficient"), 3)
@@ -46,8 +46,8 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
     gather = np.full((3, 24), 1 / 24)
     gather[1] = 0
     gather[1, 5], gather[1, 7] = 0.75, 0.25
-    told = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
-    assert told == (
+    text = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
+    assert text == (
         "The median map spreads its weight over 24 of the 24 tokens (effective number). "
         "The narrowest map, that of feature 1, gives 75% of its weight to “t5”."
     )
@@ -60,8 +60,8 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
 def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
     given = np.zeros((24, 4))
     given[:14, 2], given[14:, 0] = 1, 1
-    told = efficient.steps(seen(ac.get("efficient"), parts={"distribute": given}))[1].findings
-    assert told == (
+    text = efficient.steps(seen(ac.get("efficient"), parts={"distribute": given}))[1].findings
+    assert text == (
         "The median query effectively uses 1.0 of 4 features. Feature 2 has the largest weight for 14 of 24 queries. "
         "2 features never have the largest weight."
     )
@@ -71,9 +71,9 @@ def test_columns_are_free():
     weights = np.full((24, 24), 1 / 24)
     weights[:, 3] += 0.5
     weights[:, 4] -= 1 / 48
-    told = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].findings
-    assert "to within 0.5." in told
-    assert told.endswith("“t3” receives the largest total weight, 13.00. The smallest total weight of a token is 0.50.")
+    text = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].findings
+    assert "to within 0.5." in text
+    assert text.endswith("“t3” receives the largest total weight, 13.00. The smallest total weight of a token is 0.50.")
 
 
 def test_one_feature_that_is_never_the_largest_is_singular():

@@ -83,11 +83,11 @@ def test_the_normaliser_is_one_product_per_query():
     [(1.2, 0.5, True), (0.4, 0.5, False), (2.0, 1.0, False), (2.0, 0.99, True), (0.5, 0.5, False)],
 )
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
-    told = kernel_sentence(middle, heavy)
-    assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
-    assert f" {heavy:.2g}× its softmax weight." in told
-    assert ("The kernel is flatter than the exponential, so large weights shrink most." in told) == flatter
-    assert ("not flatter than the exponential" in told) != flatter
+    text = kernel_sentence(middle, heavy)
+    assert text.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
+    assert f" {heavy:.2g}× its softmax weight." in text
+    assert ("The kernel is flatter than the exponential, so large weights shrink most." in text) == flatter
+    assert ("not flatter than the exponential" in text) != flatter
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -95,13 +95,13 @@ def test_one_vector_divides_every_row_or_the_next(causal):
     q, k, _ = head()
     q, k = (torch.nn.functional.elu(x) + 1 for x in (q, k))
     z = (q * (k.cumsum(0) if causal else k.sum(0))).sum(-1)
-    told = linear.steps(seen(ac.get("linear"), causal=causal))[4].findings
-    low, high = figures(told, r"from (\S+) for .* to (\S+) for")
+    text = linear.steps(seen(ac.get("linear"), causal=causal))[4].findings
+    low, high = figures(text, r"from (\S+) for .* to (\S+) for")
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
-    assert f"for “t{int(z.argmin())}” to" in told
-    assert f"for “t{int(z.argmax())}”." in told
-    assert ("Each divisor uses a running sum of key features, a vector of 8 numbers." in told) == causal
-    assert ("All divisors use the same sum of key features, a vector of 8 numbers." in told) != causal
+    assert f"for “t{int(z.argmin())}” to" in text
+    assert f"for “t{int(z.argmax())}”." in text
+    assert ("Each divisor uses a running sum of key features, a vector of 8 numbers." in text) == causal
+    assert ("All divisors use the same sum of key features, a vector of 8 numbers." in text) != causal
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
@@ -111,16 +111,16 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     assert state not in plain
     given = seen(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
-    told = linear.steps(replace(given, qkv=wide))[0].findings
-    assert told.endswith("The counts assume that a value has 8 entries, like a key.")
+    text = linear.steps(replace(given, qkv=wide))[0].findings
+    assert text.endswith("The counts assume that a value has 8 entries, like a key.")
     assert "The counts" not in plain
 
 
 def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
-    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[2].findings
-    zero, cosine = figures(told, r"([\d.]+)% of the features are zero.* cosine is ([\d.]+)\. The")
+    text = linear.steps(seen(ac.get("linear", feature_map="relu")))[2].findings
+    zero, cosine = figures(text, r"([\d.]+)% of the features are zero.* cosine is ([\d.]+)\. The")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
@@ -129,5 +129,5 @@ def test_features_that_are_zero_and_their_angle_are_counted():
 def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
-    told = linear.steps(seen(ac.get("linear")))[-1].details
-    assert f"over {float(own):.0f} keys (effective number), compared with {float(exact):.0f} keys in softmax." in told
+    text = linear.steps(seen(ac.get("linear")))[-1].details
+    assert f"over {float(own):.0f} keys (effective number), compared with {float(exact):.0f} keys in softmax." in text

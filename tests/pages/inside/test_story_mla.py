@@ -17,9 +17,9 @@ def test_the_story_tells_the_singular_values_of_all_heads():
         at, r"The (\d+) largest singular values contain \*\*([\d.]+)%\*\* .* and ([\d.]+)% of .* of the values"
     )
     assert rank == 4
-    for told, rows in ((of_keys, keys), (of_values, values)):
+    for text, rows in ((of_keys, keys), (of_values, values)):
         squares = np.linalg.svd(rows, compute_uv=False) ** 2
-        assert told == pytest.approx(100 * squares[:4].sum() / squares.sum(), abs=0.051)
+        assert text == pytest.approx(100 * squares[:4].sum() / squares.sum(), abs=0.051)
     at = open_step(ac.get("mla", rank=4), 3, again=at)
     assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+)\. .* take another (\d+) numbers") == (
         8,
@@ -39,8 +39,8 @@ def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
 
 
 def test_the_smallest_rank_measured_that_would_do_is_named():
-    told = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
-    assert "Rank 4 is the smallest tested rank with an error of at most 10% over all heads together." in told
+    text = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
+    assert "Rank 4 is the smallest tested rank with an error of at most 10% over all heads together." in text
 
 
 def test_zeros_lose_nothing():

@@ -82,12 +82,12 @@ def test_small_singular_values_amplify():
 
 
 @pytest.mark.parametrize(
-    ("n", "cheaper", "told"),
+    ("n", "cheaper", "expected"),
     [(151, 152, "It needs fewer than softmax for texts of 152 tokens or more."), (152, 152, ""), (151, None, "")],
 )
-def test_the_work_of_the_factors_pays_on_long_texts(n, cheaper, told):
+def test_the_work_of_the_factors_pays_on_long_texts(n, cheaper, expected):
     work = f"On {n} tokens, Nyström needs 179% of softmax's multiply-adds."
-    assert work_sentence(n, 1.79, cheaper) == f"{work} {told}".strip()
+    assert work_sentence(n, 1.79, cheaper) == f"{work} {expected}".strip()
 
 
 def test_the_product_of_the_factors_is_compared_with_softmax():
@@ -115,10 +115,10 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
 def test_landmarks_forget_what_varies_within_them(method):
     q, k, _ = head()
     attention = ac.get("nystrom", landmarks=5, method=method)
-    told = nystrom.steps(seen(attention))[1].findings
-    queries, keys = figures(told, r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
-    assert ("Each of the 5 landmarks averages 4 or 5 neighbouring tokens." in told) == (method == "segment_means")
-    assert ("landmarks of similar tokens" in told) == (method == "kmeans")
+    text = nystrom.steps(seen(attention))[1].findings
+    queries, keys = figures(text, r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
+    assert ("Each of the 5 landmarks averages 4 or 5 neighbouring tokens." in text) == (method == "segment_means")
+    assert ("landmarks of similar tokens" in text) == (method == "kmeans")
     if method == "segment_means":
         for found, x in ((queries, q), (keys, k)):
             groups = x.tensor_split(5)

@@ -122,13 +122,13 @@ FALLING = {"positive": (4.0, 2.0, 1.0), "hyperbolic": (2.0, 1.0, 0.5), "trig": (
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
-    told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
-    assert told.startswith(
+    text = fall_sentence(spreads(**FALLING), row_norms=row_norms)
+    assert text.startswith(
         "When the number of random directions increases from 8 to 32, the error of **positive** features falls from "
         "4 to 1. A power law fitted to this error, over the number of directions m, has the exponent −1.0."
     )
-    assert told.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
-    assert ("For an unbiased estimate, theory predicts the exponent −0.5." in told) == (row_norms == "chi")
+    assert text.endswith("the smallest error is 0.50 (**hyperbolic** features). The error of **trig** features is 200.")
+    assert ("For an unbiased estimate, theory predicts the exponent −0.5." in text) == (row_norms == "chi")
     rising = fall_sentence(spreads(**FALLING | {"positive": (1.0, 1.5, 2.0)}), row_norms=row_norms)
     assert "features does not fall. It goes from 1 to 2." in rising
     endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
@@ -140,8 +140,8 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     [((0.9, 0.9, 0.81), True), ((0.9, 0.9, 0.8), False), ((1.24, 1.0, 0.9), True), ((1.25, 1.0, 0.9), False)],
 )
 def test_an_error_that_stays_near_one_is_all_of_the_truth(positive, near):
-    told = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
-    assert told.endswith("over 12 random draws stays near 1, because most estimates are far too small.") == near
+    text = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
+    assert text.endswith("over 12 random draws stays near 1, because most estimates are far too small.") == near
 
 
 def test_there_is_no_fall_before_two_numbers_of_directions_and_none_from_nothing():

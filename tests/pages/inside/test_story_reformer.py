@@ -28,10 +28,10 @@ def test_the_hash_and_its_order_follow_the_round_picked():
         at.selectbox(key="hash_round").set_value(number).run()
         assert at.session_state["hash_round"] == number
         buckets = parts["buckets"][number]
-        told = said(
+        text = said(
             at, r"In hashing round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The size of .* is (\d+)"
         )
-        assert told == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
+        assert text == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
     assert "2" in at.query_params["hash_round"]
     at = open_step(REFORMER, 3, again=at)
     assert at.selectbox(key="hash_round").value == 2
@@ -39,8 +39,8 @@ def test_the_hash_and_its_order_follow_the_round_picked():
     order = parts["order"][2]
     assert shown == [(str(i), str(parts["buckets"][2][i])) for i in order]
     assert drawn_words(at).count("border-left") == 24 // 3 - 1
-    told = " ".join(m.value for m in at.markdown)
-    assert "8 chunks of at most 3 tokens, regardless of bucket boundaries" in told
+    text = " ".join(m.value for m in at.markdown)
+    assert "8 chunks of at most 3 tokens, regardless of bucket boundaries" in text
 
 
 def test_rounds_and_what_they_miss_are_counted():

@@ -99,10 +99,10 @@ def test_the_effect_of_the_gate_is_described():
         apart=0.0,
         distance=0.42,
     )
-    told = gate_sentence(plain)
-    assert "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in told
-    assert "The largest gate is 2." in told
-    assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in told
+    text = gate_sentence(plain)
+    assert "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in text
+    assert "The largest gate is 2." in text
+    assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in text
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
         dataclasses.replace(plain, distance=0.004)
     )

@@ -23,8 +23,8 @@ def test_the_pool_that_weighs_most_is_the_darkest_and_others_are_lighter_in_prop
 
 
 def test_tokens_know_their_places_and_other_words_have_none():
-    def places(**told):
-        text = painted(["a", "b", "c"], [0, 1, 2], notes=["", "", ""], **told)
+    def places(**sentence):
+        text = painted(["a", "b", "c"], [0, 1, 2], notes=["", "", ""], **sentence)
         return re.findall(r'data-token="(\d+)"', text), re.findall(r'data-tokens="(\d+)"', text)
 
     assert places() == (["0", "1", "2"], ["3"])

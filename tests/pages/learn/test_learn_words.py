@@ -95,10 +95,10 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
 
 
 def test_the_accuracy_that_counts_as_learned_is_told():
-    told = "A variant has learned the task if at least 95% of its answers are correct."
-    assert words.threshold(from_sequence=False) == told
+    text = "A variant has learned the task if at least 95% of its answers are correct."
+    assert words.threshold(from_sequence=False) == text
     assert words.threshold(from_sequence=True) == (
-        f"{told} Before training, a model also guesses answers that the sequence does not contain, so its "
+        f"{text} Before training, a model also guesses answers that the sequence does not contain, so its "
         "accuracy starts below guessing."
     )
 
@@ -221,11 +221,11 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
     own, other, never = rows_of("softmax", GOOD), rows_of("linear", GOOD), rows_of("deltanet", BAD)
     rows = [*own, *other, *never, *(row_of_test(each, items=8, accuracy=1.0) for each in (own, other, never))]
     rows += [row_of_test(own, items=16, accuracy=softmax), row_of_test(other, items=16, accuracy=linear)]
-    told = f"With 16 items to remember instead of 4, {text}"
-    assert words.remembering(outcomes(rows)) == told
-    assert f"\n{told}" in words.headline(outcomes(rows))
+    sentence = f"With 16 items to remember instead of 4, {text}"
+    assert words.remembering(outcomes(rows)) == sentence
+    assert f"\n{sentence}" in words.headline(outcomes(rows))
     alone = words.remembering(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
-    assert alone == told.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
+    assert alone == sentence.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
     three = words.remembering(outcomes([*rows, *third, row_of_test(third, items=16, accuracy=0.9)]))
     assert ("only **Softmax** and **Linear** still reach an accuracy of 95%." in three) == (linear >= LEARNED)
@@ -292,11 +292,11 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    told = (
+    text = (
         " A model that gives all other answers correctly and guesses one of the hidden answers otherwise reaches an "
         f"accuracy of {percent(expected)}."
     )
-    assert words.cause(local).endswith(told if is_close else "of the answers.")
+    assert words.cause(local).endswith(text if is_close else "of the answers.")
 
 
 def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence():

@@ -26,8 +26,8 @@ def matrices(at):
 def reach(at):
     """Return the caption of the panel of the stack, and the names of its cells' categories."""
     panel, codes = board(at, "masks.board")[1]["reach"]
-    told = board_settings(at, "masks.board")
-    names = [each["name"] if each["frame"] <= told["frame"] else told["words"]["later"] for each in told["categories"]]
+    text = board_settings(at, "masks.board")
+    names = [each["name"] if each["frame"] <= text["frame"] else text["words"]["later"] for each in text["categories"]]
     return panel["caption"], np.array(names)[codes.astype(int) - 1]
 
 
@@ -168,8 +168,8 @@ def test_a_link_carries_the_stack_and_a_bad_one_is_named():
     bad = visit("masks", {"stack": ["softmax"], "stack_depth": "99", "front": "-1"})
     assert not bad.exception
     assert bad.session_state["stack"] == ("local", "atrous")
-    told = bad.warning[0].value.replace("\\", "")
-    assert all(name in told for name in ("stack", "stack_depth", "front"))
+    text = bad.warning[0].value.replace("\\", "")
+    assert all(name in text for name in ("stack", "stack_depth", "front"))
 
 
 def test_what_is_said_of_the_patterns_is_the_cores():
@@ -268,13 +268,13 @@ def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(pa
 @pytest.mark.parametrize("depth", [1, 2, 5])
 def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_all_is_connected(depth):
     at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=depth)
-    told = board_settings(at, "masks.board")
-    assert [(each["name"], each["frame"]) for each in told["categories"] if each["group"]] == [
+    text = board_settings(at, "masks.board")
+    assert [(each["name"], each["frame"]) for each in text["categories"] if each["group"]] == [
         *((f"layer {number}", number) for number in (1, 2, 3, 4)),
         ("the token itself", 0),
         ("not connected", 0),
     ]
-    assert (told["frame"], told["last_frame"]) == (min(depth, 4), 4)
+    assert (text["frame"], text["last_frame"]) == (min(depth, 4), 4)
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
     first, second = frames[-1].split("\n")

@@ -162,8 +162,8 @@ def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
     ],
 )
 def test_the_other_variants_are_listed_with_their_layers_or_summed_up(others, words):
-    told = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
-    assert told.partition(" multiples of 8 tokens. ")[2] == words
+    text = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
+    assert text.partition(" multiples of 8 tokens. ")[2] == words
 
 
 def test_one_token_has_no_pattern_and_two_have():

@@ -103,10 +103,10 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
     # With one chunk Reformer is its own reference, which differs from softmax.
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
-    told = spoken(at)
-    assert re.search(r"\*\*Local · window 16 has an output error of \d+% compared with softmax\.", told)
-    assert "**Reformer · rounds 2 has an output error of 0% compared with shared-QK softmax." in told
-    assert "closest" not in told
+    text = spoken(at)
+    assert re.search(r"\*\*Local · window 16 has an output error of \d+% compared with softmax\.", text)
+    assert "**Reformer · rounds 2 has an output error of 0% compared with shared-QK softmax." in text
+    assert "closest" not in text
     table = at.dataframe[0].value.set_index("variant")
     assert table["reference"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
     assert ac.variant("reformer").note in " ".join(c.value for c in at.caption)
@@ -158,8 +158,8 @@ def settings(at, key="matrices.board"):
 def strips(at):
     """Return the tokens of the strips, their query, and the note on each variant's row."""
     [sent] = [c for c in at.get("bidi_component") if "-matrices.strips-" in f"{c.proto.id}-" and c.proto.bytes]
-    told = settings(at, "matrices.strips")
-    return message(sent)[0]["tokens"], told["pinned"], {line["key"]: line["note"] for line in told["lines"]}
+    text = settings(at, "matrices.strips")
+    return message(sent)[0]["tokens"], text["pinned"], {line["key"]: line["note"] for line in text["lines"]}
 
 
 def named(panel):
@@ -274,8 +274,8 @@ def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its
     """Check concurrent changes: a quick visitor may have removed the variant, or changed the mask or the tokens."""
     held, draw = [], comparison.matrix_board
 
-    def board_and_answers(panels, *, redraw, **told):
-        event = draw(panels, redraw=redraw, **told)
+    def board_and_answers(panels, *, redraw, **sentence):
+        event = draw(panels, redraw=redraw, **sentence)
         now = {"special": False, "causal": True, "variants": (PLAIN, ac.get("nystrom", landmarks=3))}
         with monkeypatch.context() as patch:
             others = {name: SimpleNamespace(value=value) for name, value in now.items()}
@@ -389,19 +389,19 @@ def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_cho
     assert len(table) == 72
     scores = table["induction"].tolist()
     assert scores == sorted(scores, reverse=True)
-    told = settings(at, "heads.large")
-    assert told["in_order"]
+    sentence = settings(at, "heads.large")
+    assert sentence["in_order"]
     first = [int(table["layer"][0]), int(table["head"][0])]
-    assert told["names"][0][:2] == first
-    place, score = told["names"][0][2].split(" · ")
+    assert sentence["names"][0][:2] == first
+    place, score = sentence["names"][0][2].split(" · ")
     assert place == f"L{first[0]} H{first[1]}"
     assert read_number(score) == pytest.approx(scores[0], rel=0.05)
     assert f"**Layer {first[0]}, head {first[1]}** ranks first" in spoken(at)
     [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
     assert board(at, "matrices.board")[1]["softmax"][0]["details"].startswith(f"Entropy {entropy:.2f} nats")
-    told = settings(visit("matrices", given), "heads.large")
-    assert not told["in_order"]
-    assert {note for _layer, _head, note, *_ in told["names"]} == {""}, "the grid's rows and columns say it"
+    sentence = settings(visit("matrices", given), "heads.large")
+    assert not sentence["in_order"]
+    assert {note for _layer, _head, note, *_ in sentence["names"]} == {""}, "the grid's rows and columns say it"
 
 
 def test_every_page_leads_to_the_large_heads():

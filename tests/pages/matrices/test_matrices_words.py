@@ -58,8 +58,8 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
 def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken):
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
-    told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
-    assert told == {
+    texts = {headline("softmax", list(order)) for order in itertools.permutations(given)}
+    assert texts == {
         "**Near is closest to softmax (12% output error).** "
         "**Far** (178%) is worse than equal weights on all keys (95%). "
         "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
@@ -353,9 +353,9 @@ def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, t
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
     attention = ac.get(key)
-    told = found(attention)
-    passport = dataclasses.replace(told.passport, **numbers)
-    return attention, dataclasses.replace(told, passport=passport, output_error=output, uniform_error=zero)
+    text = found(attention)
+    passport = dataclasses.replace(text.passport, **numbers)
+    return attention, dataclasses.replace(text, passport=passport, output_error=output, uniform_error=zero)
 
 
 WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
@@ -443,9 +443,9 @@ def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
     ],
 )
 def test_the_head_that_comes_first_is_named_with_its_score(by, words):
-    told = leading([head(), head(**{by: 0.5})], by)
-    assert told.startswith("**Layer 4, head 7** ")
-    assert words in told
+    text = leading([head(), head(**{by: 0.5})], by)
+    assert text.startswith("**Layer 4, head 7** ")
+    assert words in text
 
 
 def test_a_score_that_the_input_cannot_tell_says_why():

@@ -158,7 +158,7 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
 def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
     at = open_model(m_view="layers", m_edge="single")
     assert not at.exception
-    for (trace,), told in zip(
+    for (trace,), sentence in zip(
         (each["data"] for each in charts(at)),
         (
             "perplexity 11.1, 1.11× that of the original model",
@@ -170,7 +170,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert cells.shape == (8, 30)  # titles occupy every second row
         assert np.isnan(cells[::2]).all()
         assert np.isfinite(cells[1::2]).all()
-        assert f"Local · window 64, layer 7: {told}" in notes[1][7]
+        assert f"Local · window 64, layer 7: {sentence}" in notes[1][7]
         assert notes[5][0].startswith("Mean of v, layer 0:")
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
@@ -251,7 +251,7 @@ def test_no_more_can_be_added_than_the_bound(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("link", "told"),
+    ("link", "expected"),
     [
         ({"m_words": ["nystrom"]}, "m_words"),
         ({"m_words": ["locl"]}, "m_words"),
@@ -260,10 +260,10 @@ def test_no_more_can_be_added_than_the_bound(monkeypatch):
         ({"m_text": ["nowhere"]}, "m_text"),
     ],
 )
-def test_a_link_that_does_not_fit_is_named(link, told):
+def test_a_link_that_does_not_fit_is_named(link, expected):
     at = visit("model", link)
     assert not at.exception
-    assert told in at.warning[0].value
+    assert expected in at.warning[0].value
 
 
 def test_layers_of_a_link_are_those_replaced():
@@ -339,7 +339,7 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
 
 
 def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
-    told, asked, broken = [], [], threading.Event()
+    sentence, asked, broken = [], [], threading.Event()
 
     def slowly(task, *, load):
         asked.append(task)
@@ -350,7 +350,7 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
         return written(task)
 
     def draw(self, share, text, **_layout):
-        told.append((share, text))
+        sentence.append((share, text))
         if "steps" in text:
             broken.set()
 
@@ -358,7 +358,7 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(DeltaGenerator, "progress", draw)
         at = open_model(m_view="continuation")
-    [(share, said)] = [each for each in told if "steps" in each[1]]
+    [(share, said)] = [each for each in sentence if "steps" in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)
     assert said == "2 of 6 · 7 of 20 steps · about 0 s left"
     at.button(key="model.continuation.switch").click().run()

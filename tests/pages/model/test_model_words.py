@@ -22,7 +22,7 @@ def scores(*pairs):
 
 
 @pytest.mark.parametrize(
-    ("perplexity", "told"),
+    ("perplexity", "expected"),
     [
         (20.0, "**A changes perplexity by at most 5%.**"),
         (20.9, "**A changes perplexity by at most 5%.**"),
@@ -33,12 +33,12 @@ def scores(*pairs):
         (10.0, "**A lowers perplexity (× 0.500).**"),
     ],
 )
-def test_how_the_text_is_read(perplexity, told):
-    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{told}  \n**Copying is preserved with A.**"
+def test_how_the_text_is_read(perplexity, expected):
+    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{expected}  \n**Copying is preserved with A.**"
 
 
 @pytest.mark.parametrize(
-    ("copied", "told"),
+    ("copied", "expected"),
     [
         (1.0, "**Copying is preserved with A.**"),
         (2.9, "**Copying is preserved with A.**"),
@@ -47,13 +47,13 @@ def test_how_the_text_is_read(perplexity, told):
         (9.1, "**Copying fails with A.**"),
     ],
 )
-def test_what_becomes_of_copying(copied, told):
+def test_what_becomes_of_copying(copied, expected):
     loss = f"With A, the mean loss of a copied token is {copied:g} nats instead of 1."
-    assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{told} {loss}"
+    assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
 
 
 @pytest.mark.parametrize(
-    ("losses", "told"),
+    ("losses", "expected"),
     [
         ((10, 10), "**Copying fails with both variants.**"),
         ((10, 10, 10), "**Copying fails with all 3 variants.**"),
@@ -61,9 +61,9 @@ def test_what_becomes_of_copying(copied, told):
         ((10, 1, 10), "**Copying fails with A and C.** **Copying is preserved with B.**"),
     ],
 )
-def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, told):
+def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expected):
     assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
-        f"raises perplexity (× 2).**  \n{told}"
+        f"raises perplexity (× 2).**  \n{expected}"
     )
 
 
@@ -218,8 +218,8 @@ def test_how_many_layers_it_takes(perplexity, copied, reads, copies):
 
 def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
-    told = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
-    assert told == (
+    text = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
+    assert text == (
         "**Linear does the most harm to perplexity in layer 0 (× 1.25).** The copying loss is highest with layer 7 "
         "replaced (6 nats)."
     )
@@ -259,12 +259,12 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "perplexity", 21) == 8
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
-    told = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert told == "**Local preserves perplexity if its window is at least 8.** Copying needs at least 4."
+    text = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
+    assert text == "**Local preserves perplexity if its window is at least 8.** Copying needs at least 4."
 
 
 @pytest.mark.parametrize(
-    ("perplexity", "copied", "told"),
+    ("perplexity", "copied", "expected"),
     [
         (99.0, 9.0, "**No tested window of Local preserves perplexity or copying.**"),
         (99.0, 1.0, "**Local preserves copying if its window is at least 2.** No tested window preserves perplexity."),
@@ -272,9 +272,9 @@ def test_from_which_budget_on():
         (20.0, 1.0, "**Local preserves both perplexity and copying if its window is at least 2.**"),
     ],
 )
-def test_what_a_budget_preserves(perplexity, copied, told):
+def test_what_a_budget_preserves(perplexity, copied, expected):
     pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == told
+    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == expected
     assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
 
 
@@ -291,7 +291,7 @@ def cloud(copies):
 
 
 @pytest.mark.parametrize(
-    ("copies", "told"),
+    ("copies", "expected"),
     [
         ((0, 1, 2, 3, 4.0), "**Output error predicts the copying ranking** (rank correlation 1.0 over 5 points)."),
         ((1, 0, 3, 2, 4.0), " roughly predicts the copying ranking** (rank correlation 0.80 over 5 points)."),
@@ -299,9 +299,9 @@ def cloud(copies):
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying cannot be compared"),
     ],
 )
-def test_how_well_the_error_forecasts(copies, told):
+def test_how_well_the_error_forecasts(copies, expected):
     said = predicts.in_words(cloud(copies))
-    assert told in said
+    assert expected in said
     assert "**Output error predicts the perplexity ranking**" in said
     assert predicts.in_words(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
@@ -329,7 +329,7 @@ def test_names():
 
 
 @pytest.mark.parametrize(
-    ("tau", "told"),
+    ("tau", "expected"),
     [
         (0.96, "**Linear keeps the ranking of the sentences** (rank correlation 0.96)."),
         (0.94, "**Linear keeps a similar ranking** (rank correlation 0.94)."),
@@ -337,10 +337,10 @@ def test_names():
         (0.69, "**Linear changes the ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
-def test_what_becomes_of_a_ranking(tau, told):
+def test_what_becomes_of_a_ranking(tau, expected):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
     assert encoder.drifts([row]) == "Mean drift: Linear 0.12."
-    assert encoder.in_words([row]).startswith(told)
+    assert encoder.in_words([row]).startswith(expected)
 
 
 def test_ranks_begin_with_the_most_alike():
@@ -348,11 +348,11 @@ def test_ranks_begin_with_the_most_alike():
 
 
 @pytest.mark.parametrize(
-    ("chance", "told"),
+    ("chance", "expected"),
     [(0.14, "14%"), (0.0014, "0.14%"), (9.3e-6, "0.0009%"), (1e-6, "0.0001%"), (9e-7, "under 0.0001%")],
 )
-def test_a_probability_has_no_power_of_ten(chance, told):
-    assert glance.probability(chance) == told
+def test_a_probability_has_no_power_of_ten(chance, expected):
+    assert glance.probability(chance) == expected
 
 
 @pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])

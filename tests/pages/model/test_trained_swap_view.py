@@ -69,7 +69,7 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         ((1.0, 0.01), (0.25, 2.0), "falls from 100% to 25%.** The loss changes from 0.01 to 2.00 nats per answer."),
         ((0.25, 2.0), (0.5, 1.0), "rises from 25% to 50%.** The loss changes from 2.00 to 1.00 nats per answer."),
@@ -78,10 +78,10 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
         ((0.5, 1.0), (0.0, math.inf), "The loss changes from 1.00 to ∞ nats per answer."),
     ],
 )
-def test_the_effect_of_a_replacement_in_words(before, after, told):
+def test_the_effect_of_a_replacement_in_words(before, after, expected):
     text = view.in_words([row(*before, word="softmax", layers=()), row(*after)])
     assert text.startswith("**Linear: ")
-    assert told in text
+    assert expected in text
 
 
 def test_without_a_replacement_the_page_asks_for_one():

@@ -54,7 +54,7 @@ def test_only_softmax_improves_the_image():
 
 
 @pytest.mark.parametrize(
-    ("psnr", "softmax", "told"),
+    ("psnr", "softmax", "expected"),
     [
         (26.0, 25.2, "**A is at least as good as softmax at 12% of softmax's cost** (26.0 against 25.2 dB)."),
         (25.16, 25.2, "**A is at least as good as softmax at 12% of softmax's cost** (25.2 against 25.2 dB)."),
@@ -65,8 +65,8 @@ def test_only_softmax_improves_the_image():
         (21.0, 19.0, "**A is at least as good as softmax at 12% of softmax's cost** (21.0 against 19.0 dB)."),
     ],
 )  # fmt: skip
-def test_the_best_other_variant_is_compared_with_softmax(psnr, softmax, told):
-    assert headline({"Softmax": image(softmax), "B": image(20.5), "A": image(psnr)}, 20.0, softmax) == told
+def test_the_best_other_variant_is_compared_with_softmax(psnr, softmax, expected):
+    assert headline({"Softmax": image(softmax), "B": image(20.5), "A": image(psnr)}, 20.0, softmax) == expected
 
 
 @pytest.mark.parametrize(("step", "costs"), [(0.02, "10% to 12%"), (0.001, "10%")])

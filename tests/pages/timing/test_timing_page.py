@@ -56,10 +56,10 @@ def test_the_recorded_run_answers_at_first_sight(mode, side):
     drawn = lines(time_chart, "solid")["Softmax"]
     assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(run, "softmax")])
     assert ("Softmax" in lines(beside)) == (side != "ratio")
-    [told] = [each["text"] for each in time_chart["layout"]["annotations"] if "name" not in each]
-    assert run.stamp.device in told
-    assert run.stamp.date[:10] in told
-    assert "float32" in told
+    [message] = [each["text"] for each in time_chart["layout"]["annotations"] if "name" not in each]
+    assert run.stamp.device in message
+    assert run.stamp.date[:10] in message
+    assert "float32" in message
     assert run.stamp.device in sentence(at)
 
 
@@ -92,11 +92,11 @@ def test_a_press_measures_here_beside_the_recorded_run():
     table = at.dataframe[0].value
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
-    told = next(m.value for m in at.markdown if "with the mask of" in m.value)
+    text = next(m.value for m in at.markdown if "with the mask of" in m.value)
     own_ratio, masked_ratio = (formatted(each.middle, ".2g") for each in (own, masked))
     kernel = "At 32 tokens, full attention with the mask of Local · window 16 (torch's fused kernel)"
-    assert f"{kernel} takes {masked_ratio}× softmax's time." in told
-    assert f"The variant's own algorithm takes {own_ratio}×." in told
+    assert f"{kernel} takes {masked_ratio}× softmax's time." in text
+    assert f"The variant's own algorithm takes {own_ratio}×." in text
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "with the mask of" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"

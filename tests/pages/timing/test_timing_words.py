@@ -250,10 +250,10 @@ def test_memory_is_compared_at_the_longest_length_of_all():
     ("word", "form"), [("fused.local", "torch's fused kernel"), ("explicit.local", "explicit n × n scores")]
 )
 def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
-    told = masking([line("softmax"), line("local"), line(word)])
-    assert f"({form})" in told
-    assert told.startswith("**A mask alone saves no time.** At 64 tokens, full attention with the mask of Local")
-    assert told.endswith("The variant's own algorithm takes 0.5×.")
+    text = masking([line("softmax"), line("local"), line(word)])
+    assert f"({form})" in text
+    assert text.startswith("**A mask alone saves no time.** At 64 tokens, full attention with the mask of Local")
+    assert text.endswith("The variant's own algorithm takes 0.5×.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "At 16 tokens" in masking([shorter, line(word)])
 
@@ -265,23 +265,23 @@ def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algori
 
 
 @pytest.mark.parametrize(
-    ("reason", "most", "told"),
+    ("reason", "most", "expected"),
     [(BOUNDED[0], 2048.0, "more than 2,048 MiB."), (BOUNDED[1], 0.5, "than 0.5 s."), ("Too {slow}.", None, "{slow}")],
 )
-def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, told):
+def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, expected):
     run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
     [said] = results.left_out(run, {"local": "Local"}, live=True)
-    assert told in said
+    assert expected in said
 
 
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
 def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
-    told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
-    assert told == [rf"There is no {run} measurement of Local\* at 2,048 tokens or more. Reason: Too \*slow\*."]
+    text = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
+    assert text == [rf"There is no {run} measurement of Local\* at 2,048 tokens or more. Reason: Too \*slow\*."]
     assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
     both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
-    told = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
-    assert told == [
+    text = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
+    assert text == [
         rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
         r"Too \*slow\*.",
         f"There is no {run} measurement of Linear at 16 tokens or more. Reason: No step.",
@@ -481,12 +481,14 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     assert results.not_measured(RUN, live=True) == results.other_settings(RUN, live=True) == []
 
 
-@pytest.mark.parametrize(("chosen", "told"), [(None, []), ("sink", ["Sink, as a mask: not measured in the live run."])])
-def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, told):
+@pytest.mark.parametrize(
+    ("chosen", "expected"), [(None, []), ("sink", ["Sink, as a mask: not measured in the live run."])]
+)
+def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, expected):
     mask = attention_from_word("fused.sink")
     monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), mask))
     monkeypatch.setattr(TimingOptions.masked.__class__, "value", chosen)
-    assert results.not_measured(RUN, live=True) == [text.replace("Sink", results.label(mask)) for text in told]
+    assert results.not_measured(RUN, live=True) == [text.replace("Sink", results.label(mask)) for text in expected]
 
 
 def test_the_table_begins_with_the_columns_that_a_reader_needs():
