@@ -73,7 +73,7 @@ def mount(
 
 def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
     end = 4 + int.from_bytes(message[:4], "little")
-    words = message[4 : end - 1] + f', "told": {json.dumps(settings)}}}'.encode()
+    words = message[4 : end - 1] + f', "settings": {json.dumps(settings)}}}'.encode()
     return len(words).to_bytes(4, "little") + words + message[end:]
 
 

@@ -273,7 +273,7 @@ export interface HeadsSettings {
   selected: Place | null;
   height: number;
   largest: number;
-  names: [layer: number, head: number, note: string, told: string][];
+  names: [layer: number, head: number, note: string, text: string][];
   in_order: boolean;
   reveal: boolean;
   words: { place: string; layer_mark: string; head_mark: string; help: string };
@@ -303,7 +303,7 @@ export type Send = (event: string, value: unknown) => void;
 /** An unpacked message of numbers. */
 export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
   message: Uint8Array;
-  header: Header & { told?: object };
+  header: Header & { settings?: object };
   payload: ArrayBuffer;
 }
 

@@ -168,6 +168,7 @@ def _words() -> dict[str, str]:
         "error": _("Error of each pixel, darker for larger errors"),
         "download": _("Save these images as PNG"),
         "help": _(
-            "Images. Use the arrow keys to move to another pixel. Enter keeps the pixel, and Escape releases it."
+            "Images. Use the arrow keys to move to another pixel. Press Enter to keep the pixel selected, and Escape "
+            "to release it."
         ),
     }

@@ -183,7 +183,8 @@ ENTRIES = (
         ),
     ),
     Entry(
-        N_("multiply-adds"), N_("The work of matrix products, counted in steps of one multiplication and one addition.")
+        N_("multiply-adds"),
+        N_("The work of matrix products. One multiplication and the addition that follows count as one multiply-add."),
     ),
     Entry(
         N_("nat|nats"),

@@ -41,8 +41,9 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         form="{:g}",
         help=N_(
-            "Share of the state that is kept at a key orthogonal to the reference direction. This direction is the "
-            "mean of earlier keys (by key novelty) or a random direction (random)."
+            "Share of the state that a token keeps if its key is orthogonal to the reference direction. With the gate"
+            " “by key novelty”, this direction is the mean of the earlier keys. With the gate “random”, it is a "
+            "random direction."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})

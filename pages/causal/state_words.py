@@ -55,8 +55,8 @@ def finding(grown: StateHistory) -> str:
             size=grown.held,
         ),
         _(
-            "A key-value cache grows by {each:,} numbers with each token, so it is larger than the state from "
-            "**{n:,}** tokens on.",
+            "Softmax's key-value cache grows by {each:,} numbers with each token, so from **{n:,}** tokens on it is "
+            "larger than the state.",
             each=each,
             n=grown.held // each + 1,
         ),
@@ -97,7 +97,8 @@ def change(grown: StateHistory, i: int) -> str:
         share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
         if grown.changes.along:
             taken = _(
-                "The token erases **{share}** of the value that its direction w retrieves (a change of norm {erased}).",
+                "The state returns a value for the token's direction w. The token erases **{share}** of this value (a"
+                " change of norm {erased}).",
                 share=share,
                 erased=erased,
             )

@@ -175,7 +175,7 @@ def on_request(task: ClaimTask) -> str:
     """Return why a claim is checked only on request."""
     if task.timed:
         return _("This claim is checked only on request, because it measures time.")
-    return _("This claim is checked only on request, because SmolLM2 must read the text a dozen times.")
+    return _("This claim is checked only on request, because SmolLM2 must process the text a dozen times.")
 
 
 def request(count: int) -> str:

@@ -165,7 +165,7 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
             "adjacent keys.",
             **values,
         ),
-        _("For distant keys, this limit (the bound in the chart) is {times} times the actual mean |logit|.", **values),
+        _("For distant keys, the bound in the chart is {times} times the actual mean |logit|.", **values),
     )
 
 

@@ -42,8 +42,8 @@ def learning_rates(found: Sequence[Outcome]) -> str:
         (default if tuned_rate(model) is None else tuned).append(text)
     return paragraph(
         _(
-            "Each variant uses the learning rate, out of {grid}, that gave the lowest loss in runs with another "
-            "seed: {rates}.",
+            "For each variant, the learning rates {grid} were tried in runs with another seed. The one with the "
+            "lowest loss is used: {rates}.",
             grid=enumeration(f"{rate:g}" for rate in GRID),
             rates=enumeration(tuned),
         )

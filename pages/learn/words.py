@@ -42,8 +42,8 @@ def cause(outcome: Outcome) -> str:
         return paragraph(
             text,
             _(
-                "A model that gives all other answers correctly and guesses one of the hidden answers otherwise "
-                "reaches an accuracy of {expected}.",
+                "A model that knows every visible answer and guesses among the hidden ones reaches an accuracy of "
+                "{expected}.",
                 expected=percent(expected),
             ),
         )

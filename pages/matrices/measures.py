@@ -78,6 +78,8 @@ MEASURES = {
         _sink,
         unit="%",
         tolerance=8,
-        missing_message=N_("This screen shows the average of all heads. Choose one head to see this number."),
+        missing_message=N_(
+            "Choose one head to see this number. It does not exist for the average of all heads, which is shown now."
+        ),
     ),
 }

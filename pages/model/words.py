@@ -169,7 +169,7 @@ def _why_lost(group: Sequence[Score]) -> str:
         return ""
     relays = {each.relay for each in hidden}
     return paragraph(
-        _("The token to copy is {n} tokens back, hidden from most queries.", n=swap.COPY_DISTANCE),
+        _("The token to copy is {n} tokens back. Most queries cannot attend to it.", n=swap.COPY_DISTANCE),
         _("It could be passed on through {n} layers, but the model was not trained to do so.", n=relays.pop())
         if len(relays) == 1 and None not in relays
         else "",

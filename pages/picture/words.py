@@ -76,7 +76,11 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
     if len(found) == 1:
         return _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
     if not others:
-        return _("**Only {name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
+        return _(
+            "**Only {name} improves the image:** its PSNR is {psnr:.1f} dB, and that of the noisy image {noisy:.1f} "
+            "dB.",
+            **values,
+        )
     if round(found[name].psnr, 1) >= round(softmax, 1):
         return _(
             "**{name} is at least as good as softmax at {cost} of softmax's cost** ({psnr:.1f} against {softmax:.1f} "
@@ -125,8 +129,10 @@ def few_features(name: str, effective: float, features: int) -> str:
         features: number of features.
     """
     return _n(
-        "{name} estimates the exponential, but effectively with {effective} of its {n} random feature.",
-        "{name} estimates the exponential, but effectively with only {effective} of its {n} random features.",
+        "{name} estimates the exponential with {n} random feature. For a typical pixel, {effective} of it has an "
+        "effect.",
+        "{name} estimates the exponential with {n} random features. For a typical pixel, only {effective} of them have "
+        "an effect.",
         n=features,
         name=name,
         effective=f"{effective:.1f}",

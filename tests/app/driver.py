@@ -245,7 +245,7 @@ def board_settings(at, key):
             text = json.loads(proto.bytes)
             if text.pop("board") == key:
                 return text
-        elif f"-{key}-" in f"{proto.id}-" and (text := unpacked(proto.bytes)[0].get("text")) is not None:
+        elif f"-{key}-" in f"{proto.id}-" and (text := unpacked(proto.bytes)[0].get("settings")) is not None:
             return text
     raise KeyError(key)
 

@@ -185,7 +185,7 @@ def of_component(proto):
         calls = [json.loads(proto.bytes)]
     elif proto.bytes:
         header, _payload = unpacked(proto.bytes)
-        calls = [header, header.get("calls", {})]
+        calls = [header, header.get("settings", {})]
     calls = [each for each in calls if isinstance(each, dict)]
     for name, each in itertools.product(("words", "panels", "categories", "rows"), calls):
         if found := each.get(name):

@@ -51,7 +51,7 @@ function draw({ data, parentElement, setTriggerValue }) {
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
   Object.assign(one, { message, header, payload });
-  if (header.told) lastSettings.set(header.key, JSON.stringify(header.told));
+  if (header.settings) lastSettings.set(header.key, JSON.stringify(header.settings));
   one.face.send = setTriggerValue;
   one.face.root.dataset.board = header.key;
   if (one.face instanceof Board) boards.set(header.key, one.face);

@@ -55,8 +55,10 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
 VARIANT = Variant(
     __name__,
     title="Softpick",
-    summary="Softmax with 1 subtracted from every exponential. Keys with negative logits get weight zero but still "
-    "count in the denominator.",
+    summary=(
+        "Softmax with 1 subtracted from every exponential. Keys with negative logits get weight zero, but the "
+        "absolute values of their differences still count in the denominator."
+    ),
     formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
     r"s = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",

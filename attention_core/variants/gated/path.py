@@ -113,9 +113,11 @@ VARIANT = fast_weights.variant(
             title="Corrections",
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
-            mechanism="The components C come from the original keys, but tokens in between have already changed these "
-            "keys. The inverse T corrects for this. The product T C holds the components that each token actually "
-            "subtracts.",
+            mechanism=(
+                "C holds the components of the original keys. Before a token subtracts them, earlier tokens have "
+                "already changed the keys. The inverse T corrects for this, so T C holds the components that each "
+                "token actually subtracts."
+            ),
             rows="token",
             columns="token",
         ),

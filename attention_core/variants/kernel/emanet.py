@@ -36,8 +36,10 @@ class EmanetParams(Params):
         3,
         low=1,
         high=20,
-        help="Number of rounds that move the bases to the centres of their clusters. The bases "
-        "usually stop changing after a few rounds.",
+        help=(
+            "Number of iterations of the clustering. Each iteration moves every basis to the weighted mean of its "
+            "tokens. The bases usually stop changing after a few iterations."
+        ),
     )
     sharpness: float = param(
         1.0,
@@ -45,8 +47,10 @@ class EmanetParams(Params):
         high=20.0,
         step=0.1,
         scale="log",
-        help="How exclusively a token belongs to one basis. With small values, all bases share the token. With large "
-        "values, it belongs to one basis only.",
+        help=(
+            "Sharpness of the softmax that assigns each token to the bases. With small values, all bases share the "
+            "token. With large values, it belongs to one basis only."
+        ),
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the initial bases.")
 

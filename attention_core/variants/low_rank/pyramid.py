@@ -109,7 +109,10 @@ VARIANT = Variant(
             columns="pool",
         ),
     ),
-    note="A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into another "
-    "number of segments. S is the total number of pools. It is at most 18 times the base number of pools. The "
-    "weight of a pool is spread evenly over its tokens, so long segments make the weights of a row more equal.",
+    note=(
+        "A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
+        "number of segments. S is the number of pools of all resolutions together. It is at most 18 times the base "
+        "number of pools, which is a setting. The weight of a pool is spread evenly over its tokens, so long segments"
+        " make the weights of a row more equal."
+    ),
 )

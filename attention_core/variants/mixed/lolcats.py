@@ -160,9 +160,11 @@ VARIANT = Variant(
     approximates="softmax",
     zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="Published models learn the feature map of the linear part, and a factor that balances the two parts. Here, "
-    "the feature map is fixed, and there is no such factor. With a window of 0, a row is zero if the dot products "
-    "of the query's features with those of all keys are too small for float32.",
+    note=(
+        "Published models learn two things: the feature map of the linear part and a factor that balances the two "
+        "parts. Here, the feature map is fixed, and the factor is left out. With a window of 0, a row is zero if the "
+        "dot products of the query's features with those of all keys are too small for float32."
+    ),
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -135,8 +135,8 @@ def _written(seen: Seen) -> Step:
     return Step(
         title=_("Writes"),
         mechanism=_(
-            "Each token adds to the state only the difference between its value and the value that its key already "
-            "retrieves. The write strength β scales this difference."
+            "Each token adds to the state (the matrix of stored values) only the difference between its value and the"
+            " value that the state returns for its key. The write strength β scales this difference."
         ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)

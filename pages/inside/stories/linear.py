@@ -217,7 +217,7 @@ def _sum_first(seen: Seen) -> Step:
                 log_y=True,
                 mark=(n, _("this input")),
                 x_ticks=LENGTHS[::2],
-                alt=_("Lines: multiply-adds of both orders against the number of tokens"),
+                alt=_("Lines: multiply-adds of each order of multiplication against the number of tokens"),
             )
         _draw_reading(found, key)
 

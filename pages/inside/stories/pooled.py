@@ -54,8 +54,8 @@ def _cover(seen: Seen) -> Step:
         words = paragraph(
             words,
             _(
-                "The last pool has only {size} tokens. No query uses its pooled key, because no token comes "
-                "after this pool.",
+                "The last pool (group of tokens with one mean key) has only {size} tokens. No query uses its mean "
+                "key, because no token comes after this pool.",
                 size=last - first + 1,
             ),
         )

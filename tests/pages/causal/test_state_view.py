@@ -40,8 +40,8 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     )
     assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
     assert finding(grown()) == (
-        "**The state holds 8 numbers at any length**, because every token is merged into the same matrices. A "
-        "key-value cache grows by 5 numbers with each token, so it is larger than the state from **2** tokens on."
+        "**The state holds 8 numbers at any length**, because every token is merged into the same matrices. Softmax's "
+        "key-value cache grows by 5 numbers with each token, so from **2** tokens on it is larger than the state."
     )
 
 
@@ -75,8 +75,9 @@ def test_what_is_taken_back_is_told_where_the_rule_takes_back():
         "retrieves (a change of norm 0.50). "
         "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
-    assert "The token erases **150%** of the value that its direction w retrieves (a change of norm 0.50)." in change(
-        weights(0.25, 1.5, along=True), 2
+    assert (
+        "The state returns a value for the token's direction w. The token erases **150%** of this value (a change of "
+        "norm 0.50)." in change(weights(0.25, 1.5, along=True), 2)
     )
 
 

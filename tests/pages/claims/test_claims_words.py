@@ -261,7 +261,7 @@ def test_a_claim_that_runs_only_on_request_says_why():
     assert words.on_request(timed) == "This claim is checked only on request, because it measures time."
     assert (
         words.on_request(read)
-        == "This claim is checked only on request, because SmolLM2 must read the text a dozen times."
+        == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
     )
     assert (words.request(1), words.request(2)) == ("Check 1 more claim", "Check 2 more claims")
 

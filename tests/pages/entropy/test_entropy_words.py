@@ -303,8 +303,8 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     assert text == (
         f"**With RoPE, {finding}.** The mean |logit| of distant keys (more than 20 tokens from the query) is {size}% "
         "of the mean |logit| of adjacent keys. RoPE also sets an upper limit for |logit|. The limit for distant keys "
-        f"is 40% of the limit for adjacent keys. For distant keys, this limit (the bound in the chart) is {times} "
-        "times the actual mean |logit|."
+        f"is 40% of the limit for adjacent keys. For distant keys, the bound in the chart is {times} times the "
+        "actual mean |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
     assert "The limit for distant keys is 125% of the limit for adjacent keys." in rises

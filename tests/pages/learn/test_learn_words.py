@@ -293,8 +293,8 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     text = (
-        " A model that gives all other answers correctly and guesses one of the hidden answers otherwise reaches an "
-        f"accuracy of {percent(expected)}."
+        " A model that knows every visible answer and guesses among the hidden ones reaches an accuracy of "
+        f"{percent(expected)}."
     )
     assert words.cause(local).endswith(text if is_close else "of the answers.")
 
@@ -515,7 +515,7 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
         ("recall", "length", ""),
         ("recall", "items", ""),
         ("parity", "length", ""),
-        ("parity", "items", "Models of the task “Parity” are not tested with more items to remember."),
+        ("parity", "items", "Models trained on the task “Parity” are not tested with more items than in training."),
         ("digits", "length", "Models of the task “Handwritten digits” are not tested on longer sequences."),
     ],
 )
@@ -549,9 +549,8 @@ def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, key
     monkeypatch.setattr("attention_core.learning.rates.tuned", lambda: known)
     found = outcomes([row for key in keys for row in rows_of(key, [0.1, 1.0])])
     chosen = (
-        "Each variant uses the learning rate, out of 0.001, 0.003 and 0.01, that gave the lowest loss in runs with "
-        "another "
-        "seed:"
+        "For each variant, the learning rates 0.001, 0.003 and 0.01 were tried in runs with another seed. The one with "
+        "the lowest loss is used:"
     )
     same = "Recorded runs and runs on this machine use the same rates."
     assert training_words.learning_rates(found) == text.format(chosen=chosen, same=same)

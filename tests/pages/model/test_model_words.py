@@ -123,7 +123,7 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
-    far_back = ".** The token to copy is 95 tokens back, hidden from most queries."
+    far_back = ".** The token to copy is 95 tokens back. Most queries cannot attend to it."
     reason = f"{far_back} It could be passed on through 2 layers, but the model was not trained to do so."
     assert words.verdict(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity (× 2).** It hides 61% of the query–key pairs, including the first token from most "
@@ -332,8 +332,8 @@ def test_names():
     ("tau", "expected"),
     [
         (0.96, "**Linear keeps the ranking of the sentences** (rank correlation 0.96)."),
-        (0.94, "**Linear keeps a similar ranking** (rank correlation 0.94)."),
-        (0.71, "**Linear keeps a similar ranking** (rank correlation 0.71)."),
+        (0.94, "**Linear ranks the sentences similarly** (rank correlation 0.94)."),
+        (0.71, "**Linear ranks the sentences similarly** (rank correlation 0.71)."),
         (0.69, "**Linear changes the ranking of the sentences** (rank correlation 0.69)."),
     ],
 )

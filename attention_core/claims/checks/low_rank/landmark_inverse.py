@@ -62,13 +62,14 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "iterated_wins",
-            "share of heads where the inverse from six iterations reduces Nyström attention's matrix error",
+            "share of heads where the inverse (six iterations) lowers Nyström attention's matrix error, compared with"
+            " no inverse",
             "%",
             brief="heads in which six iterations of the inverse help",
         ),
         Quantity(
             "exact_wins",
-            "share of heads where the exact inverse reduces Nyström attention's matrix error",
+            "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
             brief="heads in which the exact inverse helps",
         ),
