@@ -26,7 +26,7 @@ def test_a_link_leads_through_every_view_to_a_file(page, server):
         legend(page)
     )
     press(page, "How to read the chart")
-    expect(page.get_by_text("queries also serve as keys")).to_be_visible()
+    expect(page.get_by_text("Reformer uses the queries also as keys")).to_be_visible()
     page.keyboard.press("Escape")
 
     page.get_by_text("By cost", exact=True).first.click()
