@@ -122,5 +122,5 @@ def test_heads_that_decide_together_are_refused_where_they_do_not_fit(monkeypatc
         causal=False,
         seed=0,
     )
-    with pytest.raises(ac.LabError, match="up to 1024 tokens, not 2048"):
+    with pytest.raises(ac.LabError, match="up to 1024 tokens, but the input has 2048"):
         entropy_length.run(task)
