@@ -111,7 +111,7 @@ def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seed
 def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone():
     spec = spec_of("nystrom")
     assert refusal(spec.model) == ac.variant("nystrom").causal_reason
-    with pytest.raises(InputError, match="Nyström cannot be trained on this task: its landmarks"):
+    with pytest.raises(InputError, match="Nyström cannot be trained on this task: the landmarks"):
         initial(spec)
     assert not refusal(replace(spec.model, task="digits"))
 

@@ -108,7 +108,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
     assert not at.exception
-    assert said(at).count("SmolLM2 must read the text a dozen times") == len(slow) == 5
+    assert said(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
     assert " 6 are not checked yet" in said(at)  # and the claim that measures time
     assert at.button(key="claims.check").label == "Check 6 more claims"
     at.button(key="claims.check").click().run()
