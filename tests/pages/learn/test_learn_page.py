@@ -61,7 +61,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**4 of 6 variants learn the task")]
     assert "**Local · window 16** (72% correct): its mask hides 43% of the answers." in text
-    assert "guesses one of the hidden answers otherwise reaches an accuracy of 70%." in text
+    assert "guesses among the hidden ones reaches an accuracy of 70%." in text
     assert "With 24 items to remember instead of 4, only **Softmax** still reaches an accuracy of 95%." in text
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
