@@ -9,7 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app.figures.lines.curves import Curve, curves
+from app.figures.lines import ends
+from app.figures.lines.curves import WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.theme import GREY, SERIES, add_line
 from app.jobs.timing_runs import Series, crossing_text, stamp_lines, summary_text
@@ -28,6 +29,8 @@ from pages.timing.words import gain, growth_of_softmax, least_memory, masking, o
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
+NARROW = 250
+"""Width in pixels of the lines on a phone."""
 NEAR = 1.5
 """Ratio of two lengths up to which their labels would overlap."""
 TITLES = {
@@ -158,11 +161,20 @@ def crossovers(found: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
             name_at_end=False,
             notes=[crossover_in_words(line.name, at)],
             texts=[texts[i]],
-            # In the left half, the first label is below the lines, as there is no room to the left of it.
-            text_position="bottom right" if texts[i] == first and at.tokens**2 < sizes[0] * sizes[-1] else "top left",
+            text_position=_label_side(texts[i], at.tokens, sizes, is_first=texts[i] == first, narrow=narrow),
         )
         for i, (line, at) in enumerate(places)
     ]
+
+
+def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> str:
+    """Return where the label of a crossing is: above to the left if there is room, else below to the right.
+
+    The first label is below the lines in the left half, because it would cover the line of a slow start.
+    """
+    share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
+    room = share * (NARROW if narrow else WIDTH)
+    return "bottom right" if ends.text_width(text) > room or (is_first and share < 0.5) else "top left"
 
 
 def crossing_labels(places: Sequence[tuple[float, str]]) -> list[str]:

@@ -100,6 +100,22 @@ def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
     assert growth_of_softmax([replace(softmax, points=rows[:1])]) == growth_of_softmax([line("local")]) == ""
 
 
+@pytest.mark.parametrize(
+    ("tokens", "is_first", "narrow", "side"),
+    [
+        (32, False, False, "bottom right"),
+        (256, False, False, "top left"),
+        (200, True, False, "bottom right"),
+        (1024, True, False, "top left"),
+        (256, False, True, "bottom right"),
+    ],
+)
+def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, side):
+    """Check no room at the left, room, a first label, a first label in the right half, and a phone."""
+    text = "Local: faster from 99 tokens"
+    assert results._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
+
+
 def test_close_crossings_share_a_label():
     labels = results.crossing_labels
     assert labels([(96.0, "Local"), (99.0, "Linear"), (180.0, "Nyström")]) == [
@@ -414,7 +430,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
         (mark.texts, "top left"),
         (["Local: faster from 78 tokens"], "top left"),
     ]
-    longer = replace(sooner, points=(*sooner.points, points("softmax", 10**6, 1e9), points("local", 10**6, 1e8)))
+    longer = replace(sooner, points=(*sooner.points, points("softmax", 10**5, 1e9), points("local", 10**5, 1e8)))
     assert [each.text_position for each in results.crossovers([overtaken(run=longer), overtaken()])] == [
         "bottom right",
         "top left",
