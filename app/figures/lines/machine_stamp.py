@@ -18,7 +18,7 @@ def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: 
     layout, room = figure["layout"], 16 * len(lines)
     text = "<br>".join(html.escape(line, quote=False) for line in lines)
     place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
-    stamp = annotation(text, 0, 0, font={"size": 12, "color": SERIES[GREY]}, **place)
+    stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 12, "color": SERIES[GREY]}, **place)
     below = {
         "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into these lines.
         "annotations": [*layout.get("annotations", ()), stamp],
