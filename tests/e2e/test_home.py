@@ -222,7 +222,7 @@ def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server)
 
 
 @pytest.fixture(scope="module")
-def told(window):
+def text_of(window):
     """Yield a function that returns the story of given weights, computed in the browser."""
     page, words = window.new_page(), _words()
 
@@ -260,14 +260,14 @@ def told(window):
         ([0.1, 0.3, 0.5, 0.1], "“it” attends most to itself: 50% with softmax and 0% with X."),
     ],
 )
-def test_the_text_names_the_words_that_a_word_attends_to(told, row, said):
-    assert told(("Softmax", row), ("X", [1, 0, 0, 0])) == said
+def test_the_text_names_the_words_that_a_word_attends_to(text_of, row, said):
+    assert text_of(("Softmax", row), ("X", [1, 0, 0, 0])) == said
 
 
-def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(told):
+def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(text_of):
     others = [("A", [0, -0.02, 0, 0]), ("B", [0, math.nan, 1, 0]), ("C", [0, 0.004, 0, 0]), ("D", [0, 0.9, 0, 0])]
     finding = "80% with softmax, 90% with D, <1% with C, 0% with B and −2% with A."
-    assert told(("Softmax", [0, 0.8, 0.2, 0]), *others) == f"“it” attends mostly to “animal”: {finding}"
+    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), *others) == f"“it” attends mostly to “animal”: {finding}"
 
 
 @pytest.mark.parametrize(
@@ -285,6 +285,6 @@ def test_the_finding_lists_the_weight_of_each_variant_the_largest_first(told):
         ([0, -0.5, 0, 0], "X: “animal” is 1 away, 4. X: −50% for “animal”."),
     ],
 )
-def test_the_text_gives_the_reasons_for_another_weight_than_softmax(told, row, said):
+def test_the_text_gives_the_reasons_for_another_weight_than_softmax(text_of, row, said):
     why = ("{row}: “{target}” is {away} away, {setting}.", "{row}: more.", "{row}: {least} for “{other}”.")
-    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why)).endswith(f" with X. {said}")
+    assert text_of(("Softmax", [0, 0.8, 0.2, 0]), ("X", row, *why)).endswith(f" with X. {said}")
