@@ -56,7 +56,7 @@ def show(page: str) -> Callable[[], None]:
         with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {_step_link(lesson, place, _('Go to this step'))}</p>")
+                st.html(f"<p>{elsewhere} {step_link(lesson, place, _('Go to this step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(translate(step.ask))}</p>')
                 if answered:
@@ -94,7 +94,7 @@ def begin(lesson: Lesson) -> None:
     navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
-def _step_link(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
+def step_link(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
     """Return a link to a step; ``name`` is the accessible name of a label without words."""
     there = html.escape(address(lesson, place, present=LessonOptions.present.value))
     named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
@@ -113,9 +113,9 @@ def _head(lesson: Lesson, place: int, translate: Callable[[str], str], *, pendin
     count, present = len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
     links = [
-        _step_link(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
-        _step_link(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        _step_link(lesson, place, "↺", name=_("Reset the screen of this step")),
+        step_link(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
+        step_link(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
+        step_link(lesson, place, "↺", name=_("Reset the screen of this step")),
     ]
     return (
         f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
@@ -224,7 +224,7 @@ def _end(lesson: Lesson, translate: Callable[[str], str]) -> str:
     lessons = [*shipped().values()]
     following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
     return (f'<p class="seen">{seen}</p>' if lesson.seen else "") + "".join(
-        f"<p>{_step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
+        f"<p>{step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
     )
 
 

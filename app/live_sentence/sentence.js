@@ -38,16 +38,17 @@ export class Sentence {
     this.headings = make("div", { class: "row headings" }, this.finding, this.columns);
     this.story = make("p", { class: "story" });
     this.way = make("a", { class: "way", target: "_self" });
-    this.caption = make("p", { class: "caption" });
+    this.caption = make("span");
     this.notes = make("p", { class: "notes", hidden: "" });
-    this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" }, "i");
+    this.info = make("button", { class: "info", type: "button", "aria-expanded": "false" });
     this.info.addEventListener("click", () => {
       this.notes.hidden = !this.notes.hidden;
       this.info.setAttribute("aria-expanded", String(!this.notes.hidden));
     });
     this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
-    const summary = make("div", { class: "summary" }, this.story, this.info, this.way);
-    this.root = make("div", { class: "sentence" }, this.table, summary, this.caption, this.notes, this.live);
+    const summary = make("div", { class: "summary" }, this.story, this.way);
+    const caption = make("p", { class: "caption" }, this.caption, " ", this.info);
+    this.root = make("div", { class: "sentence" }, this.table, summary, caption, this.notes, this.live);
     host.append(this.root);
     this.watch = new ResizeObserver(() => this.place());
     this.watch.observe(this.table);
@@ -84,9 +85,8 @@ export class Sentence {
   show(settings) {
     const { words, word, steps } = (this.settings = settings);
     this.way.textContent = `${words.way} \u2192`;
-    this.info.setAttribute("aria-label", words.about);
-    this.info.title = words.about;
-    this.columns.replaceChildren(...words.columns.map((column) => make("span", {}, column)));
+    this.info.textContent = words.about;
+    this.columns.replaceChildren(...words.headings.map((heading) => make("span", {}, heading)));
     this.caption.textContent = words.caption;
     this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
     if (this.due === undefined && this.pending === undefined) this.take(); // otherwise the visitor's input is newer than these settings

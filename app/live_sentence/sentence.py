@@ -75,6 +75,7 @@ def live_sentence(
     way: str,
     pinned: str,
     columns: Sequence[str],
+    headings: Sequence[str],
     caption: str,
     notes: Sequence[str] = (),
 ) -> None:
@@ -88,11 +89,12 @@ def live_sentence(
         on_turn: called before the script's next run, when the visitor pauses after changing the word or a slider.
         way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
         pinned: the name of the query parameter for the word's index there.
-        columns: the headings of the error and of both costs.
+        columns: the names of the error and of both costs.
+        headings: the same names above the columns, with what they mean.
         caption: sentences about these numbers, under the rows.
-        notes: sentences behind the info button.
+        notes: sentences behind the button that explains the numbers.
     """
-    words = {**_words(), "columns": list(columns), "caption": caption, "notes": list(notes)}
+    words = _words() | {"columns": columns, "headings": headings, "caption": caption, "notes": notes}
     settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "words": words}
 
     def report(reported: object) -> None:
@@ -122,17 +124,22 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
     return encode(header, b"".join(row.weights.astype("<f2").tobytes() for row in rows))
 
 
-def _words() -> dict[str, str]:
+def _words() -> dict[str, object]:
     """Return the component's texts in the visitor's language; the browser fills in the words in braces."""
     return {
         "help": _("Query word. Use the arrow keys to move between words."),
         "named": _("{title} ({knob} {setting})"),
-        "mostly": _("“{word}” attends mostly to “{target}”: {list}."),
-        "most": _("“{word}” attends most to “{target}”: {list}."),
-        "spread": _("“{word}” attends to many words, most to “{target}”: {list}."),
-        "itself": _("“{word}” attends most to itself: {list}."),
-        "own": _("{weight} with softmax"),
+        "mostly": _("With softmax, “{word}” gives {weight} of its attention to “{target}”. This share is {list}."),
+        "most": _(
+            "With softmax, “{word}” gives the largest share of its attention ({weight}) to “{target}”. "
+            "This share is {list}."
+        ),
+        "itself": _(
+            "With softmax, “{word}” gives the largest share of its attention ({weight}) to itself. "
+            "This share is {list}."
+        ),
         "share": _("{weight} with {row}"),
+        "equal": _("equal weights"),
         "same": _("All variants give “{target}” about the same weight."),
         "looks": _("{row}: “{word}” attends to {list}."),
         "nowhere": _("{row}: all weights of “{word}” are below 0.5%."),

@@ -1,7 +1,7 @@
 // The data that Python sends to the sentence (sentence.py), and the types shared by its modules.
 
-/** Sentences about the reasons for a smaller or larger weight than the reference's, and for negative weights. */
-export type Reasons = { less?: string; more?: string; negative?: string };
+/** Sentences about the reasons for a smaller, nearly equal or larger weight than the reference's, and for negative weights. */
+export type Reasons = { less?: string; even?: string; more?: string; negative?: string };
 
 /** The sentence under one variant; lists have one entry for each step of its slider. */
 export interface SentRow {
@@ -30,10 +30,9 @@ export interface SentenceHeader {
 export interface StoryWords {
   mostly: string;
   most: string;
-  spread: string;
   itself: string;
-  own: string; // the reference's weight
-  share: string; // another row's weight
+  share: string; // a row's weight
+  equal: string; // the name of equal weights for all words
   same: string;
   looks: string;
   nowhere: string;
@@ -47,6 +46,7 @@ export interface SentenceWords extends StoryWords {
   named: string;
   help: string;
   columns: string[];
+  headings: string[]; // the names of the columns with what they mean
   caption: string;
   way: string;
   about: string;

@@ -4,8 +4,8 @@
 import { fill } from "../page_script/templates.js";
 
 const MOSTLY = 0.5; // a larger weight on one word exceeds the weights on all other words together
-const MOST = 0.25;
 const SAME = 0.05; // weights that differ by less count as equal
+const EVEN = 2; // weights of at most this multiple of equal weights count as similar
 const BELOW = -0.1; // weights below this are mentioned for any word
 const SPOKEN = 3; // the number of words mentioned to screen readers
 
@@ -32,15 +32,15 @@ export function percent(share, precision) {
 export function story(words, labels, word, [first, ...others]) {
   const target = first.weights.reduce((best, weight, j) => (weight > first.weights[best] ? j : best), 0);
   const weight = first.weights[target];
-  const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : weight >= MOST ? "most" : "spread";
+  const kind = target === word ? "itself" : weight >= MOSTLY ? "mostly" : "most";
   const on = (/** @type {Looks} */ { weights }) => weights[target] || 0; // a masked word has the weight zero
-  const shares = [...others]
-    .sort((a, b) => on(b) - on(a))
-    .map((row) => fill(words.share, { weight: percent(on(row)), row: row.title }));
-  const list = listed(words, [fill(words.own, { weight: percent(weight) }), ...shares]);
+  const shares = [...others.map((row) => ({ share: on(row), row: row.title })), { share: 1 / labels.length, row: words.equal }]
+    .sort((a, b) => b.share - a.share)
+    .map(({ share, row }) => fill(words.share, { weight: percent(share), row }));
+  const list = listed(words, shares);
   const same = others.every((row) => Math.abs(on(row) - weight) <= SAME);
   const reasons = others.flatMap((row) => reasonsOf(labels, word, row, target, weight));
-  const finding = fill(words[kind], { word: labels[word], target: labels[target], list });
+  const finding = fill(words[kind], { word: labels[word], target: labels[target], weight: percent(weight), list });
   return [finding, joined(words.sentences, [...(same ? [fill(words.same, { target: labels[target] })] : []), ...reasons])];
 }
 
@@ -55,10 +55,19 @@ export function story(words, labels, word, [first, ...others]) {
 function reasonsOf(labels, word, { title, setting, why, weights }, target, reference) {
   const more = (weights[target] || 0) - reference;
   const least = weights.reduce((lowest, each, j) => (each < (weights[lowest] || 0) ? j : lowest), target);
-  const values = { row: title, setting, target: labels[target], away: String(Math.abs(target - word)) };
+  const [low, high] = [Math.min(...weights), Math.max(...weights)];
+  const less = (high * weights.length <= EVEN && why.even) || why.less;
+  const values = {
+    row: title,
+    setting,
+    target: labels[target],
+    away: String(Math.abs(target - word)),
+    low: percent(low),
+    high: percent(high),
+  };
   const negative = { row: title, other: labels[least], least: percent(weights[least]) };
   return [
-    fill((more < -SAME && why.less) || (more > SAME && why.more) || "", values),
+    fill((more < -SAME && less) || (more > SAME && why.more) || "", values),
     fill((weights[least] <= BELOW && why.negative) || "", negative),
   ].filter(Boolean);
 }

@@ -5,6 +5,7 @@ import html
 import streamlit as st
 
 from app.lessons import card
+from app.lessons.shipped import shipped
 from app.page import SECTIONS, Page, discover
 from app.ui import navigation
 from app.words.i18n import N_, _
@@ -16,7 +17,8 @@ def top() -> None:
     """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Hover over a word, drag a slider, or type your own sentence.")
-    st.markdown(f"# {purpose}\n\n{instruction}", anchors=False)
+    start = card.step_link(next(iter(shipped().values())), 1, _("New here? Start lesson 1") + " →")
+    st.markdown(f"# {purpose}\n\n{instruction} {start}", unsafe_allow_html=True, anchors=False)
     sentence.show()
     parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _questions()
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)

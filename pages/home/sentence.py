@@ -44,6 +44,11 @@ def show() -> None:
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
     for each in [cut(text), *sentences] if text != typed else sentences:
         st.caption(each)
+    columns = [
+        _("output error"),
+        _("multiply-adds vs softmax, {n} tokens", n=found.n),
+        _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
+    ]
     live_sentence(
         found.tokens,
         [row(steps) for steps in found.variants],
@@ -52,11 +57,8 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        columns=[
-            _("output error, whole sentence"),
-            _("multiply-adds vs softmax, {n} tokens", n=found.n),
-            _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
-        ],
+        columns=columns,
+        headings=[_("output error (lower is better; 100%: as large as softmax's output)"), *columns[1:]],
         caption=caption(found),
         notes=notes(found),
     )
@@ -82,13 +84,10 @@ def caption(found: Budgets) -> str:
         if found.n <= BLOCK
         else "",
         _(
-            "Linear attention also computes features, and Nyström attention landmarks. This extra work pays off only "
-            "in long texts, because softmax's cost grows with the square of the length."
-        ),
-        _(
-            "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
-            "words.",
+            "Linear and Nyström need extra steps first, which can cost more than they save in {n} tokens. In {long:,} "
+            "tokens they save almost everything, because softmax's cost grows with the square of the length.",
             n=found.n,
+            long=LONG,
         ),
         _(
             "Weights: model MiniLM-L6, layer {layer}, head {head}.",
@@ -107,6 +106,11 @@ def notes(found: Budgets) -> list[str]:
             "shows the output error for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),
+        ),
+        _(
+            "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
+            "words.",
+            n=found.n,
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
@@ -140,21 +144,30 @@ def row(steps: Steps) -> Row:
 
 
 def _why() -> dict[str, dict[str, str]]:
-    """Return why variants give a word less or more weight than softmax, or a negative weight, by their keys.
+    """Return why variants give a word less or more weight than softmax, similar or negative weights, by their keys.
 
     The browser fills in the words in braces.
     """
-    averages = _("{row}: each landmark is an average of neighbouring tokens.")
+    averages = _("{row} averages neighbouring tokens (landmarks), which blurs the weights.")
     return {
         "local": {
-            "less": _("{row}: “{target}” is {away} tokens away, outside the window of {setting}."),
-            "more": _("{row}: only the words in the window share the weight."),
+            "less": _("{row} hides “{target}”, which is {away} tokens away, outside the window of {setting}."),
+            "more": _("{row} shares the weight among the words in the window only, so “{target}” gets more."),
         },
-        "linear": {"less": _("{row}: no exponential enlarges the differences between scores.")},
+        "linear": {
+            "less": _("{row} leaves out the exponential, which in softmax enlarges differences."),
+            "even": _(
+                "{row} leaves out the exponential, which in softmax enlarges differences. So all words get similar "
+                "weights ({low} to {high})."
+            ),
+        },
         "nystrom": {
             "less": averages,
             "more": averages,
-            "negative": _("{row}: an inverse matrix makes some weights negative, such as {least} for “{other}”."),
+            "negative": _(
+                "{row} multiplies by an inverse matrix, which makes some weights negative, such as {least} for "
+                "“{other}”."
+            ),
         },
     }
 

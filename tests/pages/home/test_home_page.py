@@ -14,6 +14,7 @@ from PIL import Image
 
 import attention_core as ac
 from app.figures.picture import data_url, picture
+from app.lessons.shipped import shipped
 from app.page import SECTIONS, discover
 from app.ui import matrix_picture
 from app.ui.lazy import OPENED
@@ -86,6 +87,14 @@ def test_home_leads_to_every_page_by_its_question_under_its_section():
         found = re.findall(r'href="(.*?)"><b>(.*?)</b> (.*?)</a>', links)
         assert [way(link)[0] for link, _, _ in found] == list(pages)
         assert [words for _, *words in found] == [[page.title, html.escape(page.question)] for page in pages.values()]
+
+
+def test_home_offers_beginners_the_first_lesson():
+    [top] = [each.value for each in open_page("home").markdown if "New here?" in each.value]
+    [link] = re.findall(r'href="(.*?)">New here\? Start lesson 1 →</a>', top)
+    first = next(iter(shipped().values()))
+    assert way(link)[0] == first.steps[0].page
+    assert way(link)[1]["lesson"] == [first.key]
 
 
 def test_links_on_home_keep_the_input():

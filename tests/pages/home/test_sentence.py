@@ -67,7 +67,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     assert first[2]["words"]["caption"].endswith(
         f" model MiniLM-L6, layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}."
     )
-    errors, _, length = first[2]["words"]["notes"]
+    errors, _, _, length = first[2]["words"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
     assert f"Equal weights for all tokens would give an output error of {off:.0%}." in errors
@@ -84,11 +84,16 @@ def test_error_and_cost_are_of_the_same_tokens(text):
             for word, cost in zip(row["words"], row[name], strict=True):
                 assert cost == pytest.approx(ac.from_word(word).cost(tokens, d, heads=heads).multiply_adds / softmax)
     assert settings["words"]["columns"] == [
-        "output error, whole sentence",
+        "output error",
         f"multiply-adds vs softmax, {n} tokens",
         "multiply-adds vs softmax, 8,192 tokens",
     ]
-    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["words"]["caption"]
+    assert settings["words"]["headings"] == [
+        "output error (lower is better; 100%: as large as softmax's output)",
+        *settings["words"]["columns"][1:],
+    ]
+    assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["words"]["notes"][1]
+    assert f"can cost more than they save in {n} tokens. In 8,192 tokens" in settings["words"]["caption"]
 
 
 @pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])
