@@ -31,16 +31,14 @@ from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
 HEIGHT = 430
 TICKS = {10.0**i: f"{10**i} KiB" for i in range(3)} | {2.0**10 * 10**i: f"{10**i} MiB" for i in range(3)}
 """Texts of the ticks of the vertical axis, by KiB."""
-ENDS = tuple(2**i for i in range(2, 15))
+ENDS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
-NEAR = 1.2
-"""Largest ratio of two neighbouring memories of constant size at which one band in the chart is for both."""
-EQUAL = 1.02
-"""Largest ratio of the sizes of a group that the chart cannot distinguish, so that the group has no band."""
 GROWING, LESS, CONSTANT = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
+LABELLED = 1024
+"""Number of tokens at which lines have a text."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -55,7 +53,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     refused.sort(key=lambda attention: attention not in selected)
     # A model that the text goes through, but that also sees later tokens, cannot generate text itself.
     reader = forms()[chosen.source.key].name() if chosen.source.written and not chosen.qkv.causal else ""
-    headline.markdown(sentence(rows, [label(each) for each in refused], reader), help=method(heads, d))
+    headline.markdown(sentence(rows, [_(each.variant.title) for each in refused]), help=method(heads, d, reader))
     _chart(rows, heads)
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
@@ -92,88 +90,56 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def sentence(rows: Sequence[MemoryRow], refused: Sequence[str], reader: str = "") -> str:
-    """Return how many variants can generate text, which cannot, and how large the memories are.
+def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
+    """Return the memory of softmax and of linear attention, and how many variants keep it constant or cannot generate.
 
     Args:
-        rows: the variants that can generate text.
+        rows: the variants that can generate text, with linear attention among them.
         refused: names of the variants that cannot.
-        reader: name of the input's model if it cannot generate text.
     """
-    fixed, more = by_memory(rows), len(refused) - 1
-    growing, typical = len(rows) - len(fixed), typical_memory(rows)
+    linear = linear_row(rows)
+    softmax = ENDS[-1] * linear.token_bytes
     return paragraph(
-        _("**{able} of {n} variants can generate text token by token.**", able=len(rows), n=len(rows) + len(refused)),
         _(
-            "The other {n}, such as {name}, cannot: their earlier outputs depend on later tokens.",
+            "**After {n:,} tokens, softmax stores {softmax} in one layer, {times} times as much as linear attention "
+            "({linear} at any length).**",
+            n=ENDS[-1],
+            softmax=memory(softmax),
+            linear=memory(linear.state_bytes),
+            times=number(softmax / linear.state_bytes),
+        ),
+        _(
+            "Of the {able} variants that can generate text, {fixed} keep their memory constant, as linear attention "
+            "does. The price: they merge or discard earlier tokens.",
+            able=len(rows),
+            fixed=sum(not row.grown_bytes for row in rows),
+        ),
+        _(
+            "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later tokens.",
             n=len(refused),
             name=escape_markdown(refused[0]),
-        )
-        if more > 0
-        else "",
-        _n(
-            "{n} of those that can generate text stores every key and value, so its memory grows with the text.",
-            "{n} of those that can generate text store every key and value, so their memory grows with the text.",
-            n=growing,
-        )
-        if growing
-        else "",
-        _n(
-            "{n} merges or discards earlier tokens, so its memory stays constant.",
-            "{n} merge or discard earlier tokens, so their memory stays constant.",
-            n=len(fixed),
-        )
-        if fixed
-        else "",
-        small_memories(fixed, typical) if typical else "",
-        _("{model} cannot generate text. It is used here only for the number and size of its heads.", model=reader)
+        ),
+    )
+
+
+def method(heads: int, d: int, reader: str = "") -> str:
+    """Return what the chart measures, and that the input's model, if ``reader`` names it, cannot generate text."""
+    return paragraph(
+        _(
+            "Memory of one layer with {heads} heads of size {d} (float32). Point at a line to see the names of its "
+            "variants.",
+            heads=heads,
+            d=d,
+        ),
+        _("{model} itself cannot generate text. Only the number and the size of its heads are used here.", model=reader)
         if reader
         else "",
     )
 
 
-def small_memories(fixed: Sequence[MemoryRow], typical: MemoryRow) -> str:
-    """Return how many of the constant memories have at most the typical size, and when softmax needs more."""
-    count = sum(row.state_bytes <= typical.state_bytes for row in fixed)
-    values = {"every": len(fixed), "memory": memory(typical.state_bytes)}
-    return paragraph(
-        _("The constant memory is {memory}.", **values)
-        if len(fixed) == 1
-        else _n(
-            "{n} of these {every} variants needs at most {memory}.",
-            "{n} of these {every} variants need at most {memory}.",
-            n=count,
-            **values,
-        ),
-        ""
-        if typical.outgrown is None
-        else _(
-            "From {most:,} tokens on, softmax's key-value cache is larger than {memory}.",
-            most=typical.outgrown,
-            **values,
-        ),
-    )
-
-
-def method(heads: int, d: int) -> str:
-    """Return what the chart measures."""
-    return _(
-        "Memory of one layer with {heads} heads of size {d} (float32). A state is a matrix that merges all tokens. "
-        "Point at a line to see the names of its variants.",
-        heads=heads,
-        d=d,
-    )
-
-
-def by_memory(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
-    """Return the variants with a memory of constant size, the smallest first."""
-    return sorted((row for row in rows if not row.grown_bytes), key=_bytes)
-
-
-def typical_memory(rows: Sequence[MemoryRow]) -> MemoryRow | None:
-    """Return the variant with the median memory of constant size, the smaller of two; None if no memory is constant."""
-    fixed = by_memory(rows)
-    return fixed[(len(fixed) - 1) // 2] if fixed else None
+def linear_row(rows: Sequence[MemoryRow]) -> MemoryRow:
+    """Return the memory of linear attention."""
+    return next(row for row in rows if ac.from_word(row.variant).key == "linear")
 
 
 def kind(row: MemoryRow) -> str:
@@ -184,45 +150,54 @@ def kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
-def neighbours(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
-    """Return the variants with a memory of constant size, in groups of nearly equal sizes, the smallest first."""
-    found: list[list[MemoryRow]] = []
-    for row in by_memory(rows):
-        if found and row.state_bytes <= NEAR * found[-1][-1].state_bytes:
-            found[-1].append(row)
-        else:
-            found.append([row])
-    return found
-
-
-def words_at_mark(typical: MemoryRow) -> str:
-    """Return what the chart's mark at the length from which softmax needs more than the typical memory means."""
-    return _("softmax needs over {memory}", memory=memory(typical.state_bytes))
-
-
 def _short(names: Sequence[str]) -> str:
     """Return the first name and the number of the others."""
     first, *others = names
     return _n("{name} and {n} other", "{name} and {n} others", n=len(others), name=first) if others else first
 
 
-def constant_line(own: Sequence[MemoryRow]) -> Curve:
-    """Return the line of a group of ``neighbours`` at their median, with a band from the smallest to the largest."""
-    low, middle, high = (each.state_bytes for each in (own[0], own[(len(own) - 1) // 2], own[-1]))
-    is_band, (unit, size) = high > EQUAL * low, ("KiB", KIB) if high < KIB**2 else ("MiB", KIB**2)
-    sizes = {"low": number(low / size), "high": number(high / size), "unit": unit}
-    titles = [_(ac.from_word(row.variant).title) for row in reversed(own)]
+def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
+    """Return the lines of linear attention and of the smallest other constant memory, and a band of all others."""
+    linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
+    smallest, *others = (row for row in fixed if row is not linear)
+    low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
+    return [
+        _constant([linear], _(ac.from_word(linear.variant).title), _("constant")),
+        _constant([smallest], _(ac.from_word(smallest.variant).title)),
+        replace(
+            _constant(others, _("{n} more with constant memory", n=len(others))),
+            low=[low] * len(ENDS),
+            high=[high] * len(ENDS),
+        ),
+    ]
+
+
+def _constant(own: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
+    """Return the line of the last of these memories, whose tooltip lists all of them."""
     note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in own)
-    points = len(ENDS)
     return Curve(
-        _("{n} variants: {low} to {high} {unit}", n=len(own), **sizes) if is_band else _short(titles),
+        name,
         ENDS,
-        [middle / KIB] * points,
-        low=[low / KIB] * points if is_band else None,
-        high=[high / KIB] * points if is_band else None,
+        [own[-1].state_bytes / KIB] * len(ENDS),
         colour=CONSTANT,
         marks=False,
-        notes=[note] * points,
+        notes=[note] * len(ENDS),
+        texts=[text if n == LABELLED else "" for n in ENDS],
+    )
+
+
+def crossing(linear: MemoryRow) -> Curve:
+    """Return the point at which the memory of softmax passes the memory of linear attention."""
+    name = _("From {n:,} tokens on, softmax stores more than linear attention", n=linear.outgrown)
+    return Curve(
+        name,
+        [linear.state_bytes / linear.token_bytes],
+        [linear.state_bytes / KIB],
+        colour=GROWING,
+        symbol="circle-open",
+        size=11,
+        notes=[name],
+        label=_("softmax needs more<br>from {n:,} tokens on", n=linear.outgrown),
     )
 
 
@@ -241,15 +216,15 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
                 colour=GROWING if is_last else LESS,
                 marks=False,
                 notes=["<br>".join([memory(each), *names]) for each in held],
+                texts=[_("grows with the text") if is_last and n == LABELLED else "" for n in ENDS],
             )
         )
     return lines
 
 
 def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
-    typical = typical_memory(rows)
     show_lines(
-        [*map(constant_line, neighbours(rows)), *growing_lines(rows)],
+        [*constant_lines(rows), *growing_lines(rows), crossing(linear_row(rows))],
         key="causal.memory",
         name="causal-memory",
         alt=_("Lines: memory of the variants against the number of tokens"),
@@ -257,8 +232,6 @@ def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
         y_title=_n("memory of one layer, {n} head", "memory of one layer, all {n} heads", n=heads),
         log_x=True,
         log_y=True,
-        bands=True,
-        mark=(typical.outgrown, words_at_mark(typical)) if typical and typical.outgrown else None,
         x_ticks=ENDS[::2],
         y_ticks=TICKS,
         height=HEIGHT,

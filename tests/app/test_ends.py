@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from app.figures.lines.curves import Curve, curves, guide
-from app.figures.lines.ends import LETTER, LINE, PREFIX, spread_positions, with_legend_below, wrap_name
+from app.figures.lines.ends import LETTER, LINE, PREFIX, spread_positions, text_size, with_legend_below, wrap_name
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -251,6 +251,11 @@ def test_the_name_at_a_point_and_the_texts_of_points_cross_neither_lines_nor_eac
     assert curves([close], x_title="", y_title="")["data"][0]["textposition"][1] != "top right", "the name is there"
 
 
+@pytest.mark.parametrize(("name", "size"), [("star", (29.6, 17)), ("a star<br>here", (44.4, 34))])
+def test_the_size_of_a_text_is_that_of_its_longest_line_and_of_all_lines(name, size):
+    assert text_size(name) == pytest.approx(size)
+
+
 @pytest.mark.parametrize(("mark", "side"), [(None, "left"), (5.2, "right")])
 def test_a_name_at_a_point_does_not_cross_the_vertical_mark(mark, side):
     star = Curve("star", [5], [0.5], symbol="star")
@@ -265,9 +270,11 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
     assert "text" not in plain
     [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
-    assert guided["textposition"] == ["top right", "top left"]
+    assert guided["textposition"][0] == "bottom right", "the line rises above the point"
     [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
-    assert single["textposition"] == "top left"
+    assert single["textposition"] == ["top right"]
+    [fixed] = curves([Curve("a", [1], [3.0], texts=["a"], text_position="top left")], x_title="", y_title="")["data"]
+    assert fixed["textposition"] == "top left"
     drawn = [Curve("a", [1], [3.0], texts=["a"]), Curve("b", [1, 2], [3.0, 4.0], texts=["b", ""])]
     narrow = with_legend_below(curves(drawn, x_title="", y_title=""))
     assert [trace["mode"] for trace in narrow["data"]] == ["lines+markers", "lines+markers"]

@@ -58,9 +58,7 @@ class Curve:
         notes: text of each point's tooltip in place of its numbers, in plotly's markup.
         links: target of a click on each point: the end of an address that begins with ``link_prefix`` of ``curves``.
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
-        texts: text next to each point, where it crosses nothing; above and to the left of a single point or of a point
-            without a marker, and above and to the right of a line's first point without a marker. Empty for points
-            without one.
+        texts: text next to each point, where it crosses nothing; empty for points without one.
         text_position: plotly's name of a fixed place for the texts.
         named_at: index of the point next to which the name is, instead of at the line's end.
         named_on_rise: values at which a rising line may have its name, the first with room; at its end without room.
@@ -118,7 +116,6 @@ def curves(
     x_ticks: Sequence[float] | Mapping[float, str] = (),
     y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
-    bands: bool = False,
 ) -> Figure:
     """Draw lines on common axes.
 
@@ -138,11 +135,9 @@ def curves(
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
-        bands: whether all bands are visible and darker, not only the band of the line under the pointer.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
-    opacity = 2 * BAND if bands else BAND if alone else 0.0
-    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=opacity)]
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:g}" for x in x_ticks]
@@ -235,7 +230,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "showlegend": line.name_at_end,
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
-        **({"text": list(line.texts), "textposition": _text_position(line)} if any(line.texts) else {}),
+        **({"text": list(line.texts), "textposition": line.text_position or SIDES[0]} if any(line.texts) else {}),
         "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
             "size": line.size
@@ -249,13 +244,6 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         **({"meta": {"ways": list(line.links)}} if line.links else {}),
         "hovertemplate": f"{hover}<extra>{line.name}</extra>",
     }
-
-
-def _text_position(line: Curve) -> str | list[str]:
-    """Return where a line's texts are: below its markers, but above a single marker and a line without markers."""
-    if line.text_position or len(line.x) == 1:
-        return line.text_position or "top left"
-    return "bottom left" if line.marks else ["top right", *["top left"] * (len(line.texts) - 1)]
 
 
 def _name(
@@ -317,7 +305,7 @@ def _name(
     layout["showlegend"] = False
 
     def place_text(x: float, y: float, text: str) -> str:
-        side, box = find_side(pixels(x, y), (ends.text_width(text), ends.LINE), paths, taken, WIDTH)
+        side, box = find_side(pixels(x, y), ends.text_size(text), paths, taken, WIDTH)
         taken.append(box)
         return side
 
@@ -325,7 +313,7 @@ def _name(
     layout["annotations"] += [ends.label_at_point(end, place_text(end.x, end.y, end.name)) for end in alone]
     layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
     for line, place in zip(lines, places, strict=True):
-        if line.marks and len(line.x) > 1 and any(line.texts):
+        if any(line.texts) and not line.text_position:
             points = [_drawn(_point(line, i), log_x=log_x, log_y=log_y) for i in range(len(line.x))]
             figure["data"][place]["textposition"] = [
                 place_text(*at[0], text) if at and text else SIDES[0]

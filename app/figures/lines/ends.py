@@ -108,6 +108,12 @@ def text_width(text: str) -> float:
     return sum(CHARACTER if unicodedata.east_asian_width(each) in "WF" else LETTER for each in text)
 
 
+def text_size(text: str) -> tuple[float, float]:
+    """Return the approximate width and height of a text in pixels; ``<br>`` begins a new line."""
+    lines = text.split("<br>")
+    return max(map(text_width, lines)), LINE * len(lines)
+
+
 def names_width(ends: Sequence[End]) -> int:
     """Return the pixels that the names take to the right of the lines."""
     return round(4 * LETTER + max(text_width(line) for end in ends for line in wrap_name(end.name)))
