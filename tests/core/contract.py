@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attention_core.benchmarking.counting import Counts, count
 from attention_core.errors import NotCausalError, SettingError
-from attention_core.variant import SOFTMAX, Attention, Params, Variant
+from attention_core.variant import SOFTMAX, Attention, Params, Setting, Value, Variant
 
 LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5
@@ -63,6 +64,27 @@ def settings_of(variant: Variant, *, numbers: bool = True) -> Iterator[Params]:
         for value in values:
             if value != s.default:
                 yield variant.params.build(**{s.name: value})
+
+
+def values_of(setting: Setting, most: int) -> st.SearchStrategy[Value]:
+    """Return a strategy that draws values of a setting; numbers are at most ``most``."""
+    if setting.kind == "choice":
+        return st.sampled_from(setting.choices)
+    if setting.kind == "bool":
+        return st.booleans()
+    if setting.kind == "int":
+        return st.integers(int(setting.low), min(int(setting.high), most))
+    return st.floats(setting.low, min(setting.high, most))
+
+
+def any_settings(variant: Variant, most: int = 64, *, text: bool = False) -> st.SearchStrategy[Params]:
+    """Return a strategy that draws all settings of a variant at once; numbers are at most ``most``.
+
+    With ``text``, no variant distinguishes the rows and columns of an image.
+    """
+    drawn = [s for s in variant.params.settings() if not (text and s.name == "columns" and s.low == 0)]
+    values = {setting.name: values_of(setting, most) for setting in drawn}
+    return st.fixed_dictionaries(values).map(lambda drawn: variant.params.build(**drawn))
 
 
 def causal_forms(a: Attention) -> tuple[bool, ...]:
@@ -350,6 +372,7 @@ def check_patterns(a: Attention) -> None:
                     assert not unused, f"{case}no head has weight on the allowed pair {unused[0]}"
                 if a.variant.primitives is not None:
                     parts = a.variant.primitives(q, k, a.params, causal=causal)
+                    assert all(part.dtype == torch.bool for part in parts.values()), case + "a primitive is no mask"
                     union = torch.stack([part.expand(allowed.shape) for part in parts.values()]).any(0)
                     assert torch.equal(union, allowed), case + "the primitives are not the pattern"
 

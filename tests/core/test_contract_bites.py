@@ -234,6 +234,9 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "colours less than its pattern": wrong(
             LOCAL, primitives=lambda q, k, p, causal: {"self": torch.eye(len(q[0, 0])) > 0}
         ),
+        "colours with numbers": wrong(
+            LOCAL, primitives=lambda q, k, p, causal: {"window": LOCAL.mask(q.shape[-2], p, causal=causal).float()}
+        ),
     },
     contract.check_large_logits: {
         "overflows": wrong(weights=unsafe),

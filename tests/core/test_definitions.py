@@ -9,14 +9,14 @@ from types import CodeType, FunctionType, ModuleType
 
 import pytest
 import torch
-from contract import error
+from contract import any_settings, error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.variant import Attention, Params, Variant, hooks
+from attention_core.variant import Attention, Variant, hooks
 
-CHUNKED = ("gated", "kernel")
+CHUNKED = ("gated", "kernel", "mixed")
 """The families whose algorithms process the tokens in chunks."""
 LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
@@ -134,21 +134,6 @@ def test_each_function_is_a_hook_or_is_used_in_its_file(variant: Variant):
             assert getattr(variant, name) is value, f"{name} has the name of a hook, but the variant uses another"
 
 
-@st.composite
-def settings_of(draw: st.DrawFn, variant: Variant) -> Params:
-    """Draw any settings of a variant; numbers are at most 64."""
-    drawn = {}
-    for s in variant.params.settings():
-        if s.kind == "choice":
-            drawn[s.name] = draw(st.sampled_from(s.choices))
-        elif s.kind == "bool":
-            drawn[s.name] = draw(st.booleans())
-        else:
-            number = st.integers if s.kind == "int" else st.floats
-            drawn[s.name] = draw(number(s.low, min(s.high, 64)))
-    return variant.params.build(**drawn)
-
-
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.family in CHUNKED], ids=lambda v: v.key)
 @given(data=st.data())
 @settings(max_examples=30)
@@ -156,7 +141,7 @@ def test_each_chunked_algorithm_gives_what_its_definition_gives(variant: Variant
     n = data.draw(st.sampled_from((1, 2, 7, 15, 16, 17, 63, 64, 65, 129, 150, 259)), "n")
     # With d = 1, cosine attention may have nothing to divide by.
     d, d_v = data.draw(st.integers(2, 9), "d"), data.draw(st.integers(1, 7), "d_v")
-    a = Attention(variant, data.draw(settings_of(variant), "settings"))
+    a = Attention(variant, data.draw(any_settings(variant), "settings"))
     causal = variant.causal_reason is None and data.draw(st.booleans(), "causal")
     source = torch.Generator().manual_seed(data.draw(st.integers(0, 9), "seed"))
     q, k, v = (torch.randn(n, size, generator=source, dtype=torch.float64) for size in (d, d, d_v))

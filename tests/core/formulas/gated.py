@@ -105,6 +105,8 @@ def gla(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 def scalar_decay(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     gates = gate_logs(k, p).mean(-1, keepdim=True).expand_as(k)
     beta = 1 - gates[..., 0].exp() if p.write == "rest" else torch.ones_like(k[..., 0])
+    if p.gate == "harmonic":
+        beta[..., 0] = 1  # The first gate 1 - 1/t is zero, but its logarithm is written as 0 and multiplies no state.
     return reads(q, k, gates, causal) / q.shape[-1] ** 0.5 * beta.unsqueeze(-2)
 
 

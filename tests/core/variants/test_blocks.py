@@ -4,82 +4,15 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.errors import SettingError
 from attention_core.ops.blocks import key_blocks
-from attention_core.ops.random import normal as drawn
 
 
 def normal(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def score_of(name, q, keys, rank, seed):
-    """Return the score that a query gives a block of keys, from the articles' formulas."""
-    q = q / math.sqrt(len(q))
-    logits = [float(q @ key) for key in keys]
-    if name == "mean key":
-        return sum(logits) / len(keys)
-    if name == "second order":
-        mean = sum(logits) / len(keys)
-        covariance = torch.zeros(len(q), len(q), dtype=q.dtype)
-        for key in keys:
-            away = key - keys.mean(0)
-            covariance += torch.outer(away, away) / len(keys)
-        return mean + float(q @ covariance @ q) / 2
-    if name == "bound":
-        return sum(max(float(q[c] * key[c]) for key in keys) for c in range(len(q)))
-    if name == "random indexer":
-        into = drawn((len(q), rank), seed, q) / math.sqrt(rank)
-        return max(float((q @ into) @ (key @ into)) for key in keys)
-    return math.log(sum(math.exp(x) for x in logits))
-
-
-def naive(q, k, p, *, causal):
-    """Return the matrix, computed query by query."""
-    n = len(q)
-    matrix = torch.zeros(n, n, dtype=q.dtype)
-    blocks = [list(range(start, min(start + p.block, n))) for start in range(0, n, p.block)]
-    for i in range(n):
-        own = i // p.block
-        rivals = [b for b in range(len(blocks)) if (b < own if causal else b != own)]
-        rivals.sort(key=lambda b: (-score_of(p.score, q[i], k[blocks[b]], p.rank, p.seed), b))
-        seen = [j for b in (own, *rivals[: p.blocks]) for j in blocks[b] if not causal or j <= i]
-        logits = {j: float(q[i] @ k[j]) / math.sqrt(q.shape[1]) for j in seen}
-        total = sum(math.exp(x) for x in logits.values())
-        for j, x in logits.items():
-            matrix[i, j] = math.exp(x) / total
-    return matrix
-
-
-@given(
-    st.sampled_from(key_blocks.SCORES),
-    st.integers(1, 40),
-    st.integers(1, 7),
-    st.integers(1, 12),
-    st.integers(0, 5),
-    st.booleans(),
-)
-@settings(max_examples=60)
-def test_both_faces_are_the_rule_written_out(score, n, d, block, blocks, causal):
-    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 3, seed=block)
-    attention = ac.get("blocks", block=block, blocks=blocks, score=score)
-    wanted = naive(q, k, attention.params, causal=causal)
-    torch.testing.assert_close(attention.weights(q, k, causal=causal), wanted, rtol=1e-9, atol=1e-12)
-    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted @ v, rtol=1e-9, atol=1e-12)
-
-
-@given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(key_blocks.SCORES), st.booleans())
-@settings(max_examples=20)
-def test_with_all_blocks_it_is_softmax(n, block, score, causal):
-    q, k, v = normal(3, n, 4, seed=n)
-    attention = ac.get("blocks", block=block, blocks=max(0, -(-n // block) - 1), score=score)
-    full = ac.get("softmax")
-    torch.testing.assert_close(attention.weights(q, k, causal=causal), full.weights(q, k, causal=causal))
-    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), full.attend(q, k, v, causal=causal))
 
 
 def test_blocks_that_tie_are_taken_from_the_first_on():
@@ -147,9 +80,3 @@ def test_many_queries_are_served_in_stretches(monkeypatch):
     monkeypatch.setattr(key_blocks, "STEP", 100)
     assert len(key_blocks.stretches(70, 3)) == 7
     torch.testing.assert_close(attention.attend(q, k, v, causal=True), whole)
-
-
-@pytest.mark.parametrize("settings", [{"block": 0}, {"blocks": -1}, {"rank": 0}, {"score": "best"}, {"seed": 1.5}])
-def test_settings_that_make_no_sense_are_refused(settings):
-    with pytest.raises(SettingError, match=next(iter(settings))):
-        ac.get("blocks", **settings)

@@ -10,11 +10,6 @@ def normal(*shape, seed=0, size=1.0):
     return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def test_the_full_form_of_cosformer_fades_over_its_own_text_whatever_is_set():
-    q, k = normal(30, 6), normal(30, 6, seed=1)
-    assert torch.equal(ac.get("cosformer", length=3).weights(q, k), ac.get("cosformer").weights(q, k))
-
-
 def test_over_a_very_long_length_cosformer_is_linear_attention_of_positive_parts():
     q, k = normal(40, 6), normal(40, 6, seed=1)
     linear = ac.get("linear", feature_map="relu").weights(q, k, causal=True)

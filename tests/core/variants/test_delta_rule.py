@@ -40,14 +40,6 @@ def test_it_is_what_qwen3_next_computes_with_constant_gates(reference, strength,
     torch.testing.assert_close(own, found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
 
 
-def test_without_decay_it_is_deltanet():
-    q, k, v = normal(3, 90, 6), normal(3, 90, 6, seed=1), normal(3, 90, 4, seed=2)
-    for causal in (False, True):
-        one, other = ac.get("gated_deltanet", decay=1.0), DELTA
-        assert torch.equal(one.weights(q, k, causal=causal), other.weights(q, k, causal=causal))
-        assert torch.equal(one.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal))
-
-
 def test_a_key_met_again_stands_for_its_last_value():
     keys, v = torch.eye(4).double().repeat(2, 1), normal(8, 3, seed=1)
     torch.testing.assert_close(DELTA.attend(keys, keys, v), torch.cat([v[4:], v[4:]]))

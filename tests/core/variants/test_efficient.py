@@ -30,14 +30,6 @@ def by_prefix(q: Tensor, k: Tensor) -> Tensor:
     return torch.cat([torch.nn.functional.pad(row, (0, n - row.shape[-1])) for row in rows], 1)
 
 
-@pytest.mark.parametrize("n", [1, 2, 64, 65, 130])
-def test_causal_row_is_the_last_row_of_its_prefix(n: int):
-    q, k, v = inputs(n)
-    wanted = by_prefix(q, k)
-    torch.testing.assert_close(EFFICIENT.weights(q, k, causal=True), wanted)
-    torch.testing.assert_close(EFFICIENT.attend(q, k, v, causal=True), wanted @ v)
-
-
 @pytest.mark.parametrize("rising", [False, True])
 def test_key_jumps_of_hundreds(rising: bool):
     q, k, v = inputs(130, 1.0, torch.float32)

@@ -1,114 +1,177 @@
-"""Tests that are specific to local, atrous and sparse attention, and of the relations between them."""
+"""Tests that are specific to fixed patterns: windows, strides, global tokens, random keys and sinks."""
+
+from itertools import pairwise
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from contract import values_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LongformerConfig
+from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
 import attention_core as ac
+from attention_core.benchmarking.counting import count
 
-
-def inputs(n: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
-    source = torch.Generator().manual_seed(n)
-    return [torch.randn(2, 3, n, 4, generator=source, dtype=dtype) for _ in range(3)]
-
-
-def same_as_softmax(attention: ac.Attention, n: int) -> None:
-    q, k, v = inputs(n)
-    for causal in (False, True):
-        torch.testing.assert_close(
-            attention.attend(q, k, v, causal=causal), ac.get("softmax").attend(q, k, v, causal=causal)
-        )
-
-
-def pairs(n: int, rule) -> Tensor:
-    return torch.tensor([[bool(rule(i, j)) for j in range(n)] for i in range(n)])
-
-
-@pytest.mark.parametrize("n", [1, 5, 64, 130])
-def test_local_with_a_window_as_long_as_the_text_is_full_attention(n: int):
-    same_as_softmax(ac.get("local", window=max(n - 1, 1)), n)
-    same_as_softmax(ac.get("local", window=4096), n)
-
-
-@pytest.mark.parametrize("n", [1, 5, 64, 130])
-def test_atrous_with_stride_one_is_full_attention(n: int):
-    same_as_softmax(ac.get("atrous", stride=1), n)
-
-
-@pytest.mark.parametrize("n", [1, 5, 64, 130])
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"stride": 1},
-        {"window": 4096},
-        {"pattern": "fixed", "stride": 4096},
-        {"pattern": "fixed", "stride": 1},
-        {"pattern": "fixed", "stride": 3, "summary": 64},
-    ],
-)
-def test_sparse_that_allows_all_is_full_attention(n: int, settings: dict[str, object]):
-    same_as_softmax(ac.get("sparse", **settings), n)
-
-
-def test_atrous_with_a_stride_beyond_the_text_leaves_each_token_alone():
-    q, k, v = inputs(9)
-    torch.testing.assert_close(ac.get("atrous", stride=9).attend(q, k, v), v)
-
-
-@pytest.mark.parametrize("n", [1, 7, 40])
-@pytest.mark.parametrize(
-    ("attention", "rule"),
-    [
-        (ac.get("local", window=3), lambda i, j: abs(i - j) <= 3),
-        (ac.get("atrous", stride=5), lambda i, j: (i - j) % 5 == 0),
-        (ac.get("sparse", window=2, stride=7), lambda i, j: abs(i - j) <= 2 or (i - j) % 7 == 0),
-        (ac.get("sparse", pattern="fixed", stride=6, summary=2), lambda i, j: i // 6 == j // 6 or j % 6 >= 4),
-    ],
-    ids=["local", "atrous", "strided", "fixed"],
-)
-def test_masks_say_what_the_definition_says(attention: ac.Attention, rule, n: int):
-    assert torch.equal(attention.mask(n), pairs(n, rule))
-    assert torch.equal(attention.mask(n, causal=True), pairs(n, lambda i, j: j <= i and rule(i, j)))
-
-
-SETTINGS = [
-    ("local", {"window": 1}),
-    ("local", {"window": 20}),
-    ("local", {"window": 100}),
-    ("atrous", {"stride": 2}),
-    ("atrous", {"stride": 37}),
-    ("sparse", {"window": 3, "stride": 5}),
-    ("sparse", {"window": 40, "stride": 3}),
-    ("sparse", {"window": 1, "stride": 1000}),
-    ("sparse", {"pattern": "fixed", "stride": 7, "summary": 2}),
-    ("sparse", {"pattern": "fixed", "stride": 200}),
-    ("sparse", {"pattern": "fixed", "stride": 2, "summary": 2}),
+CASES = [
+    ("longformer", {"window": 3, "dilation": 1, "global_tokens": 2}),
+    ("longformer", {"window": 2, "dilation": 3, "global_tokens": 1}),
+    ("longformer", {"window": 4, "dilation": 5, "global_tokens": 0}),
+    ("bigbird", {"window": 3, "global_tokens": 2, "random_keys": 4, "seed": 5}),
+    ("bigbird", {"window": 1, "global_tokens": 0, "random_keys": 1, "seed": 6}),
+    ("sink", {"window": 3, "sinks": 2}),
+    ("sink", {"window": 1, "sinks": 5}),
+    ("sink", {"window": 4, "sinks": 0}),
 ]
+FORMS = [False, True]
 
 
-@pytest.mark.parametrize("n", [63, 64, 65, 203])
-@pytest.mark.parametrize(("key", "settings"), SETTINGS)
-def test_output_equals_torchs_attention_with_the_mask(key: str, settings: dict[str, object], n: int):
-    q, k, v = inputs(n)
+def numbers(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(("key", "settings"), CASES)
+def test_it_is_full_attention_under_its_mask(key, settings, causal):
     attention = ac.get(key, **settings)
-    for causal in (False, True):
+    for n in (1, 2, 6, 31, 32, 33, 200):
+        q, k, v = (x.requires_grad_() for x in numbers(3, 2, 3, n, 8).unbind())
+        out = attention.attend(q, k, v, causal=causal)
         wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
-        torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted)
+        torch.testing.assert_close(out, wanted, atol=1e-12, rtol=1e-10)
+        pull = numbers(2, 3, n, 8, seed=1)
+        for found, expected in zip(*(torch.autograd.grad(x, (q, k, v), pull) for x in (out, wanted)), strict=True):
+            torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-9)
 
 
-@pytest.mark.parametrize("r", [1, 2, 5, 16])
-@pytest.mark.parametrize("n", [1, 16, 50])
-def test_sparse_with_window_equal_to_stride_is_the_union_of_local_and_atrous(n: int, r: int):
-    for causal in (False, True):
-        union = ac.get("local", window=r).mask(n, causal=causal) | ac.get("atrous", stride=r).mask(n, causal=causal)
-        assert torch.equal(ac.get("sparse", window=r, stride=r).mask(n, causal=causal), union)
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_settings_at_any_length(data):
+    key = data.draw(st.sampled_from(["local", "atrous", "sparse", "longformer", "bigbird", "sink"]))
+    chosen = {
+        s.name: data.draw(st.one_of(values_of(s, most=12), st.sampled_from(s.choices or (s.high,))), label=s.name)
+        for s in ac.variant(key).params.settings()
+    }
+    n, causal = data.draw(st.integers(1, 150), label="n"), data.draw(st.booleans(), label="causal")
+    attention = ac.get(key, **chosen)
+    q, k, v = numbers(3, n, 4, seed=n)
+    wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, atol=1e-12, rtol=1e-10)
+
+
+def longformer_of_transformers(hidden, heads, window, global_tokens):
+    """Return the published module with equal global and local projections, and the q, k, v that it uses."""
+    n, size = hidden.shape[1:]
+    config = LongformerConfig(hidden_size=size, num_attention_heads=heads, attention_window=[2 * window])
+    module = LongformerSelfAttention(config, 0).double().eval()
+    source = torch.Generator().manual_seed(2)
+    for name in ("query", "key", "value"):
+        layer = getattr(module, name)
+        torch.nn.init.normal_(layer.weight, std=size**-0.5, generator=source)
+        torch.nn.init.normal_(layer.bias, generator=source)
+        getattr(module, name + "_global").load_state_dict(layer.state_dict())
+    everywhere = (torch.arange(n) < global_tokens).expand(len(hidden), n)
+    with torch.no_grad():
+        out = module(
+            hidden,
+            attention_mask=everywhere * 10000.0,
+            is_index_masked=torch.zeros_like(everywhere),
+            is_index_global_attn=everywhere,
+            is_global_attn=global_tokens > 0,
+        )[0]
+        q, k, v = (getattr(module, name)(hidden) for name in ("query", "key", "value"))
+    return tuple(x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (out, q, k, v))
+
+
+@pytest.mark.parametrize("global_tokens", [0, 1, 3])
+@pytest.mark.parametrize("window", [2, 8])
+def test_longformer_is_the_one_of_transformers(window, global_tokens):
+    out, q, k, v = longformer_of_transformers(numbers(2, 64, 24), 3, window, global_tokens)
+    found = ac.get("longformer", window=window, global_tokens=global_tokens).attend(q, k, v)
+    torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # The softmax of transformers is in float32.
+
+
+def random_pairs(n, *, causal=False, **chosen):
+    """Return the pairs that random keys add to the diagonal and its neighbours."""
+    near = ac.get("bigbird", window=1, global_tokens=0, random_keys=0).mask(n, causal=causal)
+    return ac.get("bigbird", window=1, global_tokens=0, **chosen).mask(n, causal=causal) & ~near
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_more_random_keys_keep_the_earlier_ones(causal):
+    masks = [random_pairs(60, causal=causal, random_keys=count) for count in (1, 2, 5, 20)]
+    for fewer, more in pairwise(masks):
+        assert more[fewer].all()
+        assert more.sum() > fewer.sum()
+
+
+def test_causal_draws_do_not_know_the_length():
+    long = random_pairs(90, causal=True, random_keys=4)
+    for n in (2, 17, 89):
+        assert torch.equal(random_pairs(n, causal=True, random_keys=4), long[:n, :n])
+
+
+def test_a_link_made_long_ago_shows_the_same_draws():
+    found = random_pairs(50, random_keys=2, seed=1)
+    assert found[:4].nonzero().tolist() == [[0, 6], [0, 26], [1, 14], [1, 19], [2, 38], [2, 39], [3, 7], [3, 31]]
+    assert not torch.equal(found, random_pairs(50, random_keys=2, seed=2))
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_draws_are_uniform_over_what_a_query_sees(causal):
+    n, draws = 200, 60
+    rows, keys = random_pairs(n, causal=causal, random_keys=draws).nonzero().T
+    far = rows >= 100  # 60 draws of over 100 keys: few coincide, and the number does not depend on the row.
+    place = keys[far] / (rows[far] if causal else torch.tensor(n - 1))
+    quarters = torch.histc(place.float(), bins=4, min=0, max=1) / len(place)
+    assert (quarters - 0.25).abs().max() < 0.02
+    # With one draw per token, a key stays undrawn with probability 1/e, so not all tokens draw the same key.
+    assert 0.5 * n < random_pairs(n, random_keys=1).any(0).sum() < 0.75 * n
+
+
+@pytest.mark.parametrize("key", ["longformer", "bigbird"])
+def test_one_global_token_joins_all_pairs_in_two_layers(key):
+    mask = ac.get(key, window=1, global_tokens=1).mask(40)
+    assert not mask.all()
+    assert (mask.int() @ mask.int()).all()
+    sink = ac.get("sink", window=2, sinks=1).mask(40)
+    assert not (sink.int() @ sink.int()).all()
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        ("longformer", {"window": 4096, "global_tokens": 64}),
+        ("longformer", {"window": 4096, "dilation": 64}),
+        ("bigbird", {"window": 4096, "global_tokens": 64, "random_keys": 64}),
+        ("sink", {"window": 4096, "sinks": 64}),
+    ],
+)
+def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
+    n = 1024
+    q, k, v = numbers(3, n, 4, dtype=torch.float32)
+    with torch.no_grad():
+        found = count(lambda: ac.get(key, **settings).attend(q, k, v, causal=causal))
+    assert found.largest_elements < n * n // 4
+    assert found.peak_elements < n * n // 2
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
+    for n in (1, 2, 3):
+        q = numbers(1, n, 4)
+        found = [ac.get("bigbird", random_keys=8, seed=seed) for seed in range(40)]
+        parts = [each.variant.primitives(q, q, each.params, causal=causal)["random"] for each in found]
+        drawn = torch.stack(parts).any(0).reshape(n, n)
+        assert torch.equal(drawn, torch.ones(n, n).tril().bool() if causal else torch.ones(n, n).bool())
 
 
 @pytest.mark.parametrize("w", [1, 2, 5])
 @pytest.mark.parametrize("n", [1, 7, 40, 41])
-def test_local_then_atrous_connects_every_pair(n: int, w: int):
-    def reached(r: int) -> Tensor:
+def test_local_then_atrous_connects_every_pair(n, w):
+    def reached(r):
         steps = ac.get("atrous", stride=r).mask(n).float() @ ac.get("local", window=w).mask(n).float()
         return steps > 0
 
@@ -120,9 +183,9 @@ def test_local_then_atrous_connects_every_pair(n: int, w: int):
 
 
 @pytest.mark.parametrize(("key", "settings"), [("local", {"window": 16}), ("atrous", {"stride": 16}), ("sparse", {})])
-def test_rows_without_much_to_see_stay_exact_in_float32(key: str, settings: dict[str, object]):
+def test_rows_without_much_to_see_stay_exact_in_float32(key, settings):
     """Check that logits in the thousands in one part of a row do not hide the other part."""
-    q, k, v = (x.float() for x in inputs(70))
+    q, k, v = numbers(3, 2, 3, 70, 4, dtype=torch.float32)
     attention = ac.get(key, **settings)
     for causal in (False, True):
         found = attention.attend(60 * q, 60 * k, v, causal=causal).double()

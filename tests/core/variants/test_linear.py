@@ -76,21 +76,3 @@ def test_decoder_gives_each_token_in_turn_from_a_state_that_does_not_grow(featur
         sizes.add(tuple(None if x is None else x.shape for x in state))
         torch.testing.assert_close(out, wanted[:, i], rtol=1e-7, atol=1e-9)
     assert len(sizes) == 1
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("feature_map", MAPS)
-def test_anatomy_is_the_inside_of_the_matrix(feature_map: str, causal: bool):
-    q, k, v = inputs(9)
-    attention = ac.get("linear", feature_map=feature_map)
-    parts = attention.variant.anatomy(q, k, v, attention.params, causal=causal)
-    # The last query attends to the same keys in both forms.
-    similarity = parts["query_features"][:, -1:] @ parts["key_features"].mT
-    if feature_map != "exp":
-        torch.testing.assert_close(parts["key_sums"][:, -1], parts["key_features"].sum(-2))
-        torch.testing.assert_close(parts["normaliser"][:, -1], similarity.sum((-2, -1)))
-    torch.testing.assert_close(parts["normaliser"], (parts["query_features"] * parts["key_sums"]).sum(-1))
-    if not causal:
-        torch.testing.assert_close(
-            (similarity / parts["normaliser"][:, -1:, None])[:, 0], attention.weights(q, k)[:, -1]
-        )

@@ -131,54 +131,6 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
     assert many.square().mean(0).sub(1).abs().max() < 4.5 * 2**0.5 / 800**0.5
 
 
-def by_hand(q, k, W, kind, *, causal):
-    """Return the matrix computed from the directions, in plain numpy."""
-    x, y = (t.numpy() / t.shape[-1] ** 0.25 for t in (q, k))
-
-    def phi(x):
-        along, half = x @ W.T, (x**2).sum(-1, keepdims=True) / 2
-        return {
-            "positive": lambda: np.exp(along - half),
-            "hyperbolic": lambda: np.concatenate([np.exp(along - half), np.exp(-along - half)], -1),
-            "trig": lambda: np.concatenate([np.sin(along), np.cos(along)], -1) * np.exp(half),
-            "relu": lambda: np.maximum(along, 0),
-        }[kind]()
-
-    similarity = phi(x) @ np.swapaxes(phi(y), -1, -2)
-    similarity = np.tril(similarity) if causal else similarity
-    return similarity / similarity.sum(-1, keepdims=True)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_by_hand(kind, causal):
-    q, k = numbers(2, 2, 19, 6)
-    attention = ac.get("performer", kind=kind, features=10)
-    W = inside(attention, q, k)["directions"].numpy()
-    np.testing.assert_allclose(attention.weights(q, k, causal=causal), by_hand(q, k, W, kind, causal=causal), rtol=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 300])
-def test_chunked_and_recurrent_agree(kind, n):
-    q, k, v = numbers(3, 2, n, 6)
-    chunked = ac.get("performer", kind=kind, features=12)
-    out = chunked.attend(q, k, v, causal=True)
-    torch.testing.assert_close(out, chunked.weights(q, k, causal=True) @ v, rtol=1e-7, atol=1e-8)
-    recurrent = ac.get("performer", kind=kind, features=12, mode="recurrent")
-    torch.testing.assert_close(recurrent.attend(q, k, v, causal=True), out, rtol=1e-7, atol=1e-8)
-
-
-@pytest.mark.parametrize("kind", ["positive", "hyperbolic", "relu"])
-def test_a_causal_row_is_the_last_row_of_its_prefix(kind):
-    q, k, v = numbers(3, 2, 80, 6)
-    attention = ac.get("performer", kind=kind)
-    out = attention.attend(q, k, v, causal=True)
-    for i in (0, 5, 63, 64, 79):
-        prefix = attention.attend(q[:, : i + 1], k[:, : i + 1], v[:, : i + 1])
-        torch.testing.assert_close(out[:, i], prefix[:, -1])
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 10.0, 300.0])
 def test_no_floor_at_any_magnitude(causal, scale):
@@ -207,13 +159,6 @@ def test_relu_leaves_a_row_without_features_zero():
         expected = torch.stack([v[:0].sum(0), v[1], v[1:3].mean(0), v[1:3].mean(0)])
         torch.testing.assert_close(out, expected if causal else v[1:3].mean(0).expand(4, 3))
         torch.testing.assert_close(attention.attend(-q, k[:1].expand(4, 3) * -1, v, causal=causal), torch.zeros_like(v))
-
-
-def test_trig_has_negative_weights():
-    attention = ac.get("performer", kind="trig", features=8)
-    A = attention.weights(*numbers(2, 2, 40, 6))
-    assert (A < 0).any()
-    torch.testing.assert_close(A.sum(-1), torch.ones(2, 40, dtype=torch.float64))
 
 
 def test_with_many_features_it_comes_close_to_softmax():

@@ -5,7 +5,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import ReformerConfig
@@ -246,13 +245,3 @@ def test_its_inside_fits_together(causal):
     assert not (missed & ~together).any()
     if not causal:
         assert torch.equal(missed, together & ~seen & ~torch.eye(90).bool())
-
-
-def test_in_one_chunk_it_is_softmax_of_unit_keys_without_itself():
-    q = numbers(2, 20, 6)
-    k = F.normalize(q, dim=-1)
-    full = ac.get("softmax").weights(q * 6**0.5, k)
-    mine = ac.get("reformer", bucket_size=20).weights(q, k)
-    off = ~torch.eye(20).bool()
-    wanted = full.masked_fill(~off, 0)
-    torch.testing.assert_close(mine, wanted / wanted.sum(-1, keepdim=True))

@@ -17,18 +17,6 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("n", [1, 7])
-def test_squares_over_a_normaliser_are_the_weights(normalizer, causal, n):
-    q, k = numbers(2, n, 5), numbers(2, n, 5, seed=1)
-    settings = {"normalizer": normalizer, "base_length": 20}
-    parts = inside(q, k, causal=causal, **settings)
-    z = parts[normalizer]
-    recomposed = parts["squares"] / torch.where(z == 0, 1.0, z)[..., None]
-    torch.testing.assert_close(recomposed, ac.get("relu2", **settings).weights(q, k, causal=causal))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_each_part_by_its_formula(causal):
     q, k = numbers(6, 4), numbers(6, 4, seed=1)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.errors import NotCausalError, SettingError
 from attention_core.ops.random import generator
 from attention_core.variant import Cache
 from attention_core.variants.cache.heavy_hitters import dropped
@@ -61,15 +60,6 @@ def test_each_group_shares_the_mean_of_its_keys_and_values(heads, groups, n, cau
         first += size
 
 
-@pytest.mark.parametrize("groups", [3, 5])
-def test_with_a_group_for_each_head_it_is_softmax(groups):
-    q, k, v = normal(3, 2, 3, 20, 4)
-    for causal in (False, True):
-        attention = ac.get("gqa", groups=groups)
-        assert torch.equal(attention.weights(q, k, causal=causal), FULL.weights(q, k, causal=causal))
-        close(attention.attend(q, k, v, causal=causal), FULL.attend(q, k, v, causal=causal))
-
-
 # Latent attention
 
 
@@ -89,14 +79,6 @@ def test_latents_are_the_truncated_singular_value_decomposition(heads, n, d, ran
         wanted = softmax(q[h], key, everywhere(n, causal=False))
         torch.testing.assert_close(matrix[h], wanted, rtol=1e-7, atol=1e-9)
         torch.testing.assert_close(out[h], wanted @ value, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize(("n", "rank"), [(9, 9), (9, 50), (40, 12), (1, 1)])
-def test_at_full_rank_it_is_softmax(n, rank):
-    q, k, v = normal(3, 3, n, 4)
-    attention = ac.get("mla", rank=rank)
-    close(attention.weights(q, k), FULL.weights(q, k))
-    close(attention.attend(q, k, v), FULL.attend(q, k, v))
 
 
 def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
@@ -126,23 +108,6 @@ def test_the_inside_tells_singular_values_and_what_a_rank_costs():
 # Quantised keys
 
 
-@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 9), st.integers(0, 5))
-@settings(max_examples=25)
-def test_both_faces_are_softmax_over_codes_that_are_nearest(n, d, codes, seed):
-    from attention_core.variants.cache.quantised_keys import quantised
-
-    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 2, seed=codes)
-    attention = ac.get("quantised_keys", codes=codes, seed=seed)
-    found, nearest = quantised(k, attention.params)
-    assert len(found) == min(codes, n)
-    for j in range(n):
-        away = [float((k[j] - code).square().sum()) for code in found]
-        assert away[nearest[j]] <= min(away) + 1e-12
-    wanted = softmax(q, found[nearest], everywhere(n, causal=False))
-    close(attention.weights(q, k), wanted)
-    close(attention.attend(q, k, v), wanted @ v)
-
-
 def test_codes_settle_where_keys_lie_in_heaps():
     from attention_core.variants.cache.quantised_keys import quantised
 
@@ -166,43 +131,6 @@ def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
 
 
 # Heavy hitters
-
-
-def hitters(q, k, recent, heavy):
-    """Return the pairs that one head attends to: H2O's greedy rule, token by token, with lists."""
-    n, received, cache, seen = len(q), {}, [], []
-    for i in range(n):
-        cache.append(i)
-        received[i] = 0.0
-        old = [j for j in cache if j <= i - recent]
-        if len(old) > heavy:
-            cache.remove(min(old, key=lambda j: (received[j], -j)))
-        each = {j: math.exp(float(q[i] @ k[j]) / math.sqrt(q.shape[1])) for j in cache}
-        for j, x in each.items():
-            received[j] += x / sum(each.values())
-        seen.append(list(cache))
-    return seen
-
-
-@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 9), st.integers(0, 9))
-@settings(max_examples=30)
-def test_the_cache_is_the_greedy_rule_written_out(n, d, recent, heavy):
-    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 2, seed=recent)
-    attention, seen = ac.get("heavy_hitters", recent=recent, heavy=heavy), hitters(q, k, recent, heavy)
-    for causal in (True, False):
-        mask = [[j in (seen[i] if causal else seen[-1]) for j in range(n)] for i in range(n)]
-        wanted = softmax(q, k, mask)
-        close(attention.weights(q, k, causal=causal), wanted)
-        close(attention.attend(q, k, v, causal=causal), wanted @ v)
-
-
-@pytest.mark.parametrize(("recent", "heavy"), [(1, 24), (25, 0), (10, 15), (40, 40)])
-def test_with_room_for_all_tokens_it_is_softmax(recent, heavy):
-    q, k, v = normal(3, 2, 25, 4)
-    attention = ac.get("heavy_hitters", recent=recent, heavy=heavy)
-    for causal in (False, True):
-        close(attention.weights(q, k, causal=causal), FULL.weights(q, k, causal=causal))
-        close(attention.attend(q, k, v, causal=causal), FULL.attend(q, k, v, causal=causal))
 
 
 def test_without_heavy_hitters_it_is_a_window_and_ties_drop_the_later():
@@ -238,30 +166,6 @@ def test_what_is_kept_of_a_token():
     assert kept("mla~rank~5") == Cache(per_token=10, fixed=6 * 5 * (8 + 4))
     assert kept("mla~rank~40").per_token == 40 + 24  # Values have 24 columns in total.
     assert kept("quantised_keys~codes~16") == Cache(per_token=0, fixed=6 * 16 * 13)
-
-
-@pytest.mark.parametrize(
-    ("key", "reason"), [("mla", "computed from the whole text"), ("quantised_keys", "computed from all keys")]
-)
-def test_what_saw_the_end_of_the_text_is_refused_as_causal(key, reason):
-    q, k, v = normal(3, 2, 9, 4)
-    with pytest.raises(NotCausalError, match=reason):
-        ac.get(key).attend(q, k, v, causal=True)
-
-
-@pytest.mark.parametrize(
-    ("key", "wrong"),
-    [
-        ("gqa", {"groups": 0}),
-        ("mla", {"rank": 0}),
-        ("quantised_keys", {"codes": 2.5}),
-        ("heavy_hitters", {"recent": 0}),
-        ("heavy_hitters", {"heavy": -1}),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(key, wrong):
-    with pytest.raises(SettingError, match=next(iter(wrong))):
-        ac.get(key, **wrong)
 
 
 @pytest.mark.parametrize("seed", range(8))

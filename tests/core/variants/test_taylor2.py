@@ -42,13 +42,6 @@ def test_weights_are_positive_whatever_the_logits():
     torch.testing.assert_close(flat, torch.full_like(flat, 1 / 9))
 
 
-@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1])
-def test_blocks_and_tokens_agree(n):
-    q, k, v = numbers(3, 2, n, 5)
-    out = taylor2.attend(q, k, v, causal=True)
-    torch.testing.assert_close(ac.get("taylor2", mode="recurrent").attend(q, k, v, causal=True), out)
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_features_never_exist_for_all_tokens(causal):
     def peak(n, *, training):

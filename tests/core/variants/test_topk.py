@@ -11,29 +11,6 @@ def inputs(n: int) -> list[Tensor]:
     return [torch.randn(2, n, 4, generator=source, dtype=torch.float64) for _ in range(3)]
 
 
-@pytest.mark.parametrize("n", [1, 8, 33])
-def test_with_k_as_large_as_the_text_it_is_full_attention(n: int):
-    q, k, v = inputs(n)
-    for causal in (False, True):
-        wanted = ac.get("softmax").attend(q, k, v, causal=causal)
-        for size in (n, n + 5):
-            torch.testing.assert_close(ac.get("topk", k=size).attend(q, k, v, causal=causal), wanted)
-
-
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_each_row_keeps_the_k_largest_of_softmax_and_rescales_them(size: int):
-    q, k, _ = inputs(40)
-    for causal in (False, True):
-        full = ac.get("softmax").weights(q, k, causal=causal)
-        best = full.topk(size)
-        kept = torch.zeros_like(full).scatter_(-1, best.indices, best.values)
-        found = ac.get("topk", k=size).weights(q, k, causal=causal)
-        torch.testing.assert_close(found, kept / kept.sum(-1, keepdim=True))
-        pattern = ac.variant("topk").pattern(q, k, ac.get("topk", k=size).params, causal=causal)
-        visible = torch.arange(1, 41).clamp(max=size) if causal else torch.full((40,), size)
-        assert torch.equal(pattern.sum(-1), visible.expand(2, 40))
-
-
 def test_ties_with_the_kth_stay():
     q = torch.ones(1, 5, 1, dtype=torch.float64)
     k = torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0], dtype=torch.float64)[None, :, None]
