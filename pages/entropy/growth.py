@@ -74,8 +74,8 @@ def lines_of(question: Question) -> dict[str, Line]:
         ),
         "unscaled": Line(
             attention=ac.get("nonlocal", similarity="gaussian"),
-            name=_("Softmax · no scale"),
-            label=_("Softmax, no scale"),
+            name=_("Softmax · without 1/√d"),
+            label=_("Softmax, without 1/√d"),
             dash="dash",
         ),
     }
@@ -85,11 +85,18 @@ def lines_of(question: Question) -> dict[str, Line]:
 
 
 def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:
-    """Return one curve's values by length, with entropies in the chosen unit; keys are exponentials of entropies."""
-    unit, field = (question.per_nat, measure) if measure == "entropy" else (1.0, measure.replace("keys", "entropy"))
-    own = ((row.n, getattr(row, field)) for row in rows if row.variant == word)
-    found = spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
-    return effective_keys(found) if measure == "keys" else found
+    """Return one curve's values by length, with entropies in the chosen unit; keys are exponentials of entropies.
+
+    The share is the number of effective keys divided by that of uniform attention.
+    """
+    unit = question.per_nat if measure == "entropy" else 1.0
+    field = "entropy" if measure in ("keys", "share") else measure
+    points = [(row.n, value) for row in rows if row.variant == word and (value := getattr(row, field)) is not None]
+    if measure == "share":  # The exponential of this difference is the share.
+        equal = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
+        points = [(n, entropy - equal[n]) for n, entropy in points]
+    found = spread(((n, unit * value) for n, value in points), mean=question.mean)
+    return effective_keys(found) if measure in ("keys", "share") else found
 
 
 def effective_keys(entropies: Spread) -> Spread:
@@ -146,7 +153,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     for word, line in lines_of(question).items():
         found, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
         curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
-        drawn.append(replace(curve, label=label_with_end(line.label, found.middle)))
+        drawn.append(replace(curve, label=label_with_end(line.label, found.middle, share=measure == "share")))
     lengths = max((curve.x for curve in drawn), key=len)
     nats = [uniform_entropy(n, causal=question.causal) for n in lengths]
     top = {"keys": [math.exp(h) for h in nats], "entropy": [question.per_nat * h for h in nats]}.get(
@@ -154,21 +161,25 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     )
     titles = {
         "keys": _("effective keys"),
+        "share": _("effective keys, share of all keys"),
         "entropy": _("entropy H ({unit})", unit=question.unit),
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
-    equal = label_with_end(_("equal weights on all keys"), top)
+    equal = label_with_end(_("equal weights on all keys"), top, share=measure == "share")
     drawn.append(replace(guide(_("uniform attention"), lengths, top), label=equal))
-    axes = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True, "log_y": measure == "keys"}
+    axes: dict[str, Any] = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True}
+    axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
     base = next((base for line in lines_of(question).values() if (base := base_length(line.attention))), 0)
     mark = crossing(base, lengths, causal=question.causal)
     return drawn, {**axes, "x_ticks": doublings(drawn), "mark": mark}
 
 
-def label_with_end(name: str, values: Sequence[float]) -> str:
+def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -> str:
     """Return the label of a line with its last value, if that is measured."""
-    return _("{name}: {value}", name=name, value=number(values[-1])) if values and values[-1] == values[-1] else name
+    if not values or values[-1] != values[-1]:
+        return name
+    return _("{name}: {value}", name=name, value=(percent if share else number)(values[-1]))
 
 
 def crossing(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int, str] | None:
@@ -181,7 +192,7 @@ def crossing(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int,
     """
     if causal or not lengths or not lengths[0] < base < lengths[-1]:
         return None  # With a causal mask, each row has its own number of keys, so no length has the factor 1.
-    return base, _("factor log n / log {base} = 1", base=base)
+    return base, _("log n scaling has no effect here")
 
 
 def base_length(attention: ac.Attention) -> int:
@@ -195,7 +206,7 @@ def slope(found: Spread, per_nat: float) -> PowerFit | None:
 
 
 def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> str:
-    """Return how the number of softmax's effective keys changes with length, and its number with log n scaling.
+    """Return how softmax's effective keys, with and without log n scaling, and their share change with length.
 
     Args:
         softmax: softmax's effective keys by length.
@@ -207,7 +218,7 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
         return _("Measuring **softmax** …")
     few, many = softmax.middle[0], softmax.middle[-1]
     a, b = int(softmax.x[0]), int(softmax.x[-1])
-    values = {"a": a, "b": b, "few": number(few), "many": number(many)}
+    values: dict[str, Any] = {"a": a, "b": b, "few": number(few), "many": number(many)}
     if len(softmax.x) == 1:
         return paragraph(
             _("A query has {few} effective keys at {a:,} tokens.", **values),
@@ -215,61 +226,70 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    growth, scaled_growth = many / few, last / first if first and last else math.inf
-    scaling = log_n(first, last, base, growth=growth) if first and last else ""
-    if growth <= SAME:
+    scaling = log_n(first, last, base, a=a, b=b) if first and last else ""
+    if many <= SAME * few:
         return paragraph(
             _(
-                "**On this input, attention does not become diluted as the text grows.** The additional keys get "
-                "little weight."
+                "**On this input, attention does not spread over more keys in longer texts ({few} effective keys at "
+                "{a:,} tokens, {many} at {b:,}).** The additional keys get little weight.",
+                **values,
             ),
-            _("A query has {few} effective keys at {a:,} tokens and {many} at {b:,}.", **values),
             scaling,
         )
-    equal = growth * keys_share(few, a, causal=causal) / keys_share(many, b, causal=causal)
+    before, after = keys_share(few, a, causal=causal), keys_share(many, b, causal=causal)
+    values |= {"before": percent(before), "after": percent(after)}
     return paragraph(
-        _("**Attention becomes diluted as the text grows.**")
-        if growth <= SAME * scaled_growth
-        else _("**Attention becomes diluted as the text grows, and log n scaling slows the dilution.**")
-        if scaled_growth > SAME
-        else _("**Attention becomes diluted as the text grows, and log n scaling prevents the dilution.**"),
         _(
-            "Softmax gives every key some weight. A query therefore has {times} times as many effective keys at "
-            "{b:,} tokens ({many}) as at {a:,} tokens ({few}).",
+            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
+            "{b:,}), but over a smaller share of all keys ({before}, then {after}).**",
             **values,
-            times=number(growth),
+        )
+        if before > SAME * after
+        else _(
+            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
+            "{b:,}), and over a larger share of all keys ({before}, then {after}).**",
+            **values,
+        )
+        if after > SAME * before
+        else _(
+            "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
+            "{b:,}), and over about the same share of all keys ({before}, then {after}).**",
+            **values,
         ),
-        _(
-            "With equal weights on all keys, the number of effective keys would grow by a factor of {equal}.",
-            equal=number(equal),
-        ),
+        _("Softmax gives every key some weight, so each additional key takes some of the weight."),
         scaling,
     )
 
 
-def log_n(few: float, many: float, base: int, *, growth: float) -> str:
+def log_n(few: float, many: float, base: int, *, a: int, b: int) -> str:
     """Return the effect of log n scaling on the number of effective keys.
 
     Args:
         few: effective keys with log n scaling at the shortest length.
         many: effective keys with log n scaling at the longest length.
         base: its reference length, at which the factor is one.
-        growth: factor by which the number grows without it.
+        a: the shortest length in tokens.
+        b: the longest length in tokens.
     """
-    values = {"few": number(few), "many": number(many)}
-    if growth * few <= SAME * many:
-        return _("With log n scaling, the number of effective keys changes from {few} to {many}.", **values)
+    values = {"few": number(few), "many": number(many), "base": base, "a": a, "b": b}
     return paragraph(
+        _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
+        _("{base} is the reference length, which you can change under Settings.", base=base),
         _(
-            "Log n scaling multiplies the logits of a query with n keys by log n / log {base}. This flattens the "
-            "weights below {base} keys and sharpens them above.",
-            base=base,
+            "This flattens the weights below {base} keys ({few} effective keys at {a:,} tokens) and sharpens them "
+            "above ({many} at {b:,}).",
+            **values,
+        )
+        if a < base < b
+        else _(
+            "This flattens the weights below {base} keys: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            **values,
+        )
+        if b <= base
+        else _(
+            "This sharpens the weights above {base} keys: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            **values,
         ),
-        _("With log n scaling, the number of effective keys grows only from {few} to {many}.", **values)
-        if many > SAME * few
-        else _("With log n scaling, the number of effective keys falls from {few} to {many}.", **values)
-        if SAME * many < few
-        else _("With log n scaling, the number of effective keys hardly changes: from {few} to {many}.", **values),
     )
 
 
@@ -328,7 +348,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=entropy_length,
-    heading=N_("Does attention become diluted as the text grows?"),
+    heading=N_("Does attention spread over more keys as the text grows?"),
     variants=lambda question: list(lines_of(question)),
     arguments=lambda question: (list(lines_of(question)),),
     further_controls=show_controls,

@@ -37,10 +37,10 @@ class EntropyOptions(Options, prefix="h_"):
     view = choice(
         {
             "entropy": N_("Effective keys"),
-            "normalizer": N_("Normaliser Z"),
+            "normalizer": N_("Sum before division"),
             "drift": N_("Length transfer"),
-            "distance": N_("Distance and RoPE"),
-            "factor": N_("Logits × factor λ"),
+            "distance": N_("Effect of distance"),
+            "factor": N_("Sharper or flatter"),
         },
         N_("View"),
         layout={"label_visibility": "collapsed"},
@@ -48,6 +48,7 @@ class EntropyOptions(Options, prefix="h_"):
     measure = selection(
         {
             "keys": N_("Effective keys"),
+            "share": N_("Share of all keys"),
             "entropy": N_("Entropy H"),
             "normalised": N_("Normalised H / log n"),
             "sparsity": N_("Evenness S"),

@@ -33,10 +33,11 @@ def top() -> tuple[DeltaGenerator, Question]:
         EntropyOptions.view.draw()
         settings = st.container(width="content")
     if EntropyOptions.view.value == "entropy":
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             with st.container():
                 variant_picker.show()
-            names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("No scale")}
+            st.caption(_("Compare softmax with:"), width="content")
+            names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
             EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")

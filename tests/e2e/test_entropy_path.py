@@ -24,7 +24,7 @@ def taken(page, name):
 
 def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("Attention becomes diluted as the text grows")).to_be_visible()
+    expect(page.get_by_text("In longer texts, attention spreads over more keys")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
@@ -43,8 +43,8 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     page.get_by_role("combobox", name="Vertical axis").click()
     page.get_by_role("option", name="Normalised H / log n").click()
     page.keyboard.press("Escape")
-    page.get_by_text("No scale", exact=True).click()
-    expect(chart(page).locator(NAMED, has_text="no scale")).to_be_visible()
+    page.get_by_text("Without 1/√d", exact=True).click()
+    expect(chart(page).locator(NAMED, has_text="without 1/√d")).to_be_visible()
     settle(page)
     assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
     visit(other_page, f"{server}/entropy?{query(page)}")
@@ -59,12 +59,12 @@ def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     assert float(row["entropy (nats)"]) == pytest.approx(float(expected[1]), abs=1e-5)
     assert taken(page, "entropy.png").startswith(b"\x89PNG")
 
-    page.get_by_text("Normaliser Z", exact=True).click()
+    page.get_by_text("Sum before division", exact=True).click()
     expect(page.get_by_text("this sum grows approximately as")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
-    page.get_by_text("Logits × factor λ", exact=True).click()
+    page.get_by_text("Sharper or flatter", exact=True).click()
     expect(page.get_by_text("Multiplying all logits by λ = 4 sharpens softmax")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")
@@ -78,7 +78,8 @@ def test_a_saved_chart_states_its_origin(page, server):
     drawn = ElementTree.fromstring(taken(page, "entropy.svg"))
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert (
-        "Attention Lab · Does attention become diluted as the text grows? · Locally correlated · median of 2 heads"
+        "Attention Lab · Does attention spread over more keys as the text grows? · Locally correlated · median of 2 "
+        "heads"
         in said[-2]
     )
     assert said[-1] == page.url
@@ -86,11 +87,7 @@ def test_a_saved_chart_states_its_origin(page, server):
 
 
 def test_a_long_sweep_shows_points_immediately_and_keeps_them_if_stopped(page, server):
-    visit(
-        page,
-        f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4",
-        until=re.compile("times as many effective keys"),
-    )
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("share of all keys"))
     press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)

@@ -37,11 +37,16 @@ def test_it_answers_its_question_on_the_default_text():
     assert not at.exception
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
-    assert (
-        "**Attention becomes diluted as the text grows, and log n scaling slows the dilution.** Softmax gives"
-        in spoken(at)
-    )
-    assert "sharpens them above. With log n scaling, the number of effective keys grows only from" in spoken(at)
+    assert "**In longer texts, attention spreads over more keys (" in spoken(at)
+    assert "but over a smaller share of all keys (" in spoken(at)
+    assert "This flattens the weights below 512 keys: " in spoken(at)
+
+
+def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length():
+    [keys, share] = (points(open_entropy(h_measure=measure, h_scales=[])) for measure in ("keys", "share"))
+    for n in (16, 128):
+        assert share["Softmax"][n] == pytest.approx(keys["Softmax"][n] / n)
+        assert share["uniform attention"][n] == 1
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -150,8 +155,8 @@ def test_bits_and_shares_of_log_n():
 def test_scales_of_softmax_come_and_go():
     at = open_entropy(variants=chosen("softmax"), h_scales=["temperature", "unscaled"], h_temperature=4.0)
     drawn = points(at)
-    assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · no scale", "uniform attention"}
-    assert drawn["Softmax · temperature 4"][128] > drawn["Softmax"][128] > drawn["Softmax · no scale"][128]
+    assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · without 1/√d", "uniform attention"}
+    assert drawn["Softmax · temperature 4"][128] > drawn["Softmax"][128] > drawn["Softmax · without 1/√d"][128]
     assert "log n scaling" not in spoken(at)
 
 

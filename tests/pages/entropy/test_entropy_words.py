@@ -25,19 +25,32 @@ def line(**values):
 
 
 LOG_N = (
-    "Log n scaling multiplies the logits of a query with n keys by log n / log 64. This flattens the weights below 64 "
-    "keys and sharpens them above."
+    "Log n scaling multiplies every logit (the score before softmax) by log n / log 64. 64 is the reference length, "
+    "which you can change under Settings."
 )
 
 
-def test_a_growing_number_of_effective_keys_is_dilution():
-    assert growth.sentence(line(n16=4.0, n256=31.0), None) == (
-        "**Attention becomes diluted as the text grows.** Softmax gives every key some weight. A query therefore has "
-        "7.8 times as many effective keys at 256 tokens (31) as at 16 tokens (4). With equal weights on all keys, the "
-        "number of effective keys would grow by a factor of 16."
+@pytest.mark.parametrize(
+    ("last", "share"),
+    [
+        (31.0, "but over a smaller share of all keys (25%, then 12%)"),
+        (60.8, "but over a smaller share of all keys (25%, then 24%)"),
+        (61.2, "and over about the same share of all keys (25%, then 24%)"),
+        (67.0, "and over about the same share of all keys (25%, then 26%)"),
+        (67.4, "and over a larger share of all keys (25%, then 26%)"),
+    ],
+)
+def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share):
+    assert growth.sentence(line(n16=4.0, n256=last), None) == (
+        f"**In longer texts, attention spreads over more keys (4 effective keys at 16 tokens, {last:.0f} at 256), "
+        f"{share}.** Softmax gives every key some weight, so each additional key takes some of the weight."
     )
-    causal = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
-    assert causal.endswith("the number of effective keys would grow by a factor of 14.")
+
+
+def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
+    text = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
+    first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
+    assert f"a smaller share of all keys ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
 
 
 @pytest.mark.parametrize(
@@ -49,57 +62,43 @@ def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the
     assert growth.base_length(scaled) == base
     assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
     found = growth.crossing(base, [16, 64, 256], causal=causal)
-    assert found == ((base, f"factor log n / log {base} = 1") if marked else None)
+    assert found == ((base, "log n scaling has no effect here") if marked else None)
     assert growth.crossing(base, [], causal=causal) is None
     assert growth.crossing(0, [16, 64, 256], causal=causal) is None
 
 
 def test_a_label_has_the_last_value_where_it_is_measured():
     assert growth.label_with_end("Softmax", (3.5, 22.4)) == "Softmax: 22"
+    assert growth.label_with_end("Softmax", (0.22, 0.075), share=True) == "Softmax: 7.5%"
     assert growth.label_with_end("Softmax", ()) == "Softmax"
     assert growth.label_with_end("Softmax", (3.5, math.nan)) == "Softmax"
 
 
 @pytest.mark.parametrize(
-    ("last", "finding", "effect"),
+    ("base", "effect"),
     [
-        (9.5, ", and log n scaling slows the dilution.**", "the number of effective keys grows only from 6 to 9.5."),
-        (6.4, ", and log n scaling slows the dilution.**", "the number of effective keys grows only from 6 to 6.4."),
+        (16, "This sharpens the weights above 16 keys: 6 effective keys at 16 tokens, 9.5 at 256."),
         (
-            6.2,
-            ", and log n scaling prevents the dilution.**",
-            "the number of effective keys hardly changes: from 6 to 6.2.",
+            64,
+            "This flattens the weights below 64 keys (6 effective keys at 16 tokens) and sharpens them above (9.5 at "
+            "256).",
         ),
-        (
-            5.8,
-            ", and log n scaling prevents the dilution.**",
-            "the number of effective keys hardly changes: from 6 to 5.8.",
-        ),
-        (5.6, ", and log n scaling prevents the dilution.**", "the number of effective keys falls from 6 to 5.6."),
+        (256, "This flattens the weights below 256 keys: 6 effective keys at 16 tokens, 9.5 at 256."),
     ],
 )
-def test_log_n_scaling_slows_or_prevents_the_dilution(last, finding, effect):
-    text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=last), 64)
-    assert text.startswith(f"**Attention becomes diluted as the text grows{finding} Softmax gives")
-    assert text.endswith(f" {LOG_N} With log n scaling, {effect}")
+def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
+    for last in (31.0, 4.0):
+        text = growth.sentence(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base)
+        assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
 
 
-def test_log_n_scaling_without_less_growth_has_no_effect():
-    flatter = growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.6), 64)
-    assert flatter.startswith("**Attention becomes diluted as the text grows.** ")
-    assert flatter.endswith("factor of 16. With log n scaling, the number of effective keys changes from 6 to 12.")
-    assert "slows the dilution" in growth.sentence(line(n16=4.0, n256=8.0), line(n16=6.0, n256=11.3), 64)
-    sharper = growth.sentence(line(n16=4.0, n256=4.1), line(n16=6.0, n256=5.0), 64)
-    assert sharper.startswith("**On this input, attention does not become diluted as the text grows.** ")
-    assert sharper.endswith("the number of effective keys falls from 6 to 5.")
-
-
-@pytest.mark.parametrize(("last", "dilutes"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
-def test_attention_dilutes_only_if_the_number_of_effective_keys_clearly_grows(last, dilutes):
+@pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
+def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
     text = growth.sentence(line(n16=4.0, n256=last), None)
-    assert text.startswith("**Attention becomes diluted as the text grows.** Softmax gives") == dilutes
-    still = "**On this input, attention does not become diluted as the text grows.** The additional keys get little"
-    assert text.startswith(still) != dilutes
+    assert text.startswith("**In longer texts, attention spreads over more keys (4 effective keys at 16") == spreads
+    still = "**On this input, attention does not spread over more keys in longer texts (4 effective keys at 16 tokens, "
+    assert text.startswith(still) != spreads
+    assert text.endswith("at 256).** The additional keys get little weight.") != spreads
 
 
 def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
