@@ -518,12 +518,18 @@ def check_decoder(a: Attention) -> None:
     """Check that a decoder, one step per token, returns the causal outputs."""
     if a.variant.decoder is None:
         return
-    q, k, v = inputs(DECODED)
-    state, outputs = a.variant.decoder.init_state(q[..., 0, :], v[..., 0, :], a.params), []
+    x = inputs(DECODED)
+    assert error(decoded(a, *x), a.attend(*x, causal=True)) <= TOLERANCE[torch.float64]
+
+
+def decoded(a: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return the causal output, computed by the decoder token by token."""
+    decoder, outputs = a.variant.decoder, []
+    state = decoder.init_state(q[..., 0, :], v[..., 0, :], a.params)
     for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
-        out, state = a.variant.decoder.step(state, *token, a.params)
+        out, state = decoder.step(state, *token, a.params)
         outputs.append(out)
-    assert error(torch.stack(outputs, -2), a.attend(q, k, v, causal=True)) <= TOLERANCE[torch.float64]
+    return torch.stack(outputs, -2)
 
 
 def check_state(variant: Variant) -> None:

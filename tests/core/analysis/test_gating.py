@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 from attention_core.analysis.state.gating import KINDS, Gate, gated, gated_weights, log_gates
@@ -18,10 +19,6 @@ MAPS = {
     "softmax": lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
     "exp": np.exp,
 }
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def recurrent(q, k, v, gates, phi):

@@ -6,13 +6,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeded import normal
 
 import attention_core as ac
 from attention_core.ops.blocks import key_blocks
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_blocks_that_tie_are_taken_from_the_first_on():

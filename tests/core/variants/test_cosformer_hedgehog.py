@@ -2,12 +2,9 @@
 
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
-
-
-def normal(*shape, seed=0, size=1.0):
-    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_over_a_very_long_length_cosformer_is_linear_attention_of_positive_parts():

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeded import normal
 from transformers.models.qwen3_next.modeling_qwen3_next import (
     torch_chunk_gated_delta_rule,
     torch_recurrent_gated_delta_rule,
@@ -16,10 +17,6 @@ from attention_core.ops.delta.delta_rule import normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, last_state
 
 DELTA = ac.get("deltanet")
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("reference", [torch_recurrent_gated_delta_rule, torch_chunk_gated_delta_rule])

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from seeded import normal
 from transformers.models.kimi_linear.modeling_kimi_linear import (
     chunk_kimi_delta_attention,
     recurrent_kimi_delta_attention,
@@ -16,10 +17,6 @@ from attention_core.ops.delta.fast_weights import CHUNK, Tokens, matrix
 from attention_core.ops.delta.fast_weights import attention as attention_of
 
 GATED = ("scalar_decay", "gla", "gated_deltanet", "kda")
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def recurrence(q, k, v, alpha, write, erase):

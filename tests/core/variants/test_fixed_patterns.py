@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from contract import values_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeded import normal
 from transformers import LongformerConfig
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
@@ -27,20 +28,16 @@ CASES = [
 FORMS = [False, True]
 
 
-def numbers(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
 @pytest.mark.parametrize("causal", FORMS)
 @pytest.mark.parametrize(("key", "settings"), CASES)
 def test_it_is_full_attention_under_its_mask(key, settings, causal):
     attention = ac.get(key, **settings)
     for n in (1, 2, 6, 31, 32, 33, 200):
-        q, k, v = (x.requires_grad_() for x in numbers(3, 2, 3, n, 8).unbind())
+        q, k, v = (x.requires_grad_() for x in normal(3, 2, 3, n, 8).unbind())
         out = attention.attend(q, k, v, causal=causal)
         wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
         torch.testing.assert_close(out, wanted, atol=1e-12, rtol=1e-10)
-        pull = numbers(2, 3, n, 8, seed=1)
+        pull = normal(2, 3, n, 8, seed=1)
         for found, expected in zip(*(torch.autograd.grad(x, (q, k, v), pull) for x in (out, wanted)), strict=True):
             torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-9)
 
@@ -55,7 +52,7 @@ def test_any_settings_at_any_length(data):
     }
     n, causal = data.draw(st.integers(1, 150), label="n"), data.draw(st.booleans(), label="causal")
     attention = ac.get(key, **chosen)
-    q, k, v = numbers(3, n, 4, seed=n)
+    q, k, v = normal(3, n, 4, seed=n)
     wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
     torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, atol=1e-12, rtol=1e-10)
 
@@ -87,7 +84,7 @@ def longformer_of_transformers(hidden, heads, window, global_tokens):
 @pytest.mark.parametrize("global_tokens", [0, 1, 3])
 @pytest.mark.parametrize("window", [2, 8])
 def test_longformer_is_the_one_of_transformers(window, global_tokens):
-    out, q, k, v = longformer_of_transformers(numbers(2, 64, 24), 3, window, global_tokens)
+    out, q, k, v = longformer_of_transformers(normal(2, 64, 24), 3, window, global_tokens)
     found = ac.get("longformer", window=window, global_tokens=global_tokens).attend(q, k, v)
     torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # The softmax of transformers is in float32.
 
@@ -151,7 +148,7 @@ def test_one_global_token_joins_all_pairs_in_two_layers(key):
 )
 def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
     n = 1024
-    q, k, v = numbers(3, n, 4, dtype=torch.float32)
+    q, k, v = normal(3, n, 4, dtype=torch.float32)
     with torch.no_grad():
         found = count(lambda: ac.get(key, **settings).attend(q, k, v, causal=causal))
     assert found.largest_elements < n * n // 4
@@ -161,7 +158,7 @@ def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
 @pytest.mark.parametrize("causal", FORMS)
 def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
     for n in (1, 2, 3):
-        q = numbers(1, n, 4)
+        q = normal(1, n, 4)
         found = [ac.get("bigbird", random_keys=8, seed=seed) for seed in range(40)]
         parts = [each.variant.primitives(q, q, each.params, causal=causal)["random"] for each in found]
         drawn = torch.stack(parts).any(0).reshape(n, n)
@@ -185,7 +182,7 @@ def test_local_then_atrous_connects_every_pair(n, w):
 @pytest.mark.parametrize(("key", "settings"), [("local", {"window": 16}), ("atrous", {"stride": 16}), ("sparse", {})])
 def test_rows_without_much_to_see_stay_exact_in_float32(key, settings):
     """Check that logits in the thousands in one part of a row do not hide the other part."""
-    q, k, v = numbers(3, 2, 3, 70, 4, dtype=torch.float32)
+    q, k, v = normal(3, 2, 3, 70, 4, dtype=torch.float32)
     attention = ac.get(key, **settings)
     for causal in (False, True):
         found = attention.attend(60 * q, 60 * k, v, causal=causal).double()

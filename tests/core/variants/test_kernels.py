@@ -5,13 +5,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from contract import decoded
+from seeded import normal
 from torch import nn
 from transformers import MiniMaxConfig
 from transformers.models.minimax.modeling_minimax import MiniMaxLightningAttention
 
 import attention_core as ac
 from attention_core.metrics import relative_error
-from attention_core.ops.random import normal
+from attention_core.ops.random import normal as drawn
 
 MAPS = {
     "elu+1": lambda x: nn.functional.elu(x) + 1,
@@ -22,35 +24,21 @@ MAPS = {
 cosine = ac.get("cosine")
 
 
-def numbers(*shape, seed=0, scale=1.0):
-    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
 def inside(attention, q, k):
     return attention.variant.anatomy(q, k, k, attention.params, causal=False)
-
-
-def decoded(attention, q, k, v):
-    """Return the causal output, computed one decoder step per token."""
-    decoder, p = attention.variant.decoder, attention.params
-    state, rows = decoder.init_state(q[..., 0, :], v[..., 0, :], p), []
-    for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
-        row, state = decoder.step(state, *token, p)
-        rows.append(row)
-    return torch.stack(rows, -2)
 
 
 # Cosine
 
 
 def test_cosine_knows_directions_only():
-    q, k = numbers(2, 3, 40, 6)
-    sizes = numbers(3, 40, 1, seed=1).exp() * 1e6
+    q, k = normal(2, 3, 40, 6)
+    sizes = normal(3, 40, 1, seed=1).exp() * 1e6
     torch.testing.assert_close(cosine.weights(sizes * q, k / sizes), cosine.weights(q, k))
 
 
 def test_cosine_gives_a_vector_of_zeros_no_direction():
-    q, k, v = (x.requires_grad_() for x in numbers(3, 9, 4))
+    q, k, v = (x.requires_grad_() for x in normal(3, 9, 4))
     with torch.no_grad():
         q[3], k[5] = 0, 0
     A = cosine.weights(q, k)
@@ -78,7 +66,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
     nn.init.zeros_(theirs.output_gate.weight)
     theirs.slope_rate = torch.full((heads, 1, 1), -math.log(decay), dtype=torch.float64)
     theirs.query_decay, theirs.key_decay, theirs.diagonal_decay = theirs.decay_factors(theirs.slope_rate)
-    q, k, v = numbers(3, heads, n, d)
+    q, k, v = normal(3, heads, n, d)
 
     def run(values):
         features = torch.cat([MAPS["elu+1"](q), MAPS["elu+1"](k), values], -1)
@@ -92,7 +80,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
 @pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
 def test_retention_fades_evenly_over_any_length(feature_map):
     """Check lengths at which rounding of ``n log γ`` would show and ``γ^n`` is far below the smallest number."""
-    q, k, v = numbers(3, 20_000, 3)
+    q, k, v = normal(3, 20_000, 3)
     for decay in (0.1, 0.7, 0.99):
         attention = ac.get("retention", decay=decay, feature_map=feature_map)
         tail = [x[-4000:] for x in (q, k, v)]
@@ -104,7 +92,7 @@ def test_retention_fades_evenly_over_any_length(feature_map):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("decay", [0.1, 0.95])
 def test_retention_with_exponentials_of_any_size(decay, causal):
-    q, k, v = numbers(3, 400, 4)
+    q, k, v = normal(3, 400, 4)
     k[5:10] += 760  # By the end, the smaller decay has reduced even these keys to nothing.
     k[200:205] -= 3000
     q[10:20] *= 500
@@ -141,10 +129,10 @@ def emanet_by_hand(q, k, start, rounds, sharpness):
 
 @pytest.mark.parametrize("rounds", [1, 3, 8])
 def test_emanet_by_hand(rounds):
-    q, k, v = numbers(3, 30, 5)
+    q, k, v = normal(3, 30, 5)
     attention = ac.get("emanet", bases=6, iterations=rounds, sharpness=1.7, seed=4)
     found = inside(attention, q, k)
-    seen, bases, A = emanet_by_hand(q.numpy(), k.numpy(), unit(normal((6, 5), 4, q).numpy()), rounds, 1.7)
+    seen, bases, A = emanet_by_hand(q.numpy(), k.numpy(), unit(drawn((6, 5), 4, q).numpy()), rounds, 1.7)
     np.testing.assert_allclose(found["responsibilities"], seen)
     np.testing.assert_allclose(found["bases"], bases)
     np.testing.assert_allclose(attention.weights(q, k), A)
@@ -154,7 +142,7 @@ def test_emanet_by_hand(rounds):
 
 def test_emanet_finds_the_clusters_of_its_keys():
     centres = 8 * torch.eye(4, 6, dtype=torch.float64)
-    k = centres.repeat(10, 1) + numbers(40, 6, scale=0.1)
+    k = centres.repeat(10, 1) + normal(40, 6, size=0.1)
     attention = ac.get("emanet", bases=24, iterations=10, sharpness=3.0)
     A = attention.weights(k, k)
     same = torch.eye(4, dtype=torch.float64).repeat(10, 10)
@@ -163,7 +151,7 @@ def test_emanet_finds_the_clusters_of_its_keys():
 
 
 def test_emanet_settles():
-    k = numbers(200, 8, scale=2.0)
+    k = normal(200, 8, size=2.0)
     bases = inside(ac.get("emanet", iterations=20), k, k)["bases"]
     moves = (bases[1:] - bases[:-1]).norm(dim=(-2, -1))
     assert moves[-1] < 0.2 * moves[0]
@@ -175,7 +163,7 @@ def test_emanet_with_bases_that_no_token_chooses():
 
     Shares of zero still sum to one, and gradients are finite.
     """
-    q, k, v = (x.float().requires_grad_() for x in numbers(3, 20, 4, scale=40.0))
+    q, k, v = (x.float().requires_grad_() for x in normal(3, 20, 4, size=40.0))
     attention = ac.get("emanet", bases=64, sharpness=20.0)
     assert (inside(attention, q, k)["responsibilities"].sum(-2) == 0).any()
     torch.testing.assert_close(attention.weights(q, k).sum(-1), torch.ones(20))

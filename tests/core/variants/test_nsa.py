@@ -2,14 +2,11 @@
 
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 
 OPEN = {"compressed": "gate_compressed", "selected": "gate_selected", "near": "gate_window"}
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def check(found, wanted):

@@ -2,12 +2,9 @@
 
 import pytest
 import torch
+from seeded import normal
 
 from attention_core.ops.delta.fast_weights import CHUNK, Tokens, attention, matrix
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def unit(x):

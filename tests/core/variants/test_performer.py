@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 from attention_core.benchmarking.counting import count
@@ -12,10 +13,6 @@ from attention_core.metrics import relative_error
 from attention_core.variants.kernel.performer import KINDS, PerformerParams, directions
 
 softmax = ac.get("softmax")
-
-
-def numbers(*shape, seed=0, scale=1.0):
-    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def inside(attention, q, k, *, causal=False):
@@ -32,7 +29,7 @@ def z_scores(q, k, seeds=20, **settings):
 @pytest.mark.parametrize("orthogonal", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_estimate_is_unbiased(kind, orthogonal):
-    q, k = numbers(2, 6, 4)
+    q, k = normal(2, 6, 4)
     # Blocks of d directions are independent: each entry has 20 x 2048 / 4 samples.
     z = z_scores(q, k, kind=kind, orthogonal=orthogonal, features=2048)  # The row norms are the default.
     assert z.abs().max() < 4.5
@@ -40,14 +37,14 @@ def test_the_estimate_is_unbiased(kind, orthogonal):
 
 
 def test_rows_of_fixed_length_bias_all_kernels_but_relus():
-    q, k = numbers(2, 6, 4)
+    q, k = normal(2, 6, 4)
     for kind in ("positive", "hyperbolic", "trig"):
         assert z_scores(q, k, kind=kind, features=2048, row_norms="fixed").abs().max() > 10
     assert z_scores(q, k, kind="relu", features=2048, row_norms="fixed").abs().max() < 4.5
 
 
 def test_the_true_kernels_by_hand():
-    q, k = numbers(2, 5, 4)
+    q, k = normal(2, 5, 4)
     x, y = (t.numpy() / math.sqrt(2) for t in (q, k))
     exponential = np.exp(x @ y.T)
     found = inside(ac.get("performer"), q, k)["kernel"]
@@ -74,7 +71,7 @@ def mean_square_error(q, k, seeds, **settings):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("orthogonal", [True, False])
 def test_the_error_falls_like_one_over_the_root_of_the_features(kind, orthogonal):
-    q, k = numbers(2, 8, 8, scale=0.5)
+    q, k = normal(2, 8, 8, size=0.5)
     few, many = (
         mean_square_error(q, k, seeds, kind=kind, orthogonal=orthogonal, row_norms="chi", features=m)
         for m, seeds in ((16, 2000), (256, 200))
@@ -84,7 +81,7 @@ def test_the_error_falls_like_one_over_the_root_of_the_features(kind, orthogonal
 
 @pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig"])
 def test_orthogonal_directions_beat_independent_ones(kind):
-    q, k = numbers(2, 8, 8, scale=0.5)
+    q, k = normal(2, 8, 8, size=0.5)
     orthogonal, independent = (
         mean_square_error(q, k, 2000, kind=kind, features=8, row_norms="chi", orthogonal=o) for o in (True, False)
     )
@@ -92,7 +89,7 @@ def test_orthogonal_directions_beat_independent_ones(kind):
 
 
 def test_rows_of_fixed_length_err_less():
-    q, k = numbers(2, 4, 64, 16)
+    q, k = normal(2, 4, 64, 16)
     exact = softmax.weights(q, k)
     fixed, chi = (
         np.mean(
@@ -107,7 +104,7 @@ def test_rows_of_fixed_length_err_less():
 
 
 def test_hyperbolic_features_err_less_than_as_many_positive_ones():
-    q, k = numbers(2, 8, 8, scale=0.5)
+    q, k = normal(2, 8, 8, size=0.5)
     both = {"row_norms": "chi", "orthogonal": False}
     hyperbolic = mean_square_error(q, k, 400, kind="hyperbolic", features=16, **both)
     assert hyperbolic < 0.95 * mean_square_error(q, k, 400, kind="positive", features=32, **both)
@@ -135,7 +132,7 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
 @pytest.mark.parametrize("scale", [1.0, 10.0, 300.0])
 def test_no_floor_at_any_magnitude(causal, scale):
     """Check logits in the thousands, which only sums of logarithms can handle: no row becomes a mean of v."""
-    q, k, v = numbers(3, 300, 6, scale=scale)
+    q, k, v = normal(3, 300, 6, size=scale)
     attention = ac.get("performer", features=16)
     W = inside(attention, q, k)["directions"]
     a, b = ((x / 6**0.25) @ W.T - (x / 6**0.25).square().sum(-1, keepdim=True) / 2 for x in (q, k))
@@ -151,8 +148,8 @@ def test_no_floor_at_any_magnitude(causal, scale):
 
 def test_relu_leaves_a_row_without_features_zero():
     attention = ac.get("performer", kind="relu", features=1)
-    W = inside(attention, *numbers(2, 2, 3))["directions"]
-    q, v = W.expand(4, 3).clone(), numbers(4, 3)
+    W = inside(attention, *normal(2, 2, 3))["directions"]
+    q, v = W.expand(4, 3).clone(), normal(4, 3)
     k = torch.cat([-W, W, W, -W])
     for causal in (False, True):
         out = attention.attend(q, k, v, causal=causal)
@@ -162,7 +159,7 @@ def test_relu_leaves_a_row_without_features_zero():
 
 
 def test_with_many_features_it_comes_close_to_softmax():
-    q, k = numbers(2, 2, 40, 6, scale=0.5)
+    q, k = normal(2, 2, 40, 6, size=0.5)
     exact = softmax.weights(q, k, causal=True)
     errors = [
         float(relative_error(ac.get("performer", features=m, row_norms="chi").weights(q, k, causal=True), exact).mean())
@@ -176,7 +173,7 @@ def test_features_never_exist_for_all_tokens():
     attention = ac.get("performer", features=256)
     peaks = []
     for n in (1024, 4096):
-        q, k, v = numbers(3, n, 16).float()
+        q, k, v = normal(3, n, 16).float()
         peaks.append(count(lambda q=q, k=k, v=v: attention.attend(q, k, v)).peak_elements)
     # Only the outputs grow, once in blocks and once together.
     assert (peaks[1] - peaks[0]) <= 2 * 16 * 3072

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 
 softmax = ac.get("softmax")
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def full_softmax(q, k):
@@ -27,7 +24,7 @@ def survivors(q, k, **changed):
 
 @pytest.mark.parametrize("size", [1, 12, 20])
 def test_in_float32_the_tokens_survive_that_float64_lets_survive(size):
-    q, k = (size * numbers(1, 16, 16, seed=seed).float() for seed in (1, 2))
+    q, k = (size * normal(1, 16, 16, seed=seed).float() for seed in (1, 2))
     received = full_softmax(q.double(), k.double()).sum((0, 1))
     for count in range(1, 16):
         ranked = sorted(range(16), key=lambda j: (-received[j], j))
@@ -38,7 +35,7 @@ def test_in_float32_the_tokens_survive_that_float64_lets_survive(size):
     ("n", "keep", "count"), [(1, 0.05, 1), (9, 0.05, 1), (7, 0.5, 4), (33, 0.5, 17), (100, 0.3, 30), (10, 1.0, 10)]
 )
 def test_a_share_of_the_tokens_survives_and_one_at_least(n, keep, count):
-    q, k = numbers(2, 3, n, 4)
+    q, k = normal(2, 3, n, 4)
     assert survivors(q, k, keep=keep).shape == (count,)
     rows = ac.get("power_bert", keep=keep).weights(q, k).sum(-1)
     assert ((rows - 1).abs() < 1e-9).sum(-1).tolist() == [count] * 3
@@ -46,7 +43,7 @@ def test_a_share_of_the_tokens_survives_and_one_at_least(n, keep, count):
 
 
 def test_more_is_nearer_to_softmax():
-    q, k, v = numbers(3, 2, 60, 6)
+    q, k, v = normal(3, 2, 60, 6)
     exact = softmax.attend(q, k, v)
     errors = [(ac.get("power_bert", keep=s).attend(q, k, v) - exact).norm().item() for s in (0.1, 0.4, 0.7, 1.0)]
     assert errors == sorted(errors, reverse=True)
@@ -61,7 +58,7 @@ def test_of_tokens_alike_the_earlier_survive():
 
 
 def test_a_token_that_all_attend_to_survives_and_one_that_none_does_is_dropped():
-    q, k = numbers(2, 1, 30, 4)
+    q, k = normal(2, 1, 30, 4)
     q[..., 0], k[..., 0] = 3.0, 0.0
     k[:, 17, 0], k[:, 4, 0] = 50.0, -50.0
     assert 17 in survivors(q, k, keep=0.05)
@@ -69,7 +66,7 @@ def test_a_token_that_all_attend_to_survives_and_one_that_none_does_is_dropped()
 
 
 def test_heads_choose_together_and_examples_apart():
-    q, k = numbers(2, 2, 3, 40, 6)
+    q, k = normal(2, 2, 3, 40, 6)
     attention = ac.get("power_bert")
     assert attention.variant.couples_heads
     chosen = survivors(q, k)
@@ -89,7 +86,7 @@ def test_heads_choose_together_and_examples_apart():
 
 
 def test_without_an_axis_of_heads_there_is_one_head():
-    q, k, v = numbers(3, 30, 6)
+    q, k, v = normal(3, 30, 6)
     attention = ac.get("power_bert")
     torch.testing.assert_close(attention.attend(q, k, v), attention.attend(q[None], k[None], v[None])[0])
     torch.testing.assert_close(attention.weights(q, k), attention.weights(q[None], k[None])[0])
@@ -98,7 +95,7 @@ def test_without_an_axis_of_heads_there_is_one_head():
 
 @pytest.mark.parametrize("n", [5, 300, 1100])
 def test_significance_by_blocks_is_that_of_the_whole_matrix(n):
-    q, k, v = numbers(3, 2, 2, n, 4)
+    q, k, v = normal(3, 2, 2, n, 4)
     attention = ac.get("power_bert")
     found = attention.variant.anatomy(q, k, v, attention.params, causal=False)["significance"]
     torch.testing.assert_close(found, torch.from_numpy(full_softmax(q, k).sum((1, 2))))
@@ -106,7 +103,7 @@ def test_significance_by_blocks_is_that_of_the_whole_matrix(n):
 
 
 def test_dropped_queries_get_no_gradient_and_dropped_keys_and_values_do():
-    q, k, v = (x.requires_grad_() for x in numbers(3, 2, 30, 6))
+    q, k, v = (x.requires_grad_() for x in normal(3, 2, 30, 6))
     stay = survivors(q.detach(), k.detach())
     gone = torch.ones(30, dtype=torch.bool).index_fill(0, stay, False)
     of_q, of_k, of_v = torch.autograd.grad(ac.get("power_bert").attend(q, k, v).square().sum(), (q, k, v))

@@ -7,17 +7,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeded import normal
 from transformers import ReformerConfig
 from transformers.models.reformer.modeling_reformer import LSHSelfAttention
 
 import attention_core as ac
-from attention_core.ops.random import normal
+from attention_core.ops.random import normal as drawn
 
 BOTH = pytest.mark.parametrize("causal", [False, True])
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def pattern(attention, q, *, causal):
@@ -41,7 +38,7 @@ def buckets(q, sizes, number, seed):
     A bucket combines one hash per entry of ``sizes``; without entries there is one bucket.
     """
     total = torch.zeros(q.shape[:-1], dtype=torch.long)
-    directions = normal((q.shape[-1], sum(sizes) // 2), seed, q, number)
+    directions = drawn((q.shape[-1], sum(sizes) // 2), seed, q, number)
     for size, own in zip(sizes, directions.split([s // 2 for s in sizes], dim=1), strict=True):
         total = total * size + torch.cat([q @ own, -q @ own], -1).argmax(-1)
     return total.tolist()
@@ -78,7 +75,7 @@ def check_against_definition(q, v, c, rounds, sizes_at, *, causal):
     [(1, 4, (2,)), (7, 2, (4,)), (9, 4, (2,)), (30, 8, (4,)), (37, 4, (4, 2)), (48, 4, (4, 4)), (16, 64, (2,))],
 )
 def test_it_is_what_the_definition_says(n, c, sizes):
-    check_against_definition(numbers(2, n, 6), numbers(2, n, 3, seed=1), c, 2, lambda i: sizes, causal=False)
+    check_against_definition(normal(2, n, 6), normal(2, n, 3, seed=1), c, 2, lambda i: sizes, causal=False)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 33, 40])
@@ -86,8 +83,8 @@ def test_causal_it_is_what_the_definition_says(n):
     # Chunks of 4: one bucket up to position 8, then 4 buckets up to position 32, then 16.
     sizes_at = {range(8): (), range(8, 32): (4,), range(32, 128): (4, 4)}
     check_against_definition(
-        numbers(2, n, 6),
-        numbers(2, n, 3, seed=1),
+        normal(2, n, 6),
+        normal(2, n, 3, seed=1),
         4,
         2,
         lambda i: next(sizes for stretch, sizes in sizes_at.items() if i in stretch),
@@ -120,7 +117,7 @@ def transformers_reformer(q, v, *, chunk, causal=False, bucket=None):
 
 @BOTH
 def test_a_text_of_one_chunk_is_what_transformers_computes(causal):
-    q, v = numbers(2, 3, 24, 8)
+    q, v = normal(2, 3, 24, 8)
     out = ac.get("reformer", bucket_size=24, rounds=3).attend(q, q, v, causal=causal)
     wanted = transformers_reformer(q, v, chunk=64, causal=causal)
     torch.testing.assert_close(out, wanted, rtol=1e-5, atol=1e-5)
@@ -128,7 +125,7 @@ def test_a_text_of_one_chunk_is_what_transformers_computes(causal):
 
 def test_in_the_same_buckets_transformers_differs_in_the_first_chunk_alone():
     # In transformers, the chunk before the first is the last one. Here, as in the paper, it does not exist.
-    q, v = numbers(2, 3, 64, 8)
+    q, v = normal(2, 3, 64, 8)
     attention = ac.get("reformer", bucket_size=8, rounds=1)
     anatomy = attention.variant.anatomy(q, q, v, attention.params, causal=False)
     wanted = transformers_reformer(q, v, chunk=8, bucket=anatomy["buckets"][:, 0])
@@ -142,7 +139,7 @@ def test_in_the_same_buckets_transformers_differs_in_the_first_chunk_alone():
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(2, 150), t=st.integers(1, 149), c=st.integers(2, 12), seed=st.integers(0, 99))
 def test_causal_a_text_that_goes_on_moves_no_earlier_output(n, t, c, seed):
-    q, v = numbers(2, 2, n, 5, seed=seed)
+    q, v = normal(2, 2, n, 5, seed=seed)
     t = min(t, n - 1)
     attention = ac.get("reformer", bucket_size=c, rounds=2)
     for whole, part in (
@@ -154,7 +151,7 @@ def test_causal_a_text_that_goes_on_moves_no_earlier_output(n, t, c, seed):
 
 @BOTH
 def test_with_chunks_as_long_as_the_text_it_is_softmax_of_its_own_logits(causal):
-    q, v = numbers(2, 2, 50, 6)
+    q, v = normal(2, 2, 50, 6)
     attention = ac.get("reformer", bucket_size=50, rounds=1)
     wanted = shared_softmax(q, all_others(50, causal=causal))
     torch.testing.assert_close(attention.weights(q, q, causal=causal), wanted)
@@ -166,7 +163,7 @@ def test_with_chunks_as_long_as_the_text_it_is_softmax_of_its_own_logits(causal)
 @BOTH
 def test_another_round_loses_no_pair_and_finds_some(causal):
     # Without the pairs of a token with itself: a token that attends to another one no longer attends to itself.
-    q, two = numbers(2, 200, 8), ~torch.eye(200).bool()
+    q, two = normal(2, 200, 8), ~torch.eye(200).bool()
     found = [pattern(ac.get("reformer", rounds=r), q, causal=causal) & two for r in range(1, 6)]
     for fewer, more in itertools.pairwise(found):
         assert not (fewer & ~more).any()
@@ -175,7 +172,7 @@ def test_another_round_loses_no_pair_and_finds_some(causal):
 
 @BOTH
 def test_a_round_shows_a_token_two_chunks_at_most(causal):
-    q = numbers(2, 300, 8)
+    q = normal(2, 300, 8)
     for rounds in (1, 3):
         most = pattern(ac.get("reformer", bucket_size=8, rounds=rounds), q, causal=causal).sum(-1).max()
         assert 8 <= most <= rounds * 16
@@ -184,8 +181,8 @@ def test_a_round_shows_a_token_two_chunks_at_most(causal):
 @BOTH
 def test_it_finds_likenesses_however_far_apart(causal):
     # The second half repeats the first, slightly changed and in another order: 150 pairs of near copies.
-    first, shuffled = numbers(150, 16), torch.randperm(150, generator=torch.Generator().manual_seed(1))
-    q = torch.cat([first, (first + 0.1 * numbers(150, 16, seed=2))[shuffled]])
+    first, shuffled = normal(150, 16), torch.randperm(150, generator=torch.Generator().manual_seed(1))
+    q = torch.cat([first, (first + 0.1 * normal(150, 16, seed=2))[shuffled]])
     copy, original = torch.arange(150, 300), shuffled
     seen = pattern(ac.get("reformer", rounds=4), q, causal=causal)
     by_chance = seen[150:, :150].double().mean()
@@ -193,7 +190,7 @@ def test_it_finds_likenesses_however_far_apart(causal):
 
 
 def test_the_keys_given_do_not_matter_and_a_heads_neighbours_neither():
-    q, v = numbers(2, 40, 6).unsqueeze(1).expand(2, 3, 40, 6)
+    q, v = normal(2, 40, 6).unsqueeze(1).expand(2, 3, 40, 6)
     attention = ac.get("reformer")
     assert torch.equal(attention.attend(q, q, v), attention.attend(q, v, v))
     assert torch.equal(attention.weights(q, q), attention.weights(q, v))
@@ -203,7 +200,7 @@ def test_the_keys_given_do_not_matter_and_a_heads_neighbours_neither():
 
 @BOTH
 def test_a_token_looks_at_itself_only_if_there_is_no_other(causal):
-    q, v = numbers(2, 60, 6)
+    q, v = normal(2, 60, 6)
     seen = pattern(ac.get("reformer", bucket_size=4), q, causal=causal)
     itself = seen.diagonal()
     assert torch.equal(itself, seen.sum(-1) == itself.long())
@@ -214,7 +211,7 @@ def test_a_token_looks_at_itself_only_if_there_is_no_other(causal):
 
 @BOTH
 def test_tokens_of_zeros_are_no_trouble(causal):
-    q, v = numbers(2, 30, 6)
+    q, v = normal(2, 30, 6)
     q[::3] = 0
     q.requires_grad_()
     out = ac.get("reformer", bucket_size=4).attend(q, q, v, causal=causal)
@@ -225,7 +222,7 @@ def test_tokens_of_zeros_are_no_trouble(causal):
 
 @BOTH
 def test_its_inside_fits_together(causal):
-    q, v = numbers(2, 2, 90, 6)
+    q, v = normal(2, 2, 90, 6)
     attention = ac.get("reformer", bucket_size=4, rounds=3)
     inside = attention.variant.anatomy(q, q, v, attention.params, causal=causal)
     assert inside["buckets"].shape == inside["order"].shape == inside["chunks"].shape == (2, 3, 90)

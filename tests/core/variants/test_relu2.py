@@ -3,7 +3,7 @@
 import math
 
 import pytest
-import torch
+from seeded import normal
 
 import attention_core as ac
 
@@ -13,13 +13,9 @@ def inside(q, k, *, causal, **settings):
     return attention.variant.anatomy(q, k, k, attention.params, causal=causal)
 
 
-def numbers(*shape, seed=0):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 def test_each_part_by_its_formula(causal):
-    q, k = numbers(6, 4), numbers(6, 4, seed=1)
+    q, k = normal(6, 4), normal(6, 4, seed=1)
     parts = inside(q, k, causal=causal, base_length=20)
     for i in range(6):
         keys = range(i + 1 if causal else 6)

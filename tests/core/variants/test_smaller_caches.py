@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeded import normal
 
 import attention_core as ac
 from attention_core.ops.random import generator
@@ -14,10 +15,6 @@ from attention_core.variants.cache.heavy_hitters import dropped
 from attention_core.variants.cache.quantised_keys import first_codes
 
 FULL = ac.get("softmax")
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def close(found, wanted):

@@ -4,13 +4,10 @@ import math
 
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 from attention_core.variants.gated.softmax_gdn import capped
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_its_matrix_is_what_becomes_of_the_unit_matrix():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from seeded import normal
 from transformers import DiffLlamaConfig
 from transformers.models.diffllama.modeling_diffllama import DiffLlamaAttention
 from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
@@ -14,10 +15,6 @@ from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 import attention_core as ac
 from attention_core.ops.softmax.masked import scores
 from attention_core.variants.dense.entmax import entmax, threshold
-
-
-def normal(*shape, seed=0, size=1.0):
-    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def logits_of(q, k, causal):

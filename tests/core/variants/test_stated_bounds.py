@@ -4,12 +4,9 @@ import re
 
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
-
-
-def numbers(*shape, seed=0, scale=1.0):
-    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def said(words, pattern):
@@ -24,14 +21,14 @@ def help_of(key, setting):
 
 def opposed(n=32, d=8):
     """Return inputs that maximise a cosine weight: one key equals the query, and all others nearly oppose it."""
-    q = numbers(n, d)
-    k = -q[:1] + numbers(n, d, seed=1, scale=0.3)
+    q = normal(n, d)
+    k = -q[:1] + normal(n, d, seed=1, size=0.3)
     k[0] = q[0]
     return q[:1].expand(n, d), k
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("q_k", [numbers(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
+@pytest.mark.parametrize("q_k", [normal(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
 def test_cosine_weighs_no_key_above_its_bound(q_k, causal):
     bound = said(ac.variant("cosine").note, r"at most (.*) times the mean weight of its row")
     q, k = q_k
@@ -63,8 +60,8 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
 
 def test_a_random_synthesizer_knows_the_position_and_nothing_else():
     assert "only on the positions" in ac.variant("synthesizer").summary
-    A = ac.get("synthesizer", kind="random").weights(numbers(12, 4), numbers(12, 4, seed=1))
-    other = ac.get("synthesizer", kind="random").weights(numbers(12, 4, seed=2), numbers(12, 4, seed=3))
+    A = ac.get("synthesizer", kind="random").weights(normal(12, 4), normal(12, 4, seed=1))
+    other = ac.get("synthesizer", kind="random").weights(normal(12, 4, seed=2), normal(12, 4, seed=3))
     assert torch.equal(A, other)
     assert all((A[i] - A[j]).abs().max() > 0.01 for i in range(12) for j in range(i))
 
@@ -72,7 +69,7 @@ def test_a_random_synthesizer_knows_the_position_and_nothing_else():
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
     assert "row" in ac.variant("softmax_log_n").note
-    q, k = numbers(2, 20, 4)
+    q, k = normal(2, 20, 4)
     A, S = (
         ac.get(key, **given).weights(q, k, causal=causal)
         for key, given in (("softmax_log_n", {"base_length": 8}), ("softmax", {}))
@@ -84,7 +81,7 @@ def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
 
 @pytest.mark.parametrize("pool", ["mean", "conv", "max"])
 def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
-    bars = ac.get("pooled", stride=5, pool=pool).weights(*numbers(2, 20, 4)).unflatten(-1, (4, 5))
+    bars = ac.get("pooled", stride=5, pool=pool).weights(*normal(2, 20, 4)).unflatten(-1, (4, 5))
     flat = bool(((bars.amax(-1) - bars.amin(-1)) < 1e-12).all())
     assert flat == (
         pool
@@ -100,7 +97,7 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
 @pytest.mark.parametrize("levels", [1, 2, 3, 128])
 def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
     factor = int(said(ac.variant("pyramid").note, r"at most (\d+) times the base number of pools"))
-    attention, x = ac.get("pyramid", levels=levels), numbers(n, 4)
+    attention, x = ac.get("pyramid", levels=levels), normal(n, 4)
     pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
     assert len(pools) <= factor * levels
     assert len(pools) == factor * levels or n < 8 * levels
@@ -110,7 +107,7 @@ def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
     attention = ac.get("bigbird", window=1, global_tokens=1, random_keys=3)
-    parts = attention.variant.primitives(numbers(40, 4), numbers(40, 4), attention.params, causal=causal)
+    parts = attention.variant.primitives(normal(40, 4), normal(40, 4), attention.params, causal=causal)
     assert r"|R_i| \le \rho" in attention.variant.formula
     assert parts["random"].sum(-1).max() <= 3
 
@@ -120,7 +117,7 @@ def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
 def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
     assert "at most twice this number of tokens" in help_of("reformer", "bucket_size")
     attention = ac.get("reformer", bucket_size=size, rounds=1)
-    seen = attention.variant.pattern(numbers(150, 6), numbers(150, 6), attention.params, causal=causal)
+    seen = attention.variant.pattern(normal(150, 6), normal(150, 6), attention.params, causal=causal)
     assert seen.sum(-1).max() <= 2 * size
 
 
@@ -129,6 +126,6 @@ def test_what_is_said_of_each_similarity_of_nonlocal():
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
     negative = said(note, r'Only with "(\w+)" can weights be negative, and only then does the time grow with n instead')
     for similarity in ("gaussian", "dot", "concat"):
-        A = ac.get("nonlocal", similarity=similarity).weights(*numbers(2, 20, 4))
+        A = ac.get("nonlocal", similarity=similarity).weights(*normal(2, 20, 4))
         assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == normalised)
         assert bool((A < 0).any()) == (similarity == negative)

@@ -4,14 +4,11 @@ import math
 
 import pytest
 import torch
+from seeded import normal
 
 import attention_core as ac
 from attention_core.errors import NotCausalError
 from attention_core.variants.sparse.vertical_slash import chosen
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def judged(logits, p):
