@@ -162,8 +162,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
 VARIANT = Variant(
     __name__,
     title="Latent attention",
-    summary="The cache stores only short vectors (latents) for each token. The keys and values of all heads are "
-    "computed from the latents.",
+    summary="For each token, the cache stores only short vectors (latents), from which the keys and values of all "
+    "heads are computed.",
     formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
     r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
     r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",

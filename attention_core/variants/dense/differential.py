@@ -61,8 +61,8 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | Non
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Query and key vectors are cut into two halves, and each half gives softmax weights of its own. λ times "
-    "the second weights are subtracted from the first.",
+    summary="Each query and key is cut into two halves, which give two softmax matrices. λ times the second matrix "
+    "is subtracted from the first.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",

@@ -56,8 +56,8 @@ def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None =
 VARIANT = Variant(
     __name__,
     title="Sink logit",
-    summary="Softmax with one extra logit that belongs to no key. It takes a part of each row's weight, so the "
-    "weights of the keys sum to less than one.",
+    summary="One extra logit, which belongs to no key, takes part of each row's softmax weight, so the weights of "
+    "the keys sum to less than one.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
     complexity="n² d",
     params=SinkLogitParams,

@@ -73,7 +73,7 @@ def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Synthesizer",
-    summary="Queries are not compared with keys. The weights depend either on the query alone or only on the "
+    summary="Queries are not compared with keys: the weights depend either on the query alone or only on the "
     "positions.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",

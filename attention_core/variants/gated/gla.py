@@ -40,12 +40,22 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="Linear attention stores past keys and values in one matrix, the state. In this variant, each token "
-    "multiplies the state by decay factors (gates), one for each key component.",
+    summary="One matrix, the state, stores past keys and values, as in linear attention. Each token multiplies the "
+    "state by decay factors (gates), one for each key component.",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
     intermediates=(
+        Intermediate(
+            name="read",
+            title="Decayed products",
+            symbol="R",
+            formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
+            r"\alpha_{lc}",
+            mechanism="The state is one matrix that stores past keys and values. Every token multiplies each row of "
+            "it, one per key component, by a gate. The entry for a query and an earlier key is therefore a dot "
+            "product whose components are multiplied by all gates since that key was stored.",
+        ),
         Intermediate(
             name="kept",
             title="Gates",
@@ -56,16 +66,6 @@ VARIANT = fast_weights.variant(
             "reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
-        ),
-        Intermediate(
-            name="read",
-            title="Decayed products",
-            symbol="R",
-            formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
-            r"\alpha_{lc}",
-            mechanism="The state is one matrix that stores past keys and values. Every token multiplies each row of "
-            "it, one per key component, by a gate. The entry for a query and an earlier key is therefore a dot "
-            "product whose components are multiplied by all gates since that key was stored.",
         ),
     ),
     source=Paper(

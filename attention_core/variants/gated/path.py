@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="Each token has a direction w. Before a query reads a key, every token between them removes the share β "
-    "of the key's component along its w.",
+    summary="Each token has a direction w. Before a query attends to a key, every token between them removes a share "
+    "β of the key's component along that token's w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",

@@ -54,13 +54,22 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="Linear attention stores past keys and values in one matrix, the state. In this variant, as in Mamba-2 "
-    "and Lightning attention, each token multiplies the whole state by one decay factor.",
+    summary="One matrix, the state, stores past keys and values, as in linear attention. Each token multiplies the "
+    "whole state by one decay factor, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
     trainable=(TRAINED_GATE,),
     intermediates=(
+        Intermediate(
+            name="read",
+            title="Decayed products",
+            symbol="R",
+            formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
+            mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
+            "factor, its gate. The entry for a query and an earlier key is therefore their dot product times all "
+            "gates since that key was stored.",
+        ),
         Intermediate(
             name="kept",
             title="Gates",
@@ -70,15 +79,6 @@ VARIANT = fast_weights.variant(
             "multiplies the whole state. A gate below 1 reduces what earlier tokens contribute.",
             rows="token",
             columns="channel",
-        ),
-        Intermediate(
-            name="read",
-            title="Decayed products",
-            symbol="R",
-            formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
-            mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
-            "factor, its gate. The entry for a query and an earlier key is therefore their dot product times all "
-            "gates since that key was stored.",
         ),
     ),
     source=Paper(

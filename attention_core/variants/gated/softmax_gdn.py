@@ -176,8 +176,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None 
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="An approximation of softmax for small logits: the mean of the values plus a matrix, the state, times the "
-    "query. Every token decays and corrects the state.",
+    summary="The output is the mean of the values plus a matrix, the state, times the query, which approximates "
+    "softmax for small logits. Every token decays and corrects the state.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",

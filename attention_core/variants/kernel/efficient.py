@@ -116,8 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
 VARIANT = Variant(
     __name__,
     title="Efficient",
-    summary="For each key component, a softmax over all tokens gives weights for one average of the values. Each "
-    "query mixes these averages, with weights from a softmax over its own components.",
+    summary="A softmax over the tokens turns each key component into weights for one average of the values. A "
+    "softmax over the query's components gives the weights with which the query mixes these averages.",
     formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
     complexity="n d²",
     params=Params,

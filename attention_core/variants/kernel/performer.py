@@ -237,8 +237,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Linear attention with random features. By default, the dot product of a query's and a key's features "
-    "estimates softmax's exponential.",
+    summary="Random vectors turn each query and key into features, whose dot product estimates softmax's exponential "
+    "(by default). Keys and values are then summed once, as in linear attention.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",

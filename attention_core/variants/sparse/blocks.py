@@ -121,8 +121,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Block selection",
-    summary="The text is cut into blocks. Each query attends to its own block and to the m other blocks with the "
-    "highest scores, which estimate their softmax weight.",
+    summary="Each query attends to its own block of keys and to the m other blocks with the highest scores. A score "
+    "estimates the softmax weight of a block.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",

@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Each query attends in three ways: to the mean key and value of every block of tokens, to the tokens of "
-    "the best-scoring blocks, and to a local window. The three results, each times a factor (gate), are added.",
+    summary="Each query attends to block means, to all tokens of the best-scoring blocks, and to a local window. The "
+    "three outputs, each multiplied by a factor (gate), are added.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",

@@ -201,8 +201,8 @@ VARIANT = Variant(
     __name__,
     title="Reformer",
     summary=(
-        "Tokens are sorted by a random hash of their vectors, which is usually equal for vectors of similar "
-        "direction. Each token attends only to tokens near it in this order."
+        "Tokens are sorted by a random hash (LSH), which is usually equal for vectors of similar direction. "
+        "Each token attends only to tokens near it in this order."
     ),
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "

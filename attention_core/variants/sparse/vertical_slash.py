@@ -136,8 +136,8 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Vertical and slash",
-    summary="The weights of the last queries of the text select a few keys (columns) and a few distances (diagonals). "
-    "Every query attends only to these keys and distances.",
+    summary="The weights of the last queries of the text select a few keys (columns) and a few distances "
+    "(diagonals). Every query attends only to these keys and to keys at these distances.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",
