@@ -43,7 +43,8 @@ export class ReadingBoard {
     this.note = make("span");
     this.legend = make("p", { class: "legend" }, make("span", {}, this.tint, " ", this.baseline), this.scale, this.note);
     this.largest = make("p", { class: "largest" });
-    this.root = make("div", { class: "reading" }, this.table, this.loss, this.legend, this.largest, this.text);
+    const side = make("div", {}, this.loss, this.legend, this.largest);
+    this.root = make("div", { class: "reading" }, make("div", { class: "above" }, this.table, side), this.text);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(indexAt(event.target, "token")));
     this.text.addEventListener("pointerleave", () => this.point(null));

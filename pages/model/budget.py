@@ -127,7 +127,8 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     if reads == copies:
         return _("**{name} preserves both perplexity and copying if its {setting} is at least {reads:g}.**", **values)
     return _(
-        "**{name} preserves perplexity if its {setting} is at least {reads:g}.** Copying needs at least {copies:g}.",
+        "**{name} preserves perplexity if its {setting} is at least {reads:g}.** Copying needs a {setting} "
+        "of at least {copies:g}.",
         **values,
     )
 

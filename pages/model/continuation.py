@@ -24,13 +24,14 @@ def _draw(_question: Question, rows: Sequence[ContinuationRow], _key: str) -> No
 def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
     return paragraph(
         _(
-            "Bold: from the first token that differs from the original model's. The model, SmolLM2-135M (4-bit "
-            "quantised), gets {n} tokens as the prompt and generates {steps}. Softmax is replaced in {where}.",
+            "A text is bold from its first token that differs from the original model's text. SmolLM2-135M "
+            "(4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced in "
+            "{where}.",
             where=question.where,
             n=rows[0].prompt,
             steps=continuation.STEPS,
         ),
-        _("Cache: the keys and values that later tokens can attend to, or a state of fixed size, in float32."),
+        _("The cache holds the keys and values that later tokens can attend to, or a state of fixed size, in float32."),
         words.origin(rows),
     )
 

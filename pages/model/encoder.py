@@ -86,7 +86,7 @@ def _verdict(row: EmbeddingRow) -> str:
     if row.tau >= KEPT:
         return _("**{name} keeps the ranking of the sentences** (rank correlation {tau}).", **values)
     if row.tau >= CLOSE:
-        return _("**{name} ranks the sentences similarly** (rank correlation {tau}).", **values)
+        return _("**{name} ranks the sentences similarly to the original model** (rank correlation {tau}).", **values)
     return _("**{name} changes the ranking of the sentences** (rank correlation {tau}).", **values)
 
 

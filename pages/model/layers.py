@@ -89,7 +89,10 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
     reads = first_above(found, "perplexity", words.WORSE * read)
     copies = first_above(found, "copied", (copy.first + copy.copied) / 2)
     return paragraph(
-        _("**{name} keeps at least half of the ability to copy with every tested number of layers.**", name=name)
+        _(
+            "**{name} keeps at least half of the ability to copy with every tested number of replaced layers.**",
+            name=name,
+        )
         if copies is None
         else _n(
             "**{name} loses more than half of the ability to copy once {n} layer is replaced.**",
@@ -114,8 +117,8 @@ def _most_harmful(name: str, found: Sequence[Both], read: float) -> str:
         return ""
     reads, copies = max(able, key=lambda p: p.perplexity or 0.0), max(able, key=lambda p: p.copied or 0.0)
     return _(
-        "**{name} does the most harm to perplexity in layer {reads} (× {ratio}).** The copying loss is highest with "
-        "layer {copies} replaced ({copied} nats).",
+        "**With {name} in a single layer, perplexity is highest for layer {reads} ({ratio} times the "
+        "original).** The copying loss is highest for layer {copies} ({copied} nats).",
         name=name,
         reads=f"{reads.x:.0f}",
         ratio=number((reads.perplexity or 0.0) / read, 3),

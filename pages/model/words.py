@@ -47,7 +47,7 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
     if len(changed) > MOST:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         reading = _(
-            "**Perplexity is lowest with {least} (× {low}) and highest with {most} (× {high}).**",
+            "**Perplexity is lowest with {least} ({low} times the original) and highest with {most} ({high} times).**",
             least=least.name,
             most=most.name,
             low=number(least.perplexity / original.perplexity, 3),
@@ -74,15 +74,16 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
         return ""
     return paragraph(
         _(
-            "**Keeping the first token visible limits the rise of perplexity to × {low} instead of × {high}.**",
+            "**The first token makes the difference: with {most}, perplexity rises to {high} times the "
+            "original, but to only {low} times if the first token stays visible.**",
+            most=most.name,
             low=number(low, 3),
             high=number(high, 3),
         ),
         _(
-            "Both variants hide {hidden} of the query–key pairs, but only {most} hides the first token from most "
-            "queries. Many heads put spare weight on the first token (an attention sink).",
+            "Both variants hide {hidden} of the query–key pairs. Many heads put spare weight on the first "
+            "token (an attention sink).",
             hidden=shares.pop(),
-            most=most.name,
         ),
     )
 
@@ -94,23 +95,23 @@ def _reading(original: Score, each: Score) -> str:
     if ratio > SAME and each.hidden and each.hidden.share:
         return (
             _(
-                "**{name} raises perplexity (× {ratio}).** It hides {hidden:.0%} of the query–key pairs, including the "
-                "first token from most queries.",
+                "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
+                "query–key pairs, and it hides the first token from most queries.",
                 hidden=each.hidden.share,
                 **values,
             )
             if each.hidden.first
             else _(
-                "**{name} raises perplexity (× {ratio}).** It hides {hidden:.0%} of the query–key pairs, but not the "
-                "first token.",
+                "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
+                "query–key pairs, but not the first token.",
                 hidden=each.hidden.share,
                 **values,
             )
         )
     if ratio > SAME:
-        return _("**{name} raises perplexity (× {ratio}).**", **values)
+        return _("**{name} raises perplexity to {ratio} times the original.**", **values)
     if ratio < 1 / SAME:
-        return _("**{name} lowers perplexity (× {ratio}).**", **values)
+        return _("**{name} lowers perplexity to {ratio} times the original.**", **values)
     if each.covered:
         return _n(
             "**{name} changes perplexity by at most {same:.0%}**, because it attends to the only token.",
@@ -152,7 +153,7 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
     return paragraph(
         ""
         if not failing
-        else _("**Copying fails with {names}, with a higher loss than a uniform guess.**", names=names(failing))
+        else _("**Copying fails with {names}: even a uniform guess would have a lower loss.**", names=names(failing))
         if min(each.copied for each in failing) > GUESS
         else _("**Copying fails with {names}.**", names=names(failing)),
         _why_lost(failing),
@@ -169,8 +170,8 @@ def _why_lost(group: Sequence[Score]) -> str:
         return ""
     relays = {each.relay for each in hidden}
     return paragraph(
-        _("The token to copy is {n} tokens back. Most queries cannot attend to it.", n=swap.COPY_DISTANCE),
-        _("It could be passed on through {n} layers, but the model was not trained to do so.", n=relays.pop())
+        _("The token to copy is {n} tokens back, which is out of reach for most queries.", n=swap.COPY_DISTANCE),
+        _("A chain of {n} layers could pass it on, but this model has never learned to do so.", n=relays.pop())
         if len(relays) == 1 and None not in relays
         else "",
     )

@@ -54,7 +54,7 @@ def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     expect(
-        page.get_by_text("Copying fails with both variants, with a higher loss than a uniform guess.")
+        page.get_by_text("Copying fails with both variants: even a uniform guess would have a lower loss.")
     ).to_be_visible()
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")

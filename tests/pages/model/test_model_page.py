@@ -48,7 +48,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
+    assert header["columns"] == ["Perplexity (lower is better)", "× original", "Copying loss (nats, lower is better)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11.0"],
@@ -57,8 +57,8 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     assert header["floor"] == ["Uniform guess over the vocabulary", "–", "–", "10.8"]
     assert (settings["shown"], settings["against"]) == (0, 0)
     said = spoken(at, "caption")
-    assert "**Local · window 64 raises perplexity (× 20.1).**" in said
-    assert "**Copying fails with Local · window 64, with a higher loss than a uniform guess.** The token" in said
+    assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in said
+    assert "**Copying fails with Local · window 64: even a uniform guess would have a lower loss.** The token" in said
     assert "Replace softmax in **SmolLM2-135M** with:" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
     assert "of “Long”." in said
@@ -121,7 +121,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert xs == list(map(float, range(1, swap.PERIOD)))
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert curves(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
-    assert "**Copying fails with Local · window 64, with a higher loss than a uniform guess.** The" in spoken(at)
+    assert "**Copying fails with Local · window 64: even a uniform guess would have a lower loss.** The" in spoken(at)
     assert "With Local · window 64, the mean loss of a copied token is 11 nats instead of 1.0." in spoken(at)
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
@@ -175,7 +175,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
     assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
-    assert "**Local · window 64 does the most harm to perplexity in layer" in spoken(at)
+    assert "**With Local · window 64 in a single layer, perplexity is highest for layer" in spoken(at)
     assert any("“Mean of v” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 

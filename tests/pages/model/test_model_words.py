@@ -26,11 +26,11 @@ def scores(*pairs):
     [
         (20.0, "**A changes perplexity by at most 5%.**"),
         (20.9, "**A changes perplexity by at most 5%.**"),
-        (21.1, "**A raises perplexity (× 1.06).**"),
-        (29.8, "**A raises perplexity (× 1.49).**"),
+        (21.1, "**A raises perplexity to 1.06 times the original.**"),
+        (29.8, "**A raises perplexity to 1.49 times the original.**"),
         (19.1, "**A changes perplexity by at most 5%.**"),
-        (19.0, "**A lowers perplexity (× 0.950).**"),
-        (10.0, "**A lowers perplexity (× 0.500).**"),
+        (19.0, "**A lowers perplexity to 0.950 times the original.**"),
+        (10.0, "**A lowers perplexity to 0.500 times the original.**"),
     ],
 )
 def test_how_the_text_is_read(perplexity, expected):
@@ -63,24 +63,27 @@ def test_what_becomes_of_copying(copied, expected):
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expected):
     assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
-        f"raises perplexity (× 2).**  \n{expected}"
+        f"raises perplexity to 2 times the original.**  \n{expected}"
     )
 
 
 @pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.81, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
-    assert ("**Copying fails with both variants, with a higher loss than a uniform guess.**" in text) == worse
+    assert ("**Copying fails with both variants: even a uniform guess would have a lower loss.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
 
 
 def test_of_many_variants_the_best_and_the_worst_are_named():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
     assert words.verdict(AS_IT_IS, many) == (
-        "**Perplexity is lowest with B (× 1) and highest with C (× 10).**  \n**Copying fails with all 4 variants.**"
+        "**Perplexity is lowest with B (1 times the original) and highest with C (10 times).**  \n"
+        "**Copying fails with all 4 variants.**"
     )
     assert words.copying(AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
-    assert words.verdict(AS_IT_IS, many[:3]).startswith("**A raises perplexity (× 2).**  \n**B changes")
+    assert words.verdict(AS_IT_IS, many[:3]).startswith(
+        "**A raises perplexity to 2 times the original.**  \n**B changes"
+    )
 
 
 def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
@@ -123,11 +126,12 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
-    far_back = ".** The token to copy is 95 tokens back. Most queries cannot attend to it."
-    reason = f"{far_back} It could be passed on through 2 layers, but the model was not trained to do so."
+    far_back = ".** The token to copy is 95 tokens back, which is out of reach for most queries."
+    reason = f"{far_back} A chain of 2 layers could pass it on, but this model has never learned to do so."
     assert words.verdict(AS_IT_IS, [blind, sink]) == (
-        "**A raises perplexity (× 2).** It hides 61% of the query–key pairs, including the first token from most "
-        "queries.  \n**B raises perplexity (× 2).** It hides 61% of the query–key pairs, but not the first token.  \n"
+        "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "
+        "token from most queries.  \n**B raises perplexity to 2 times the original.** It hides 61% of the query–key "
+        "pairs, but not the first token.  \n"
         f"**Copying fails with both variants{reason}"
     )
     assert words.verdict(AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
@@ -136,9 +140,10 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         words.verdict(AS_IT_IS, [blind, seen])
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
-            "**Keeping the first token visible limits the rise of perplexity to × 1.10 instead of × 2.** Both variants "
-            "hide 61% of the query–key pairs, but only A hides the first token from most queries. Many heads put spare "
-            f"weight on the first token (an attention sink).  \n**Copying fails with both variants{reason}"
+            "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
+            "1.10 times if the first token stays visible.** Both variants hide 61% of the query–key pairs. Many heads "
+            "put spare weight on the first token (an attention sink).  \n"
+            f"**Copying fails with both variants{reason}"
         )
     )
     less = dataclasses.replace(hidden, share=0.5, first=False)
@@ -202,7 +207,7 @@ def test_where_numbers_come_from():
 
 STAYS = "Perplexity never exceeds 1.5 times the original."
 EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
-REMAINS = "keeps at least half of the ability to copy with every tested number of layers.**"
+REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "loses more than half of the ability to copy once 4 layers are replaced.**"
 
 
@@ -220,8 +225,8 @@ def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
     text = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
     assert text == (
-        "**Linear does the most harm to perplexity in layer 0 (× 1.25).** The copying loss is highest with layer 7 "
-        "replaced (6 nats)."
+        "**With Linear in a single layer, perplexity is highest for layer 0 (1.25 times the original).** The copying "
+        "loss is highest for layer 7 (6 nats)."
     )
 
 
@@ -260,7 +265,7 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     text = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert text == "**Local preserves perplexity if its window is at least 8.** Copying needs at least 4."
+    assert text == "**Local preserves perplexity if its window is at least 8.** Copying needs a window of at least 4."
 
 
 @pytest.mark.parametrize(
@@ -332,8 +337,8 @@ def test_names():
     ("tau", "expected"),
     [
         (0.96, "**Linear keeps the ranking of the sentences** (rank correlation 0.96)."),
-        (0.94, "**Linear ranks the sentences similarly** (rank correlation 0.94)."),
-        (0.71, "**Linear ranks the sentences similarly** (rank correlation 0.71)."),
+        (0.94, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.94)."),
+        (0.71, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.71)."),
         (0.69, "**Linear changes the ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
