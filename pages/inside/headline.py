@@ -1,13 +1,15 @@
-"""The finding at the top of the Inside page: what a variant saves, and how far its weights are from softmax's."""
+"""The top of the Inside page: how a variant works, what it needs, and how far its weights are from softmax's."""
 
 from bisect import bisect_left
+
+import numpy as np
 
 import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import _, paragraph
 from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import relative_error_of, uniform
-from attention_core.formatting import percent
+from attention_core.formatting import number, percent
 from pages.inside.story import Seen
 
 LONGEST = 2**16
@@ -15,17 +17,20 @@ LONGEST = 2**16
 SAME = 0.005
 """Errors below this value would be printed as 0%."""
 
+UNNORMALISED = 2
+"""Factor by which the absolute weights of a row must sum to more or less than 1 to explain a large error."""
+
 
 def headline(seen: Seen) -> str:
-    """Return what the variant saves, how far its weights are from its reference, and its summary, as Markdown."""
+    """Return how the variant works, what it needs, and how far its weights are from its reference, as Markdown."""
     error, baseline = (relative_error_of(each, seen.reference) for each in (seen.weights, uniform(seen.visible)))
-    return paragraph(
-        difference(_saving(seen), reference_name(seen.attention), error, baseline), _(seen.attention.variant.summary)
-    )
+    total = float(np.median(np.abs(seen.weights).sum(-1)))
+    measured = paragraph(_needs(seen), difference(reference_name(seen.attention), error, baseline, total))
+    return f"**{_(seen.attention.variant.summary)}**  \n{measured}"
 
 
-def _saving(seen: Seen) -> tuple[str, float]:
-    """Return what the variant needs instead of softmax, as a clause, and its share of what softmax needs."""
+def _needs(seen: Seen) -> str:
+    """Return the sentence about the numbers or the multiply-adds that the variant needs instead of softmax's."""
     variant, (heads, n, d) = seen.attention.variant, seen.qkv.k.shape
     if "left" in seen.parts and "provenance" not in seen.parts:  # a product of factors that all depend on the input
         factors = [seen.parts[name] for name in ("left", "inverse", "right") if name in seen.parts]
@@ -53,64 +58,60 @@ def cheaper_from(seen: Seen) -> int | None:
     return lengths[first] if first < LONGEST else None
 
 
-def factor_numbers(m: int, own: int, full: int) -> tuple[str, float]:
-    """Return the clause about the numbers in the factors of m landmarks, and their share of the full matrix."""
-    need = _(
-        "With {m} landmarks, the factors hold {own:,} numbers instead of softmax's {full:,}", m=m, own=own, full=full
-    )
-    return need, own / full
+def factor_numbers(m: int, own: int, full: int) -> str:
+    """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
+    return _("With {m} landmarks, {own:,} numbers replace softmax's {full:,}.", m=m, own=own, full=full)
 
 
-def cached_numbers(n: int, own: int, full: int) -> tuple[str, float]:
-    """Return the clause about the numbers in the cache of n tokens, and their share of all keys and values."""
-    need = _("For {n} tokens, the cache holds {own:,} numbers instead of {full:,}", n=n, own=own, full=full)
-    return need, own / full
+def cached_numbers(n: int, own: int, full: int) -> str:
+    """Return the sentence about the numbers in the cache of n tokens, instead of all keys and values."""
+    return _("For {n} tokens, the cache holds {own:,} numbers instead of {full:,}.", n=n, own=own, full=full)
 
 
-def multiply_adds(n: int, share: float, cheaper: int | None) -> tuple[str, float]:
-    """Return the clause about the multiply-adds of a variant on n tokens, and their share of softmax's.
+def multiply_adds(n: int, share: float, cheaper: int | None) -> str:
+    """Return the sentence about the multiply-adds of a variant on n tokens.
 
     Args:
         n: number of tokens.
-        share: their share of softmax's.
+        share: multiply-adds of the variant, divided by softmax's.
         cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
     """
     values = {"n": n, "share": percent(share), "cheaper": cheaper}
     if percent(share) == "100%":
-        return _("On {n} tokens, this variant needs as many multiply-adds as softmax", **values), 1.0
+        return _("On {n} tokens, this variant needs as many multiply-adds as softmax.", **values)
     if share < 1 or cheaper is None:
-        return _("On {n} tokens, this variant needs {share} of softmax's multiply-adds", **values), share
-    need = _(
+        return _("On {n} tokens, this variant needs {share} of softmax's multiply-adds.", **values)
+    return _(
         "On {n} tokens, this variant needs {share} of softmax's multiply-adds (fewer than softmax from {cheaper:,} "
-        "tokens on)",
+        "tokens on).",
         **values,
     )
-    return need, share
 
 
-def difference(saving: tuple[str, float], reference: str, error: float, baseline: float) -> str:
-    """Return the finding: what a variant saves, and how far its weights are from the reference.
+def difference(reference: str, error: float, baseline: float, total: float) -> str:
+    """Return the sentences about how far the variant's weights are from the reference.
 
     Args:
-        saving: what the variant needs, as a clause, and its share of what softmax needs.
         reference: name of the matrix that the error is relative to.
         error: the error of the variant's matrix.
         baseline: the error of equal weights for all visible keys.
+        total: sum of the absolute weights of the median row, which is 1 for softmax.
     """
-    need, share = saving
+    values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
     if error < SAME:
-        return _(
-            "**{need}, and the weights differ from {reference}'s by less than {same:.1%}.**",
-            need=need,
-            reference=reference,
-            same=SAME,
+        return _("The weights differ from {reference}'s by less than {same:.1%} (matrix error).", same=SAME, **values)
+    if error > baseline and values["error"] != values["equal"]:
+        return paragraph(
+            _(
+                "The weights differ from {reference}'s by {error} (matrix error), more than equal weights for all keys "
+                "would ({equal}).",
+                **values,
+            ),
+            _("One reason: the absolute weights of a row do not sum to 1, but to {total} (median row).", **values)
+            if not 1 / UNNORMALISED < total < UNNORMALISED
+            else "",
         )
-    equal = (
-        _("equal weights for all keys: {baseline}", baseline=percent(baseline))
-        if error <= baseline or percent(error) == percent(baseline)
-        else _("equal weights for all keys are closer: {baseline}", baseline=percent(baseline))
+    return _(
+        "The weights differ from {reference}'s by {error} (matrix error; equal weights for all keys: {equal}).",
+        **values,
     )
-    values = {"need": need, "reference": reference, "error": percent(error), "equal": equal}
-    if share < 1:
-        return _("**{need}, but the weights differ from {reference}'s by {error}** (matrix error; {equal}).", **values)
-    return _("**{need}, and the weights differ from {reference}'s by {error}** (matrix error; {equal}).", **values)

@@ -13,12 +13,15 @@ from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
 from app.words.i18n import _
-from app.words.labels import label
+from app.words.isolation import isolated
+from app.words.labels import reference_name
 from pages.inside.story import Seen
 
 COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab0ff", "#ff9a5c", "#6fd08c", "#dc9cea")}
 """Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
 of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3)."""
+OUTSTANDING = 4
+"""Multiple of the mean weight from which a key's column stands out in a matrix."""
 
 
 def colour(place: int) -> str:
@@ -77,9 +80,22 @@ def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: i
     return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption, mark=mark)
 
 
-def result(seen: Seen) -> Panel:
-    """Return a panel of the variant's matrix, to which the other panels of a step lead."""
-    return pairs(seen, label(seen.attention), seen.weights, _("the resulting matrix"))
+def results(seen: Seen) -> tuple[Panel, Panel]:
+    """Return panels of the variant's matrix, to which the other panels of a step lead, and of its reference."""
+    own = pairs(seen, _(seen.attention.title), seen.weights, _("the resulting matrix"))
+    return own, comparison(seen)
+
+
+def comparison(seen: Seen) -> Panel:
+    """Return a panel of the reference, usually softmax, whose caption names the key that stands out as a column."""
+    totals = seen.reference.sum(0)
+    darkest = int(totals.argmax())
+    caption = (
+        _("darkest column: “{token}”", token=isolated(seen.labels[darkest]))
+        if totals[darkest] > OUTSTANDING * totals.mean()
+        else ""
+    )
+    return pairs(seen, _("{reference} (reference)", reference=reference_name(seen.attention)), seen.reference, caption)
 
 
 def earlier(
@@ -122,6 +138,8 @@ def board(
         settings: further arguments of `app.matrix_board.matrix_board`.
     """
     numbered = [replace(each, key=str(i)) for i, each in enumerate(panels)]
+    if settings.get("scale") == "panel":
+        settings = {"unit": _("Colour: value of each entry"), **settings}
     matrix_board(
         numbered, key=key, transform=tone, panel_size=520 if len(panels) == 1 else 420, file_name="inside", **settings
     )

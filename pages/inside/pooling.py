@@ -95,7 +95,7 @@ def cover(seen: Seen) -> Step:
         shares = pictures.panel(
             _("Pools P"), P, pool_names(seen), seen.labels, row=_("pool"), column=_("token"), mark=0
         )
-        pictures.board(f"{key}.provenance", shares, unit=_("share of the token"), tone="linear")
+        pictures.board(f"{key}.provenance", shares, *pictures.results(seen), scale="panel")
 
     return Step(
         title=_("Pooling"),
@@ -134,7 +134,7 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
         draw_strip(seen, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))
         shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
-        pictures.board(f"{key}.left", shown)
+        pictures.board(f"{key}.left", shown, *pictures.results(seen), scale="panel")
 
     return Step(
         title=_("Weights on pools"),

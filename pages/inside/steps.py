@@ -21,7 +21,7 @@ LINK_NUMBERS = {
     "emanet": (1, 5, 6),
     "entmax": (1, 2, 4),
     "funnel": (1, 2, 5),
-    "gla": (1, 3, 4),
+    "gla": (3, 1, 4),
     "landmark": (1, 2, 4),
     "linear": (4, 1, 2, 3, 5, 6),
     "mla": (2, 1, 3, 4),
@@ -33,7 +33,7 @@ LINK_NUMBERS = {
     "pyramid": (1, 2, 5),
     "reformer": (3, 1, 2, 5, 7),
     "relu2": (1, 2, 3, 4, 5, 6, 8),
-    "scalar_decay": (1, 3, 4),
+    "scalar_decay": (3, 1, 4),
     "softmax_gdn": (1, 3, 4, 2),
 }
 """Numbers in links of the steps of stories that have changed. A step keeps its number, so that old links still open it.

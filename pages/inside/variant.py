@@ -32,7 +32,7 @@ def choose() -> None:
             format_func=lambda key: titles.get(key, key),
             on_change=_take_variant,
             label_visibility="collapsed",
-            width=170,
+            width=215,
         )
         if attention.variant.params.settings():
             draw = partial(knobs, attention, _turn, place="inside.knob")

@@ -65,14 +65,10 @@ def _scores(seen: Seen, choice: Choice) -> Step:
 
     def draw(key: str) -> None:
         mass = _panel(seen, _("Softmax weight per block"), np.where(choice.own | asked, choice.mass, np.nan))
-        if asked.any():
-            text = _("own block: no score, always selected")
-            pictures.board(
-                f"{key}.scores",
-                _panel(seen, _("Score"), np.where(asked, scores, np.nan), text, mark=0),
-                unit=_("score"),
-            )
-        pictures.board(f"{key}.mass", mass)
+        text = _("own block: no score, always selected")
+        score = _panel(seen, _("Score"), np.where(asked, scores, np.nan), text, mark=0)
+        panels = (score, mass) if asked.any() else (mass,)
+        pictures.board(f"{key}.scores", *panels, pictures.comparison(seen), scale="panel")
 
     n, blocks = choice.mass.shape
     return Step(
@@ -126,8 +122,8 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
             n=blocks,
         )
     return _(
-        "{n} tokens form {blocks} blocks. In **{agrees:.0%}** of all comparisons between two blocks, the score "
-        "is higher for the block with more softmax weight. Random scores would reach 50%.",
+        "{n} tokens form {blocks} blocks. In **{agrees:.0%}** of all comparisons between two blocks, the "
+        "block with more softmax weight has the higher score (random scores: 50%).",
         n=n,
         blocks=blocks,
         agrees=agrees,

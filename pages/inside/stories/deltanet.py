@@ -58,9 +58,8 @@ def _overlaps(seen: Seen) -> Step:
         draw=lambda key: pictures.board(
             key,
             pictures.earlier(seen, _("Share retrieved"), found, row=_("writing token")),
-            pictures.result(seen),
+            *pictures.results(seen),
             scale="panel",
-            unit=_("share retrieved"),
             diverging=True,
         ),
     )
@@ -109,9 +108,8 @@ def _inverse(seen: Seen) -> Step:
         draw=lambda key: pictures.board(
             key,
             pictures.earlier(seen, "T", found, row=_("writing token"), with_itself=True, mark=0),
-            pictures.result(seen),
+            *pictures.results(seen),
             scale="panel",
-            unit=_("entry"),
             diverging=True,
         ),
     )

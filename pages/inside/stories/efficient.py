@@ -46,7 +46,7 @@ def _gather(seen: Seen) -> Step:
     def draw(key: str) -> None:
         words = {"row": _("feature"), "column": _("token")}
         maps = pictures.panel(_("Feature maps G"), gather, columns=seen.labels, mark=0, **words)
-        pictures.board(f"{key}.maps", maps, unit=_("share"))
+        pictures.board(f"{key}.maps", maps, *pictures.results(seen), scale="panel")
         features = wide.argsort().tolist()
         chosen = InsideOptions.feature.draw_with_options(
             features,
@@ -83,7 +83,7 @@ def _distribute(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         mixed = pictures.panel(_("Feature weights D"), weights, seen.labels, column=_("feature"), mark=0)
-        pictures.board(key, mixed, unit=_("share"))
+        pictures.board(key, mixed, *pictures.results(seen), scale="panel")
 
     return Step(
         title=_("Feature weights"),

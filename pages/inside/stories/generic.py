@@ -14,6 +14,8 @@ from pages.inside.pooling import block_names, pool_names
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
+EQUAL = 1e-4
+"""Share of the largest weight up to which two matrices differ by rounding only."""
 STEEP = 8
 """Multiple of the median from which the bars of positive numbers have a logarithmic axis."""
 
@@ -51,7 +53,7 @@ def _visible(seen: Seen, declared: Intermediate, values: np.ndarray) -> np.ndarr
 
 
 def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
-    """Return the sentences about the rows, the rank, the signs and the range of a matrix.
+    """Return the sentences about the rows or the range, the signs, and a low rank of a matrix.
 
     Args:
         values: the matrix, NaN where masked.
@@ -60,35 +62,28 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
     shown = values[~np.isnan(values)]
     if not shown.size:
         return _("There is only one token, so there is no pair to show.")
+    if shown.min() == shown.max():
+        return _("Every entry is {value}.", value=number(shown.min()))
     entries = np.nan_to_num(values)
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
-    return paragraph(
-        *(_row_findings(entries) if of_weights else ()),
-        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
-        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
-        _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max()))
-        if shown.min() < shown.max()
-        else _("Every entry is {value}.", value=number(shown.min())),
-    )
-
-
-def _row_findings(entries: np.ndarray) -> tuple[str, str]:
-    """Return the sentences about the row sums and the rank of a matrix; the second is empty at high rank."""
     sums, independent = entries.sum(-1), rank(entries)
-    return (
+    return paragraph(
         _(
-            "Every row is a weighted mean. On average, a row uses {own:.1f} of {n} columns (effective number).",
+            "The weights in each row sum to 1. On average, a row spreads them over {own:.1f} of {n} columns (effective "
+            "number).",
             own=perplexity(entries).mean(),
             n=entries.shape[1],
         )
-        if entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
-        else _("The row sums range from {low} to {high}.", low=number(sums.min()), high=number(sums.max())),
+        if of_weights and entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
+        else _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max())),
+        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
+        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
         _n(
             "The rank is {n}, so all rows are multiples of one row.",
             "The rank is {n}, so every row is a combination of {n} rows.",
             n=independent,
         )
-        if 0 < independent <= min(entries.shape) / 2
+        if of_weights and 0 < independent <= min(entries.shape) / 2
         else "",
     )
 
@@ -112,6 +107,10 @@ def _draw_vector(seen: Seen, declared: Intermediate, values: np.ndarray, key: st
 
 
 def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
+    own, reference = pictures.results(seen)
+    is_result = values.shape == seen.weights.shape and np.allclose(
+        np.nan_to_num(values), seen.weights, atol=EQUAL * np.abs(seen.weights).max()
+    )
     shown = pictures.panel(
         _(declared.title),
         values,
@@ -119,12 +118,10 @@ def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: st
         _labels(seen, declared.columns),
         row=_axis(declared.rows),
         column=_axis(declared.columns),
+        caption=own.caption if is_result else "",
         mark=0,
     )
-    panels = [shown]
-    if not np.array_equal(np.nan_to_num(values), seen.weights):
-        panels.append(pictures.result(seen))
-    pictures.board(key, *panels, unit=_("entry"), scale="panel")
+    pictures.board(key, *((shown, reference) if is_result else (shown, own, reference)), scale="panel")
 
 
 def _axis(kind: str) -> str:

@@ -70,7 +70,6 @@ def _mix(seen: Seen) -> Step:
             panel(_("Projection E of keys"), E, _names(m), row=_("projected key"), mark=0),
             *([] if np.array_equal(E, F) else [values]),
             panel(_("FᵀE: tokens reconstructed"), back, seen.labels, row=_("token")),
-            unit=_("share of the token"),
             tone="linear",
             scale="panel",
         )
@@ -119,7 +118,7 @@ def _weights_on_mixtures(seen: Seen) -> Step:
     def draw(key: str) -> None:
         column = _("projected key")
         shown = pictures.panel(_("Weights L"), left, seen.labels, _names(left.shape[1]), column=column, mark=0)
-        pictures.board(f"{key}.left", shown)
+        pictures.board(f"{key}.left", shown, *pictures.results(seen), scale="panel")
 
     return Step(
         title=_("Weights on mixtures"),

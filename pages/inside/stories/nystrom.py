@@ -159,8 +159,6 @@ def _factors(seen: Seen) -> Step:
     n, m = left.shape
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
     errors = (relative_error_of(each, seen.reference) for each in (product(left, right), seen.weights))
-    sizes = (_shares(seen)["query"] > 0).sum(-1)
-    means = seen.setting("method") == "segment_means" and m < n
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
@@ -174,18 +172,15 @@ def _factors(seen: Seen) -> Step:
                 "× R", right, queries, seen.labels, row=landmark, caption=_("weights of landmarks on keys"), mark=RIGHT
             ),
             replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
-            replace(pictures.pairs(seen, _("≈ softmax"), seen.reference, largest), top=top, bar_of="A"),
-            unit=_("Colour: value of each entry"),
+            replace(pictures.comparison(seen), top=top, bar_of="A"),
             scale="panel",
         )
 
-    largest = _("largest weight: {largest}", largest=number(seen.reference.max(), 2))
     return Step(
         title=_("Three factors"),
         mechanism=_(
-            "L gives each query's weights on the landmarks, and R gives each landmark's weights on the keys. Both "
-            "steps spread weight over similar tokens. Z, the inverse of the landmarks' attention to each other, "
-            "reverses one of the two spreads."
+            "L and R each blur the weights over similar tokens. Z, the inverse of the landmarks' attention "
+            "to each other, removes one of the two blurs."
         ),
         formula=rf"{symbol(RESULT, 'A')} = {symbol(LEFT, 'L')}\, {symbol(MIDDLE, 'Z')} {symbol(RIGHT, 'R')}",
         shapes={
@@ -194,23 +189,31 @@ def _factors(seen: Seen) -> Step:
             r"R = \operatorname{softmax}(\tilde Q K^\top / \sqrt d)": right.shape,
         },
         findings=paragraph(
-            pooled(m, sizes.min(), sizes.max()) if means else "",
             "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
-            inverse_effect(*errors),
+            inverse_effect(*errors, float(np.abs(inverse).max())),
         ),
         details=work_sentence(n, work(seen, n), cheaper_from(seen)),
         draw=draw,
     )
 
 
-def inverse_effect(without: float, error: float) -> str:
-    """Return the sentence about the error of the product with and without the inverse Z, compared with softmax."""
-    values = {"without": percent(without), "error": percent(error)}
+def inverse_effect(without: float, error: float, largest: float) -> str:
+    """Return the sentences about the matrix error of the product with and without the inverse Z.
+
+    Args:
+        without: the error without Z.
+        error: the error with Z.
+        largest: the largest entry of Z in absolute value.
+    """
+    values = {"without": percent(without), "error": percent(error), "largest": number(largest)}
     if values["without"] == values["error"]:
-        return _("Without Z, the matrix would differ from softmax just as much ({without}).", **values)
+        return _("**Here, Z makes no difference: without it, the matrix error is {without} too.**", **values)
     if without > error:
-        return _("Without Z, the matrix would differ from softmax by {without} instead of {error}.", **values)
-    return _("Here, the matrix would be closer to softmax without Z ({without} instead of {error}).", **values)
+        return _("**Here, Z helps: without it, the matrix error is {without} instead of {error}.**", **values)
+    return paragraph(
+        _("**Here, Z does harm: without it, the matrix error is {without} instead of {error}.**", **values),
+        _("The entries of Z (up to ±{largest}) enlarge the errors of averaging in L and R.", **values),
+    )
 
 
 def work_sentence(n: int, share: float, cheaper: int | None) -> str:
@@ -245,7 +248,6 @@ def _inverse(seen: Seen) -> Step:
             _among(_("Middle M"), middle, queries, keys, mark=MIDDLE),
             _among(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
             _among(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
-            unit=_("entry"),
             scale="panel",
         )
         left, right = st.columns(2)

@@ -45,10 +45,8 @@ def _logits(seen: Seen) -> Step:
     here = logits[seen.visible]
 
     def draw(key: str) -> None:
-        softmax = pictures.pairs(seen, _("Softmax"), seen.reference)
-        pictures.board(
-            key, pictures.pairs(seen, _("Logits x"), logits, mark=0), softmax, pictures.result(seen), scale="panel"
-        )
+        shown = pictures.pairs(seen, _("Logits x"), logits, mark=0)
+        pictures.board(key, shown, *pictures.results(seen), scale="panel")
 
     return Step(
         title=_("Logits"),

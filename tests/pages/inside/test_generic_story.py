@@ -6,7 +6,7 @@ from driver import board, curves
 from stories import open_step, seen
 
 import attention_core as ac
-from pages.inside.pictures import COLOURS, colour
+from pages.inside.pictures import COLOURS, colour, comparison
 from pages.inside.stories import discover
 from pages.inside.stories.generic import matrix_findings, vector_findings
 
@@ -25,8 +25,10 @@ def test_each_intermediate_is_a_step_with_its_own_panel(variant):
 def test_the_declared_part_is_drawn():
     given = seen(ac.get("path"))
     at = open_step(ac.get("path"), 3)
-    (panel, values), (_, result) = board(at, "inside.path.3")[1].values()
+    (panel, values), (_, result), (softmax, reference) = board(at, "inside.path.3")[1].values()
     np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(reference, given.reference, rtol=2e-3, atol=1e-3)
+    assert softmax["title"] == "softmax (reference)"
     assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
@@ -35,25 +37,31 @@ def test_the_declared_part_is_drawn():
     assert curves(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
-def test_a_matrix_is_described_by_range_signs_sums_and_rank():
+def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
     assert matrix_findings(np.eye(3)) == (
-        "Every row is a weighted mean. On average, a row uses 1.0 of 3 columns (effective number). 67% of the "
-        "entries are "
-        "exactly zero. Entries range from 0 to 1."
+        "The weights in each row sum to 1. On average, a row spreads them over 1.0 of 3 columns (effective number). "
+        "67% of the entries are exactly zero."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
-        "The row sums range from −1 to 1. The rank is 1, so all rows are multiples of one row. 50% of the entries are "
-        "negative. Entries range from −2 to 2."
+        "Entries range from −2 to 2. 50% of the entries are negative. The rank is 1, so all rows are multiples of one "
+        "row."
     )
     halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
-    assert "On average, a row uses 2.0 of 4 columns" in halves
+    assert "On average, a row spreads them over 2.0 of 4 columns" in halves
     assert "The rank is 2, so every row is a combination of 2 rows." in halves
     assert matrix_findings(np.eye(3), of_weights=False) == (
-        "67% of the entries are exactly zero. Entries range from 0 to 1."
+        "Entries range from 0 to 1. 67% of the entries are exactly zero."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked) == "The row sums range from 0.50 to 1. Every entry is 0.50."
+    assert matrix_findings(masked) == "Every entry is 0.50."
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
+
+
+def test_the_reference_names_a_key_whose_column_stands_out():
+    equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
+    first[:, 3] = 1.0
+    given = [seen(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
+    assert [comparison(each).caption for each in given] == ["", "darkest column: “t3”"]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():

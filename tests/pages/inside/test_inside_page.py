@@ -172,7 +172,7 @@ def test_the_average_of_heads_is_shown_by_its_first():
     assert "Showing head 0" in told(average)
     assert "Showing head 0" not in told(first)
     sentence = [
-        [m.value for m in at.main.markdown if "the weights differ from softmax's by" in m.value]
+        [m.value for m in at.main.markdown if "The weights differ from softmax's by" in m.value]
         for at in (average, first)
     ]
     assert sentence[0] == sentence[1] != []

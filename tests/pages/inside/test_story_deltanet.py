@@ -108,9 +108,9 @@ def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():
 
 def test_a_token_is_drawn_beside_those_before_it_and_corrects_itself_by_one():
     at = open_step(ac.get("deltanet"), 1)
-    (_, overlaps), _result = board(at, "inside.deltanet.1")[1].values()
+    (_, overlaps), *_results = board(at, "inside.deltanet.1")[1].values()
     np.testing.assert_array_equal(np.isnan(overlaps), ~np.tri(24, k=-1, dtype=bool))
     at = open_step(ac.get("deltanet"), 2, again=at)
-    (_, inverse), _result = board(at, "inside.deltanet.2")[1].values()
+    (_, inverse), *_results = board(at, "inside.deltanet.2")[1].values()
     np.testing.assert_array_equal(np.isnan(inverse), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(np.diag(inverse), 1)

@@ -95,20 +95,18 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     q, k, _ = head()
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
-    assert headline(given).startswith(
-        f"**With 6 landmarks, the factors hold 324 numbers instead of softmax's 576, but the weights differ from "
-        f"softmax's by {off:.0%}** "
-        f"(matrix error; equal weights for all keys: {zero:.0%})."
+    assert headline(given).endswith(
+        "With 6 landmarks, 324 numbers replace softmax's 576. The weights differ from "
+        f"softmax's by {off:.0%} (matrix error; equal weights for all keys: {zero:.0%})."
     )
     step = nystrom.steps(given)[0]
     without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
-    assert step.findings == (
-        "Each of the 6 landmarks averages 4 neighbouring tokens. Without Z, the matrix would differ from softmax by "
-        f"{without:.0%} instead of {off:.0%}."
-    )
+    assert step.findings == (f"**Here, Z helps: without it, the matrix error is {without:.0%} instead of {off:.0%}.**")
     assert "of softmax's multiply-adds" in step.details
     whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
-    assert whole.startswith("Every token is its own landmark, so averaging loses nothing. Without Z, ")
+    assert whole.startswith(
+        "Every token is its own landmark, so averaging loses nothing. **Here, Z helps: without it, "
+    )
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
@@ -152,10 +150,11 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
 @pytest.mark.parametrize(
     ("without", "words"),
     [
-        (0.65, "Without Z, the matrix would differ from softmax by 65% instead of 43%."),
-        (0.4301, "Without Z, the matrix would differ from softmax just as much (43%)."),
-        (0.4, "Here, the matrix would be closer to softmax without Z (40% instead of 43%)."),
+        (0.65, "**Here, Z helps: without it, the matrix error is 65% instead of 43%.**"),
+        (0.4301, "**Here, Z makes no difference: without it, the matrix error is 43% too.**"),
+        (0.4, "**Here, Z does harm: without it, the matrix error is 40% instead of 43%.** The entries of Z (up to ±10) "
+        "enlarge the errors of averaging in L and R."),
     ],
-)
+)  # fmt: skip
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
-    assert inverse_effect(without, 0.43) == words
+    assert inverse_effect(without, 0.43, 10.4) == words
