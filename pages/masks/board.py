@@ -1,5 +1,7 @@
 """The board of the Masks page: the pairs that each variant allows, and the pairs that a stack of layers connects."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -14,8 +16,8 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions, take_token
-from pages.masks.patterns import Found, caption, cost, cost_note, rule
-from pages.masks.reach import StackReach, left_out, percent
+from pages.masks.patterns import Found, caption, cost, cost_note, percent, rule
+from pages.masks.reach import StackReach, left_out
 from pages.masks.stack import PANEL
 
 FIRST_LINE = 3
@@ -107,8 +109,7 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
     last, depth = followed.last, followed.depth
     stops = sorted({*range(1, last + 1), depth})
     missing = (whole.first < 0) | (whole.first > last)
-    price = cost(followed.patterns, whole.complete)
-    frames = [f"{connected_after(whole, number)}\n{price}" for number in range(1, stops[-1] + 1)]
+    frames = [connected_after(whole, number, followed.patterns) for number in range(1, stops[-1] + 1)]
     codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
     return Panel(
         PANEL,
@@ -123,15 +124,12 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
     )
 
 
-def connected_after(whole: Reach, depth: int) -> str:
-    """Return the caption of the panel of the stack at a depth."""
+def connected_after(whole: Reach, depth: int, layers: Sequence[Pattern]) -> str:
+    """Return the caption of the panel of a stack of layers at a depth: what it connects, or what all pairs cost."""
+    if whole.complete is not None and depth >= whole.complete:
+        return cost(layers, whole.complete)
     share = percent(whole.shares[depth])
-    return _n(
-        "{share} of pairs connected after {n} layer",
-        "{share} of pairs connected after {n} layers",
-        n=depth,
-        share=share,
-    )
+    return _n("{share} connected after {n} layer", "{share} connected after {n} layers", n=depth, share=share)
 
 
 def _layers(last: int) -> list[Category]:

@@ -11,8 +11,9 @@ from app.state.session import REFERENCE
 from app.ui import input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
-from app.words.i18n import N_, paragraph
+from app.words.i18n import N_
 from pages.masks import board, hashed_order, numbers, patterns, reach, stack
+from pages.masks.headline import headline
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_menus
 from pages.masks.reach import StackReach
@@ -21,11 +22,9 @@ from pages.masks.reach import StackReach
 def top() -> StackReach:
     """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
     followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    one_layer = followed.found.key_labels is not None
-    shown = patterns.seen(followed.found.drawn, one_layer=one_layer)
-    st.container(key="masks.headline").markdown(paragraph(reach.summary(followed), shown))
+    st.container(key="masks.headline").markdown(headline(followed))
     variant_picker.show_settings()
-    if not one_layer and (stack.is_open() or followed.whole is None):
+    if followed.found.key_labels is None and (stack.is_open() or followed.whole is None):
         stack.compose()
     board.show(followed)
     MasksOptions.below.draw()

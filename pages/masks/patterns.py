@@ -1,6 +1,6 @@
 """The pairs of tokens that each chosen variant allows on the Masks page, and which of its rules allows each pair."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
@@ -11,16 +11,10 @@ from app.matrix_board.pair_kinds import primitive_name
 from app.state.session import SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import _, _n, enumeration, paragraph
-from app.words.labels import label
+from app.words.i18n import _, _n
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
 from pages.masks.options import MasksOptions
-
-SHOWN_MULTIPLES = 3
-"""Most distances that a sentence lists."""
-NAMED = 3
-"""Most variants whose numbers of layers the headline lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +60,6 @@ def is_window(pattern: Pattern) -> bool:
     return _rules(pattern) == ["window"]
 
 
-def multiples(step: int, most: int) -> str:
-    """Return the distances that are multiples of a step: all up to ``most``, or the first three."""
-    every = [str(distance) for distance in range(step, most + 1, step)]
-    return enumeration(every) if len(every) <= SHOWN_MULTIPLES else ", ".join(every[:SHOWN_MULTIPLES]) + " …"
-
-
 def rule(pattern: Pattern) -> str:
     """Return in words which keys a query can attend to."""
     names = _rules(pattern)
@@ -91,27 +79,34 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
     return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
 
 
-def spent(layers: Sequence[Pattern], depth: int) -> tuple[float, float]:
-    """Return the allowed pairs of a stack's layers up to a depth, and as a share of those of one softmax layer.
+def spent(layers: Sequence[Pattern], depth: int) -> float:
+    """Return the allowed pairs of a stack's layers up to a depth, as a share of those of one softmax layer.
 
     Args:
         layers: pattern of each layer of one round; the rounds are repeated.
         depth: number of layers.
     """
-    pairs = sum(pattern.pairs for pattern in islice(cycle(layers), depth))
-    return pairs, pairs / layers[0].possible
+    return sum(pattern.pairs for pattern in islice(cycle(layers), depth)) / layers[0].possible
 
 
 def cost_note() -> str:
     """Return the tooltip of a panel's caption."""
     return _(
-        "The last line adds up the allowed pairs of the layers needed to connect all pairs. The percentage compares "
-        "this sum with the pairs of one softmax layer. The sum itself is in brackets."
+        "In enough layers, information passes from every token to every other. The last line gives the number of "
+        "these layers. The percentage compares their query–key scores with those of one softmax layer."
     )
 
 
+def percent(share: float) -> str:
+    """Return a share of pairs in per cent; only all pairs are 100%."""
+    if share == 1:
+        return "100%"
+    words = f"{share:.1%}"
+    return f"{share:.3%}" if words == "100.0%" else words
+
+
 def cost(layers: Sequence[Pattern], complete: int | None) -> str:
-    """Return how many pairs the layers allow that connect all pairs; "" if there is nothing to connect.
+    """Return how many layers connect all pairs, and how many pairs these layers allow.
 
     Args:
         layers: pattern of each layer of one round; the rounds are repeated.
@@ -119,110 +114,9 @@ def cost(layers: Sequence[Pattern], complete: int | None) -> str:
     """
     if complete is None:
         return _("never connects all pairs")
-    pairs, share = spent(layers, complete)
     return _n(
-        "{n} layer connects all pairs: {share:.0%} ({pairs:,.0f})",
-        "{n} layers connect all pairs: {share:.0%} ({pairs:,.0f})",
+        "{n} layer connects all pairs: {share:.0%}",
+        "{n} layers connect all pairs: {share:.0%}",
         n=complete,
-        share=share,
-        pairs=pairs,
+        share=spent(layers, complete),
     )
-
-
-def seen(drawn: Mapping[ac.Attention, Pattern], *, one_layer: bool = False) -> str:
-    """Return which patterns never connect all pairs, or else which allows the fewest; "" without patterns.
-
-    Args:
-        drawn: the patterns.
-        one_layer: whether layers cannot be stacked, because the keys are those of another sequence.
-    """
-    if not drawn:
-        return ""
-    sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
-    fields = {"name": label(sparsest), "share": pattern.pairs / pattern.possible}
-    if pattern.possible == 1 and not one_layer:
-        return _("A single token attends only to itself. Use at least two tokens.")
-    if not one_layer and (never := _never({label(a): p.step for a, p in drawn.items() if p.diameter is None})):
-        depths = {label(a): (p.diameter, spent([p], p.diameter)[1]) for a, p in drawn.items() if p.diameter is not None}
-        return paragraph(never, _alone(depths, {label(a) for a, p in drawn.items() if p.diameter == 2 and _has_hub(p)}))
-    if len(drawn) == 1:
-        return _("**{name}** allows {share:.1%} of query–key pairs.", **fields)
-    return _("**{name}** allows the fewest query–key pairs: {share:.1%}.", **fields)
-
-
-def _has_hub(pattern: Pattern) -> bool:
-    """Return whether some token attends to all tokens, and all tokens attend to it."""
-    return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
-
-
-def _alone(depths: Mapping[str, tuple[int, float]], hubs: Set[str]) -> str:
-    """Return how many layers each variant alone needs to connect all pairs; "" for none.
-
-    Args:
-        depths: the number of layers and their pairs as a share of those of one softmax layer, by the variant's name.
-        hubs: names of variants that need two layers because of a global token.
-    """
-    if len(depths) > NAMED:
-        (low, _share), (high, _share) = min(depths.values()), max(depths.values())
-        return (
-            _n(
-                "Each of the other variants alone needs {n} layer to connect all pairs.",
-                "Each of the other variants alone needs {n} layers to connect all pairs.",
-                n=high,
-            )
-            if low == high
-            else _(
-                "Each of the other variants alone needs {low} to {high} layers to connect all pairs.",
-                low=low,
-                high=high,
-            )
-        )
-    needed = enumeration(
-        _("**{name}** needs 2 layers with its global token ({cost:.0%})", name=name, cost=cost)
-        if name in hubs
-        else _n(
-            "**{name}** needs {n} layer ({cost:.0%})",
-            "**{name}** needs {n} layers ({cost:.0%})",
-            n=depth,
-            name=name,
-            cost=cost,
-        )
-        for name, (depth, cost) in depths.items()
-    )
-    return (
-        _(
-            "To connect all pairs alone, {needed}. In brackets: allowed pairs, compared with one softmax layer.",
-            needed=needed,
-        )
-        if needed
-        else ""
-    )
-
-
-def _never(steps: Mapping[str, int]) -> str:
-    """Return which variants never connect all pairs, and why; "" for none.
-
-    Args:
-        steps: greatest common divisor of the distances in each pattern, by the variant's name.
-    """
-    if len(steps) > 1:
-        return _(
-            "If all layers use the same variant, **{names}** never connect all pairs. Information never leaves some "
-            "groups of tokens.",
-            names=enumeration(steps),
-        )
-    for name, step in steps.items():
-        if step == 0:
-            return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
-        if step > 1:
-            return _(
-                "**{name}** alone never connects all pairs, because it reaches only distances that are multiples of "
-                "{step} tokens.",
-                name=name,
-                step=step,
-            )
-        return _(
-            "**{name}** alone never connects all pairs, because information never leaves some groups of tokens.",
-            name=name,
-        )
-    return ""

@@ -5,7 +5,6 @@ A chart shows how many tokens one token can reach after each layer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, gcd
 
 import numpy as np
 import streamlit as st
@@ -19,13 +18,13 @@ from app.jobs import cached
 from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, enumeration, escape_markdown
 from app.words.labels import label, tokens
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Found, is_window, multiples, spent
+from pages.masks.patterns import Found
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +71,6 @@ def compute_reach(found: Found) -> StackReach:
     view = found.view
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
     return StackReach(found, stack, refused, layers, whole)
-
-
-def summary(followed: StackReach) -> str:
-    """Return how many pairs a stack of layers connects, why, and what this means; empty for an empty stack."""
-    if followed.whole is None:
-        return ""
-    titles = [_(a.title) for a in followed.stack]
-    return paragraph(
-        connected(titles, followed.whole, followed.depth, followed.patterns),
-        reason(
-            list(zip(titles, followed.patterns, strict=True)), followed.whole.complete, n=len(followed.found.labels)
-        ),
-    )
 
 
 def show(followed: StackReach) -> None:
@@ -135,111 +121,6 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
         n=len(titles),
         names=enumeration(titles),
     )
-
-
-def connected(stack: Sequence[str], reached: Reach, depth: int, layers: Sequence[Pattern]) -> str:
-    """Return the share of pairs that a stack connects at a depth, and the depth and cost at which it connects all.
-
-    Args:
-        stack: name of each layer of one round.
-        reached: reach of the stack.
-        depth: number of layers shown.
-        layers: pattern of each layer of one round.
-    """
-    words = " → ".join(stack)
-    cost = 0 if reached.complete is None else spent(layers, reached.complete)[1]
-    if reached.complete is not None and depth >= reached.complete:
-        return _n(
-            "**The stack {stack} connects all pairs after {n} layer, at {cost:.0%} of one softmax layer's pairs.**",
-            "**The stack {stack} connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.**",
-            n=reached.complete,
-            stack=words,
-            cost=cost,
-        )
-    return paragraph(
-        _n(
-            "**After {n} layer, the stack {stack} connects {share} of pairs.**",
-            "**After {n} layers, the stack {stack} connects {share} of pairs.**",
-            n=depth,
-            stack=words,
-            share=percent(reached.shares[depth]),
-        ),
-        _(
-            "The stack connects all pairs after {n} layers, at {cost:.0%} of one softmax layer's pairs.",
-            n=reached.complete,
-            cost=cost,
-        )
-        if reached.complete is not None
-        else "",
-    )
-
-
-def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
-    """Return why a stack connects all pairs or never does; empty if the patterns' distances do not explain it.
-
-    Args:
-        layers: name and pattern of each layer of one round.
-        complete: depth at which the repeated stack connects all pairs; None if it never does.
-        n: number of tokens.
-    """
-    common, widest = gcd(*(pattern.step for _name, pattern in layers)), max(pattern.step for _name, pattern in layers)
-    if complete is None and common == 0:
-        return _("The stack never connects all pairs, because each token attends only to itself.")
-    if complete is None and common > 1:
-        return _(
-            "The stack never connects all pairs, because information moves only over distances that are multiples of "
-            "{step} tokens.",
-            step=common,
-        )
-    if complete is None:
-        return _(
-            "The stack never connects all pairs, however often it is repeated, because information never leaves some "
-            "groups of tokens."
-        )
-    if widest > 1:
-        others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
-        if len(layers) == 2 and len(others) == 1 and complete <= 2:
-            # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
-            strided = next(name for name, pattern in layers if pattern.step == widest)
-            other, between = next((name, pattern) for name, pattern in layers if pattern.step % widest)
-            fields = {"strided": strided, "distances": multiples(widest, n - 1), "other": other}
-            if is_window(between):
-                return _(
-                    "**{strided}** reaches keys {distances} tokens away, and **{other}** adds the distances from 0 to "
-                    "{most}.",
-                    most=between.farthest,
-                    **fields,
-                )
-            return _(
-                "**{strided}** reaches keys {distances} tokens away, and **{other}** adds the distances in between.",
-                **fields,
-            )
-        return _n(
-            "The stack connects all pairs because **{names}** also moves information over distances that are not "
-            "multiples of {step} tokens.",
-            "The stack connects all pairs because **{names}** also move information over distances that are not "
-            "multiples of {step} tokens.",
-            n=len(others),
-            names=enumeration(others),
-            step=widest,
-        )
-    farthest = max(pattern.farthest for _name, pattern in layers)
-    if complete > 1 and complete == ceil((n - 1) / farthest):
-        return _(
-            "Fewer layers cannot connect the first and the last of the {n} tokens, because information moves at most "
-            "{farthest} tokens per layer.",
-            n=n,
-            farthest=farthest,
-        )
-    return ""
-
-
-def percent(share: float) -> str:
-    """Return a share of pairs in per cent; only all pairs are 100%."""
-    if share == 1:
-        return "100%"
-    words = f"{share:.1%}"
-    return f"{share:.3%}" if words == "100.0%" else words
 
 
 def _curves(found: Found, stack: Reach) -> None:

@@ -72,7 +72,7 @@ def _depth(at, attention):
 
 
 def _connected(at, attention):
-    found = re.search(r"connects ([\d.]+)% of pairs", spoken(at))
+    found = re.search(r"connects ([\d.]+)% of the pairs", spoken(at))
     return float(found[1]) if found else 100.0
 
 
@@ -131,6 +131,10 @@ def _psnr(at, attention):
     return float(found.loc[found["image"] == attention.title, "PSNR (dB)"].iloc[0])
 
 
+def _complete(at, attention):
+    return float(re.search(r"connects? all pairs (?:of tokens )?after (\d+) layer", spoken(at))[1])
+
+
 SHOWN = {
     "times": lambda at, attention: float(_chosen_line(at)[1].removeprefix("× ")),
     "copied": lambda at, attention: float(_chosen_line(at)[2]),
@@ -144,7 +148,7 @@ SHOWN = {
     "pairs": of_table("of n²", 100),
     "depth": _depth,
     "connected": _connected,
-    "complete": lambda at, attention: float(re.search(r"connects all pairs after (\d+) layer", spoken(at))[1]),
+    "complete": _complete,
     "leak": _leak,
     "leaking": _leaking,
     "moved": _moved,

@@ -74,10 +74,10 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "connects all pairs after 2 layers, at" in spoken(at)
+    assert "connects all pairs of tokens after 2 layers, with" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "The stack connects all pairs after 9 layers, at" in spoken(at)
+    assert "The stack connects all pairs after 9 layers, with" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -177,12 +177,11 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
     at = open_masks(variants=variants, causal=True, head=0)
     assert atrous < local
-    why = "it reaches only distances that are multiples of 8 tokens."
-    assert f"**{label(variants[2])}** alone never connects all pairs, because {why}" in spoken(at)
+    assert "**Atrous** reaches keys 8 and 16 tokens away, and **Local** fills the gaps between them." in spoken(at)
     panels = board(at, "masks.board")[1]
     window = variants[1].params.window
     layers = -(-23 // window)
-    costs = f"{layers} layers connect all pairs: {layers * local / 300:.0%} ({layers * local:,})"
+    costs = f"{layers} layers connect all pairs: {layers * local / 300:.0%}"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
         "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs ({local:,})\n{costs}"),
         "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs ({atrous:,})\nnever connects all pairs"),
@@ -192,9 +191,9 @@ def test_what_is_said_of_the_patterns_is_the_cores():
 
 
 def test_the_headline_begins_with_the_stack():
-    text = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous")))
-    assert text.index("**The stack ") < text.index("alone never connects all pairs")
-    assert "**The stack " not in spoken(open_masks(stack=(), variants=chosen("local")))
+    text = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
+    assert text.index(", the stack ") < text.index("**Atrous** alone never connects all pairs")
+    assert "Repeated alone, **Local** needs " in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
@@ -230,10 +229,10 @@ def test_the_reach_is_drawn_and_told_alike():
     names = np.array(["the token itself", "layer 1", "layer 2", "layer 3", "not connected"])
     assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
-    pairs = 12 * int((layers <= 1).sum())
-    costs = f"12 layers connect all pairs: {pairs / 576:.0%} ({pairs:,})"
-    assert words == f"{share:.1%} of pairs connected after 3 layers\n{costs}"
-    assert f"After 3 layers, the stack Local connects {share:.1%} of pairs.**" in spoken(at)
+    scores = 12 * int((layers <= 1).sum()) / 576
+    assert words == f"{share:.1%} connected after 3 layers"
+    assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
+    assert f"after 12 layers, with {scores:.0%} of the query–key scores of one softmax layer." in spoken(at)
     for line in curves(at, 0).values():
         assert line[1][3] == pytest.approx(100 * share)
         assert line[1][0] == pytest.approx(100 / 24)
@@ -261,7 +260,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
 def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert "of pairs connected after 1 layer\n" in reach(at)[0]
+    assert reach(at)[0].endswith("% connected after 1 layer")
     assert "After 1 layer, the stack Local connects" in spoken(at)
 
 
@@ -277,11 +276,36 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     assert (text["frame"], text["last_frame"]) == (min(depth, 4), 4)
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
-    first, second = frames[-1].split("\n")
-    assert first == "100% of pairs connected after 4 layers"
-    assert second.startswith("4 layers connect all pairs: ")
-    assert reach(at)[0] == (frames[depth - 1] if depth < 5 else f"100% of pairs connected after 5 layers\n{second}")
+    assert frames[2].endswith("% connected after 3 layers")
+    assert frames[3].startswith("4 layers connect all pairs: ")
+    assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
+
+
+@pytest.mark.parametrize(("causal", "possible"), [(False, 60 * 60), (True, 60 * 61 // 2)])
+@pytest.mark.parametrize("order", [("local", "atrous"), ("atrous", "local")])
+def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_scores(causal, possible, order):
+    local, atrous = ac.get("local", window=7), ac.get("atrous", stride=8)
+    state = {"n": 60, "causal": causal, "stack": order}
+    scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
+    wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
+    assert (
+        f"With a window of 7, the stack would still connect all pairs, with only {scores:.0%} of softmax's"
+        in spoken(wide)
+    )
+    exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
+    assert "With a smaller window, two layers would not connect all pairs." in exact
+    narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
+    assert "window" not in narrow.casefold()
+    assert "connects all pairs of tokens after 2 layers" in exact
+    assert "connects all pairs of tokens after 2 layers" not in narrow
+
+
+def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
+    text = spoken(visit("masks", {}))
+    assert "**2 layers connect all pairs of tokens with fewer query–key scores than one softmax layer: BigBird " in text
+    assert "In **BigBird**, information passes through a global token." in text
+    assert "Repeated alone, **Local** needs 7 layers with 201% of softmax's scores." in text
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

@@ -4,32 +4,33 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
+from pages.masks.board import connected_after
 from pages.masks.hashed_order import sorting
-from pages.masks.patterns import caption, cost, multiples, rule, seen
-from pages.masks.reach import connected, connected_counts, left_out, percent, reason
+from pages.masks.headline import (
+    Repeated,
+    alone,
+    connected,
+    enough,
+    fewest,
+    level,
+    multiples,
+    never,
+    reason,
+    through_hub,
+)
+from pages.masks.patterns import caption, cost, percent, rule
+from pages.masks.reach import connected_counts, left_out
 
 
-def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=(), hub=False):
+def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
     allowed = np.zeros((1, of), bool)
     allowed[:, : anywhere or round(pairs)] = True
-    if hub:
-        allowed = np.eye(3, dtype=bool)
-        allowed[1] = allowed[:, 1] = True
     parts = {name: np.full((1, 1), size) for name, size in dict(primitives).items()}
     return Pattern(
         allowed=allowed, primitives=parts, pairs=pairs, possible=of, farthest=farthest, step=step, diameter=diameter
     )
-
-
-def name(key):
-    return label(ac.get(key))
-
-
-def drawn(**patterns):
-    return {ac.get(key): found for key, found in patterns.items()}
 
 
 def test_a_panel_tells_the_share_and_the_number_of_pairs():
@@ -70,10 +71,10 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
     ("pairs", "complete", "words"),
     [
         ([300.0], None, "never connects all pairs"),
-        ([300.0], 1, "1 layer connects all pairs: 30% (300)"),
-        ([300.0], 7, "7 layers connect all pairs: 210% (2,100)"),
-        ([300.0, 100.0], 2, "2 layers connect all pairs: 40% (400)"),
-        ([300.0, 100.0], 3, "3 layers connect all pairs: 70% (700)"),
+        ([300.0], 1, "1 layer connects all pairs: 30%"),
+        ([300.0], 7, "7 layers connect all pairs: 210%"),
+        ([300.0, 100.0], 2, "2 layers connect all pairs: 40%"),
+        ([300.0, 100.0], 3, "3 layers connect all pairs: 70%"),
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
@@ -87,90 +88,93 @@ def test_at_most_three_distances_are_listed(most, words):
     assert multiples(8, most) == words
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_the_sparsest_pattern_is_named(order):
-    given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
-    assert seen(drawn(**dict(list(given.items())[::order]))) == (
-        f"**{name('atrous')}** allows the fewest query–key pairs: 20.0%."
-    )
-
-
-def test_a_pattern_alone_is_not_called_the_sparsest():
-    assert seen(drawn(local=pattern(125.0, diameter=4))) == "**Local · window 16** allows 12.5% of query–key pairs."
-
-
-def test_patterns_that_never_connect_all_pairs_are_named():
-    both = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
-    assert both == (
-        f"If all layers use the same variant, **{name('local')} and {name('atrous')}** never connect all pairs. "
-        "Information never leaves some groups of tokens."
-    )
-    assert "never" not in seen(drawn(local=pattern(1.0, diameter=1)))
+def test_the_sparsest_pattern_is_named_where_layers_cannot_be_stacked():
+    assert fewest({"A": 0.3, "B": 0.2, "C": 0.4}) == "**B allows the fewest query–key pairs: 20.0%.**"
+    assert fewest({"A": 0.125}) == "**A allows 12.5% of the query–key pairs.**"
+    assert fewest({}) == ""
 
 
 @pytest.mark.parametrize(
-    ("step", "why"),
+    ("steps", "words"),
     [
-        (0, "each token attends only to itself."),
-        (1, "information never leaves some groups of tokens."),
-        (2, "it reaches only distances that are multiples of 2 tokens."),
+        ({}, ""),
+        ({"A": 0}, "**A** alone never connects all pairs, because each token attends only to itself."),
+        ({"A": 1}, "**A** alone never connects all pairs, because information stays within groups of tokens."),
+        (
+            {"A": 2},
+            "**A** alone never connects all pairs, because it reaches only distances that are multiples of 2 tokens.",
+        ),
+        (
+            {"A": 2, "B": 1},
+            "Repeated alone, **A and B** never connect all pairs, because information stays within groups of tokens.",
+        ),
     ],
 )
-def test_a_pattern_that_never_connects_all_pairs_has_a_reason(step, why):
-    one = seen(drawn(local=pattern(1.0), sink=pattern(2.0, diameter=5), atrous=pattern(9.0, step=step, diameter=None)))
-    assert one == (
-        f"**{name('atrous')}** alone never connects all pairs, because {why} To connect all pairs alone, "
-        f"**{name('local')}** needs 2 layers (0%) and **{name('sink')}** needs 5 layers (1%). In brackets: allowed "
-        f"pairs, compared with one softmax layer."
-    )
-    assert seen(drawn(atrous=pattern(9.0, step=step, diameter=None))).endswith(why)
+def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, words):
+    assert never(steps) == words
 
 
 @pytest.mark.parametrize(
-    ("others", "words"),
+    ("layers", "words"),
     [
+        ([], ""),
+        ([(1, 1.0)], "Repeated alone, **A** needs 1 layer with 100% of softmax's scores."),
         (
-            {"bigbird": pattern(9.0, hub=True)},
-            f"To connect all pairs alone, **{name('bigbird')}** needs 2 layers with its global token (2%). In "
-            f"brackets: allowed pairs, compared with one softmax layer.",
+            [(7, 2.01), (2, 0.394), (2, 0.04)],
+            "Repeated alone, **A** needs 7 layers with 201%, **B** needs 2 layers with 39% and **C** needs 2 layers "
+            "with 4% of softmax's scores.",
         ),
-        (
-            {"local": pattern(90, diameter=7), "bigbird": pattern(9.0, hub=True), "longformer": pattern(20, hub=True)},
-            f"To connect all pairs alone, **{name('local')}** needs 7 layers (63%), **{name('bigbird')}** needs 2 "
-            f"layers with its global token (2%) and **{name('longformer')}** needs 2 layers with its global token "
-            "(4%). In brackets: allowed pairs, compared with one softmax layer.",
-        ),
-        (
-            {"bigbird": pattern(9.0, hub=True, diameter=3)},
-            f"To connect all pairs alone, **{name('bigbird')}** needs 3 layers (3%). In brackets: allowed pairs, "
-            "compared with one softmax layer.",
-        ),
-        (
-            {"local": pattern(300, diameter=7), "bigbird": pattern(9.0), "sink": pattern(9.0, diameter=4)},
-            f"To connect all pairs alone, **{name('local')}** needs 7 layers (210%), **{name('bigbird')}** needs 2 "
-            f"layers (2%) and **{name('sink')}** needs 4 layers (4%). In brackets: allowed pairs, compared with one "
-            f"softmax layer.",
-        ),
-        (
-            {"local": pattern(9.0, diameter=7), **dict.fromkeys(("bigbird", "sink", "topk"), pattern(9.0))},
-            "Each of the other variants alone needs 2 to 7 layers to connect all pairs.",
-        ),
-        (
-            dict.fromkeys(("local", "bigbird", "sink", "topk"), pattern(9.0)),
-            "Each of the other variants alone needs 2 layers to connect all pairs.",
-        ),
+        ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
 )
-def test_the_other_variants_are_listed_with_their_layers_or_summed_up(others, words):
-    text = seen(drawn(atrous=pattern(9.0, step=8, diameter=None), **others))
-    assert text.partition(" multiples of 8 tokens. ")[2] == words
-
-
-def test_one_token_has_no_pattern_and_two_have():
-    assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
-        "A single token attends only to itself. Use at least two tokens."
+def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_are_many(layers, words):
+    assert (
+        alone({name: Repeated(layers=n, cost=cost) for name, (n, cost) in zip("ABCD", layers, strict=False)}) == words
     )
-    assert "allows 66.7% of query–key pairs" in seen(drawn(local=pattern(2.0, of=3)))
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["A"], "In **A**, information passes through a global token."),
+        (["A", "B"], "In **A and B**, information passes through global tokens."),
+    ],
+)
+def test_variants_with_global_tokens_are_named(names, words):
+    assert through_hub(names) == words
+
+
+@pytest.mark.parametrize(
+    ("depth", "complete", "cost", "names"),
+    [
+        (2, 2, 0.4, ["B", "A"]),
+        (3, 2, 0.4, ["B", "A"]),
+        (1, 2, 0.4, []),
+        (2, None, 0.4, []),
+        (3, 3, 0.4, ["D"]),
+        (2, 2, 0.996, []),
+        (2, 2, 0.994, ["B", "A"]),
+    ],
+)
+def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_save_scores(
+    depth, complete, cost, names
+):
+    given = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.9)}
+    repeated = {name: Repeated(layers=layers, cost=share) for name, (layers, share) in given.items()}
+    whole = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2, 0.3, 0.4), complete=complete)
+    assert level(repeated, whole, depth, cost) == names
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        (7, "With a smaller window, two layers would not connect all pairs."),
+        (16, "With a window of 7, the stack would still connect all pairs, with only 26% of softmax's scores."),
+    ],
+)
+def test_how_small_the_window_of_a_stack_may_be(window, words):
+    assert enough(7, window, 0.262) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -179,34 +183,55 @@ def test_layers_that_cannot_be_causal_are_named_once():
     assert left_out(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
-PAIRS = "of one softmax layer's pairs"
+SCORES = "of the query–key scores of one softmax layer"
+
+
+@pytest.mark.parametrize(
+    ("depth", "complete", "others", "words"),
+    [
+        (1, 1, {}, f"**The stack A → B connects all pairs of tokens after 1 layer, with 40% {SCORES}.**"),
+        (3, 2, {}, f"**The stack A → B connects all pairs of tokens after 2 layers, with 40% {SCORES}.**"),
+        (
+            2,
+            2,
+            {"C": 0.39, "D": 0.5},
+            "**2 layers connect all pairs of tokens with fewer query–key scores than one softmax layer: C with 39%, "
+            "A → B with 40% and D with 50%.**",
+        ),
+        (
+            1,
+            2,
+            {},
+            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** The stack connects all pairs "
+            f"after 2 layers, with 40% {SCORES}.",
+        ),
+        (
+            2,
+            7,
+            {},
+            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** The stack connects all pairs "
+            f"after 7 layers, with 40% {SCORES}.",
+        ),
+        (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
+    ],
+)
+def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, words):
+    reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
+    assert connected("A → B", reached, depth, 0.4, others) == words
 
 
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 1, f"**The stack A → B connects all pairs after 1 layer, at 30% {PAIRS}.**"),
-        (3, 2, f"**The stack A → B connects all pairs after 2 layers, at 40% {PAIRS}.**"),
-        (
-            1,
-            2,
-            "**After 1 layer, the stack A → B connects 25.0% of pairs.** The stack connects all pairs after 2 layers, "
-            "at "
-            f"40% {PAIRS}.",
-        ),
-        (
-            2,
-            7,
-            "**After 2 layers, the stack A → B connects 62.5% of pairs.** The stack connects all pairs after 7 "
-            "layers, at "
-            f"150% {PAIRS}.",
-        ),
-        (2, None, "**After 2 layers, the stack A → B connects 62.5% of pairs.**"),
+        (1, 2, "25.0% connected after 1 layer"),
+        (2, 2, "2 layers connect all pairs: 40%"),
+        (3, 2, "2 layers connect all pairs: 40%"),
+        (2, None, "62.5% connected after 2 layers"),
     ],
 )
-def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
+def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_connected(depth, complete, words):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected(["A", "B"], reached, depth, [pattern(300.0), pattern(100.0)]) == words
+    assert connected_after(reached, depth, [pattern(300.0), pattern(100.0)]) == words
 
 
 @pytest.mark.parametrize(
@@ -228,10 +253,10 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
         (
             {"A": 1, "B": 8},
             None,
-            "The stack never connects all pairs, however often it is repeated, because information never leaves some "
-            "groups of tokens.",
+            "The stack never connects all pairs, because information stays within groups of tokens, however often the "
+            "stack is repeated.",
         ),
-        ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** adds the distances in between."),
+        ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** fills the gaps between them."),
         (
             {"A": 1, "B": 8},
             3,
@@ -258,13 +283,6 @@ def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, 
 def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, complete, words):
     layers = [(each, pattern(5.0, step=step, farthest=3)) for each, step in steps.items()]
     assert reason(layers, complete, n=13) == words
-
-
-def test_a_window_names_the_distances_that_it_adds_to_those_of_a_stride():
-    layers = [("A", pattern(5.0, primitives={"window": True}, farthest=7)), ("B", pattern(5.0, step=8))]
-    assert reason(layers, 2, n=106) == (
-        "**B** reaches keys 8, 16, 24 … tokens away, and **A** adds the distances from 0 to 7."
-    )
 
 
 def test_a_front_counts_layer_by_layer_what_is_connected():

@@ -1,0 +1,294 @@
+"""The headline of the Masks page: which layers connect all pairs of tokens, with how many scores, and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, gcd
+
+from app.jobs import cached
+from app.words.i18n import _, _n, enumeration, paragraph
+from attention_core.analysis.masks.pattern import Pattern
+from attention_core.analysis.masks.stack import Reach
+from attention_core.limits import current
+from pages.masks.patterns import is_window, percent, spent
+from pages.masks.reach import StackReach
+
+SHOWN_MULTIPLES = 3
+"""Most distances that a sentence lists."""
+NAMED = 3
+"""Most variants whose numbers of layers the headline lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """A variant that connects all pairs if every layer uses it.
+
+    Attributes:
+        layers: the number of layers needed.
+        cost: scores in these layers, as a share of the scores of one softmax layer.
+        hub: whether some token attends to all tokens, and all tokens attend to it.
+    """
+
+    layers: int
+    cost: float
+    hub: bool = False
+
+
+def headline(followed: StackReach) -> str:
+    """Return what the stack and each variant connect, and why; empty without a stack and without patterns."""
+    found, whole = followed.found, followed.whole
+    if found.key_labels is not None:
+        return fewest({_(a.title): p.pairs / p.possible for a, p in found.drawn.items()})
+    if len(found.labels) == 1:
+        return _("A single token attends only to itself. Use at least two tokens.")
+    others = {_(a.title): p for a, p in found.drawn.items() if [a] != followed.stack}
+    repeated = {
+        name: Repeated(layers=p.diameter, cost=spent([p], p.diameter), hub=_has_hub(p))
+        for name, p in others.items()
+        if p.diameter is not None
+    }
+    steps = {name: p.step for name, p in others.items() if p.diameter is None}
+    if whole is None:
+        return paragraph(alone(repeated), never(steps))
+    layers = list(zip((_(a.title) for a in followed.stack), followed.patterns, strict=True))
+    names, cost = " → ".join(name for name, _pattern in layers), 0.0
+    if whole.complete is not None:
+        cost = spent(followed.patterns, whole.complete)
+        # The reason for what the stack connects also says which distances these variants reach.
+        steps = {name: step for name, step in steps.items() if step <= 1 or name not in dict(layers)}
+    same = level(repeated, whole, followed.depth, cost)
+    return paragraph(
+        connected(names, whole, followed.depth, cost, {name: repeated[name].cost for name in same}),
+        reason(layers, whole.complete, n=len(found.labels)),
+        _window(followed),
+        through_hub([name for name in same if repeated[name].hub]),
+        alone({name: each for name, each in repeated.items() if name not in same}),
+        never(steps),
+    )
+
+
+def _has_hub(pattern: Pattern) -> bool:
+    return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
+
+
+def level(repeated: Mapping[str, Repeated], whole: Reach, depth: int, cost: float) -> list[str]:
+    """Return the variants that need as many layers as the stack shown, if they and the stack need fewer scores.
+
+    Args:
+        repeated: the variants that connect all pairs alone, by their names.
+        whole: reach of the stack.
+        depth: number of layers shown.
+        cost: scores of the stack, as a share of the scores of one softmax layer.
+    """
+    if whole.complete is None or depth < whole.complete or round(cost, 2) >= 1:
+        return []
+    cheap = (name for name, each in repeated.items() if each.layers == whole.complete and round(each.cost, 2) < 1)
+    return sorted(cheap, key=lambda name: repeated[name].cost)[: NAMED - 1]
+
+
+def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
+    """Return the share of pairs that a stack connects at a depth, and the depth and cost at which it connects all.
+
+    Args:
+        stack: name of the stack.
+        reached: reach of the stack.
+        depth: number of layers shown.
+        cost: scores of the stack that connects all pairs, as a share of the scores of one softmax layer.
+        others: the same share for each variant that connects all pairs with as many layers, by its name.
+    """
+    if reached.complete is None or depth < reached.complete:
+        return paragraph(
+            _n(
+                "**After {n} layer, the stack {stack} connects {share} of the pairs of tokens.**",
+                "**After {n} layers, the stack {stack} connects {share} of the pairs of tokens.**",
+                n=depth,
+                stack=stack,
+                share=percent(reached.shares[depth]),
+            ),
+            _(
+                "The stack connects all pairs after {n} layers, with {cost:.0%} of the query–key scores of one softmax "
+                "layer.",
+                n=reached.complete,
+                cost=cost,
+            )
+            if reached.complete is not None
+            else "",
+        )
+    if others:
+        costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
+        return _(
+            "**{n} layers connect all pairs of tokens with fewer query–key scores than one softmax layer: {costs}.**",
+            costs=enumeration(_("{name} with {cost:.0%}", name=name, cost=share) for name, share in costs),
+            n=reached.complete,
+        )
+    return _n(
+        "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of the query–key scores of "
+        "one softmax layer.**",
+        "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of the query–key scores of "
+        "one softmax layer.**",
+        n=reached.complete,
+        stack=stack,
+        cost=cost,
+    )
+
+
+def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
+    """Return why a stack connects all pairs or never does; empty if the patterns' distances do not explain it.
+
+    Args:
+        layers: name and pattern of each layer of one round.
+        complete: depth at which the repeated stack connects all pairs; None if it never does.
+        n: number of tokens.
+    """
+    common, widest = gcd(*(pattern.step for _name, pattern in layers)), max(pattern.step for _name, pattern in layers)
+    if complete is None and common == 0:
+        return _("The stack never connects all pairs, because each token attends only to itself.")
+    if complete is None and common > 1:
+        return _(
+            "The stack never connects all pairs, because information moves only over distances that are multiples of "
+            "{step} tokens.",
+            step=common,
+        )
+    if complete is None:
+        return _(
+            "The stack never connects all pairs, because information stays within groups of tokens, however often the "
+            "stack is repeated."
+        )
+    if widest > 1:
+        others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
+        if len(layers) == 2 and len(others) == 1 and complete <= 2:
+            # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
+            strided = next(name for name, pattern in layers if pattern.step == widest)
+            return _(
+                "**{strided}** reaches keys {distances} tokens away, and **{other}** fills the gaps between them.",
+                strided=strided,
+                distances=multiples(widest, n - 1),
+                other=next(iter(others)),
+            )
+        return _n(
+            "The stack connects all pairs because **{names}** also moves information over distances that are not "
+            "multiples of {step} tokens.",
+            "The stack connects all pairs because **{names}** also move information over distances that are not "
+            "multiples of {step} tokens.",
+            n=len(others),
+            names=enumeration(others),
+            step=widest,
+        )
+    farthest = max(pattern.farthest for _name, pattern in layers)
+    if complete > 1 and complete == ceil((n - 1) / farthest):
+        return _(
+            "Fewer layers cannot connect the first and the last of the {n} tokens, because information moves at most "
+            "{farthest} tokens per layer.",
+            n=n,
+            farthest=farthest,
+        )
+    return ""
+
+
+def _window(followed: StackReach) -> str:
+    """Return which window fills the gaps of a stride in a stack of these two; empty for any other stack."""
+    patterns, whole, view = followed.patterns, followed.whole, followed.found.view
+    step = max(pattern.step for pattern in patterns)
+    windows = [a for a, p in zip(followed.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)]
+    if len(patterns) != 2 or len(windows) != 1 or step == 1 or whole is None or whole.complete != 2:
+        return ""
+    narrow = windows[0].with_settings(window=step - 1)
+    stack = tuple(narrow if each == windows[0] else each for each in followed.stack)
+    if cached.reach(view, stack, current().stack_layers).complete != 2:
+        return ""
+    layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
+    return enough(step - 1, windows[0].params.window, spent(layers, 2))  # type: ignore[attr-defined]
+
+
+def enough(least: int, window: int, cost: float) -> str:
+    """Return how small the window of a stack may be.
+
+    Args:
+        least: the smallest window with which two layers connect all pairs.
+        window: the chosen window.
+        cost: scores of the stack with the smallest window, as a share of the scores of one softmax layer.
+    """
+    if window == least:
+        return _("With a smaller window, two layers would not connect all pairs.")
+    return _(
+        "With a window of {least}, the stack would still connect all pairs, with only {cost:.0%} of softmax's scores.",
+        least=least,
+        cost=cost,
+    )
+
+
+def multiples(step: int, most: int) -> str:
+    """Return the distances that are multiples of a step: all up to ``most``, or the first three."""
+    every = [str(distance) for distance in range(step, most + 1, step)]
+    return enumeration(every) if len(every) <= SHOWN_MULTIPLES else ", ".join(every[:SHOWN_MULTIPLES]) + " …"
+
+
+def through_hub(names: Sequence[str]) -> str:
+    """Return how variants with a global token connect all pairs; empty for none."""
+    if not names:
+        return ""
+    return _n(
+        "In **{names}**, information passes through a global token.",
+        "In **{names}**, information passes through global tokens.",
+        n=len(names),
+        names=enumeration(names),
+    )
+
+
+def alone(repeated: Mapping[str, Repeated]) -> str:
+    """Return how many layers and scores each variant alone needs to connect all pairs; empty for none or many."""
+    if not 0 < len(repeated) <= NAMED:
+        return ""
+    return _(
+        "Repeated alone, {needed} of softmax's scores.",
+        needed=enumeration(
+            _n(
+                "**{name}** needs {n} layer with {cost:.0%}",
+                "**{name}** needs {n} layers with {cost:.0%}",
+                n=each.layers,
+                name=name,
+                cost=each.cost,
+            )
+            for name, each in repeated.items()
+        ),
+    )
+
+
+def never(steps: Mapping[str, int]) -> str:
+    """Return which variants never connect all pairs, and why; empty for none.
+
+    Args:
+        steps: greatest common divisor of the distances in each pattern, by the variant's name.
+    """
+    if len(steps) > 1:
+        return _(
+            "Repeated alone, **{names}** never connect all pairs, because information stays within groups of tokens.",
+            names=enumeration(steps),
+        )
+    for name, step in steps.items():
+        if step == 0:
+            return _("**{name}** alone never connects all pairs, because each token attends only to itself.", name=name)
+        if step > 1:
+            return _(
+                "**{name}** alone never connects all pairs, because it reaches only distances that are multiples of "
+                "{step} tokens.",
+                name=name,
+                step=step,
+            )
+        return _(
+            "**{name}** alone never connects all pairs, because information stays within groups of tokens.", name=name
+        )
+    return ""
+
+
+def fewest(shares: Mapping[str, float]) -> str:
+    """Return which variant allows the fewest pairs; empty for none.
+
+    Args:
+        shares: the share of pairs that each variant allows, by its name.
+    """
+    if not shares:
+        return ""
+    fields = {"name": min(shares, key=shares.__getitem__), "share": min(shares.values())}
+    if len(shares) == 1:
+        return _("**{name} allows {share:.1%} of the query–key pairs.**", **fields)
+    return _("**{name} allows the fewest query–key pairs: {share:.1%}.**", **fields)
