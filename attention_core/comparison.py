@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments.error import MEASURES, errors
-from attention_core.inputs.record import QKV, Array
+from attention_core.inputs.record import QKV, Array, as_record
 from attention_core.variant import Attention
 
 
@@ -119,7 +119,7 @@ def compare(
         >>> found.errors["softmax"]["matrix"]
         [0.0, 0.0]
     """
-    qkv = record_of(q, k, v, tokens=tokens, key_tokens=key_tokens)
+    qkv = as_record(q, k, v, tokens=tokens, key_tokens=key_tokens)
     attentions = [registry.from_word(each) if isinstance(each, str) else each for each in variants]
     for each in attentions:
         if qkv.crosses:
@@ -130,19 +130,3 @@ def compare(
         attentions={each.word: each for each in attentions},
         matrices={each.word: each.weights(qkv.q, qkv.k, causal=causal) for each in attentions},
     )
-
-
-def record_of(
-    q: Array | QKV,
-    k: Array | None = None,
-    v: Array | None = None,
-    *,
-    tokens: Sequence[str] | None = None,
-    key_tokens: Sequence[str] | None = None,
-) -> QKV:
-    """Return a record unchanged, or the record of three tensors or arrays; see ``QKV.from_tensors`` for the errors."""
-    if isinstance(q, QKV):
-        return q
-    if k is None or v is None:
-        raise TypeError("Pass q, k and v, or one QKV record.")
-    return QKV.from_tensors(q, k, v, tokens=tokens, key_tokens=key_tokens)

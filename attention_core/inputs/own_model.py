@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from attention_core.errors import InputError, ModelError
 from attention_core.inputs.models import Loaded, ModelInfo
+from attention_core.inputs.models.info import unrecordable
 from attention_core.inputs.record import QKV
 from attention_core.inputs.text import read
 
@@ -86,11 +87,7 @@ def from_model(
             max_tokens=max_tokens,
         )
     if layer not in found.layers:
-        raise ModelError(
-            "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
-            "recorded. Choose a model such as BERT, GPT-2 or Llama.",
-            name=name,
-        )
+        raise unrecordable(name)
     return found[layer]
 
 

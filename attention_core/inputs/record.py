@@ -212,6 +212,23 @@ class QKV:
         return replace(self, q=self.q[one], k=self.k[one], v=self.v[one])
 
 
+def as_record(
+    q: Array | QKV,
+    k: Array | None,
+    v: Array | None,
+    *,
+    tokens: Sequence[str] | None,
+    key_tokens: Sequence[str] | None,
+    causal: bool = False,
+) -> QKV:
+    """Return a record unchanged, or the record of three tensors or arrays; see ``QKV.from_tensors``."""
+    if isinstance(q, QKV):
+        return q
+    if k is None or v is None:
+        raise TypeError("Pass q, k and v, or one QKV record.")
+    return QKV.from_tensors(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
+
+
 def numbered_keys(m: int) -> tuple[str, ...]:
     """Return labels for keys of another sequence that have none: ``k0``, ``k1``, ..."""
     return tuple(f"k{j}" for j in range(m))

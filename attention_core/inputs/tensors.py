@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from attention_core.errors import Notice
 from attention_core.inputs.positions import OWN, Positions
-from attention_core.inputs.record import QKV, Array
+from attention_core.inputs.record import QKV, Array, as_record
 from attention_core.inputs.source import Source, first_tokens
 
 
@@ -50,12 +50,7 @@ class TensorSource(Source):
             >>> print(outcome.verdict)
             holds
         """
-        if isinstance(q, QKV):
-            qkv = q
-        else:
-            if k is None or v is None:
-                raise TypeError("k and v are missing")
-            qkv = QKV.from_tensors(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
+        qkv = as_record(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
         labels = (qkv.tokens, qkv.special, qkv.causal, qkv.origin, *(qkv.key_tokens or ()))
         known = hashlib.sha256(repr(labels).encode())
         for x in qkv.tensors:

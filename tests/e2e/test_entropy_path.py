@@ -79,8 +79,7 @@ def test_a_saved_chart_states_its_origin(page, server):
     said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert (
         "Attention Lab · Does attention spread over more keys as the text grows? · Locally correlated · median of 2 "
-        "heads"
-        in said[-2]
+        "heads" in said[-2]
     )
     assert said[-1] == page.url
     assert any("equal weights on" in each for each in said), "the lines' names are in it"

@@ -87,7 +87,9 @@ def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[b
 
 def heaviest(row: np.ndarray, most: int) -> tuple[Share, ...]:
     """Return the keys with the largest weights, the heaviest first; see ``most_changed`` for the arguments."""
-    return _largest(row, most)
+    sizes = np.nan_to_num(row, nan=0.0).astype(float)
+    order = np.argsort(-sizes, kind="stable")[:most]
+    return tuple(Share(key=int(j), weight=float(sizes[j])) for j in order if sizes[j] >= SEEN)
 
 
 def most_changed(difference: np.ndarray, most: int) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
@@ -97,11 +99,5 @@ def most_changed(difference: np.ndarray, most: int) -> tuple[tuple[Share, ...], 
         difference: the row minus the reference's row, ``[n]``; NaN for hidden pairs.
         most: maximum number of losses and of gains; changes below ``SEEN`` are left out.
     """
-    lost = tuple(Share(key=each.key, weight=-each.weight) for each in _largest(-difference, most))
-    return lost, _largest(difference, most)
-
-
-def _largest(row: np.ndarray, most: int) -> tuple[Share, ...]:
-    sizes = np.nan_to_num(row, nan=0.0).astype(float)
-    order = np.argsort(-sizes, kind="stable")[:most]
-    return tuple(Share(key=int(j), weight=float(sizes[j])) for j in order if sizes[j] >= SEEN)
+    lost = tuple(Share(key=each.key, weight=-each.weight) for each in heaviest(-difference, most))
+    return lost, heaviest(difference, most)

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 
 from attention_core import limits
 from attention_core.errors import LabError, ModelError
-from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
+from attention_core.inputs.models.info import NAME, Loaded, ModelInfo, unrecordable
 from attention_core.inputs.models.recorder import RECORDER, model_loading_lock, record
 
 WORDS = ["*.json", "*.txt", "*.model"]
@@ -48,11 +48,7 @@ def read(name: str) -> Loaded:
         model = _network(name, folder)
         layers = record(model, [0, 0])
     if not layers:
-        raise ModelError(
-            "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
-            "recorded. Choose a model such as BERT, GPT-2 or Llama.",
-            name=name,
-        )
+        raise unrecordable(name)
     heads, _, head_size = layers[0].q.shape
     longest = words.model_max_length
     info = ModelInfo(

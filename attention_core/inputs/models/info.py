@@ -6,12 +6,23 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attention_core.errors import ModelError
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedModel
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 """Pattern of a valid hub name, ``owner/name``."""
+
+
+def unrecordable(name: str) -> ModelError:
+    """Return the error for a model that does not attend through the interface that the lab records."""
+    return ModelError(
+        "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
+        "recorded. Choose a model such as BERT, GPT-2 or Llama.",
+        name=name,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

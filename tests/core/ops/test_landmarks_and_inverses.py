@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import pytest
 import torch
 
 from attention_core.ops.low_rank.inverse import exact_inverse, inverse_steps
@@ -11,16 +10,6 @@ from attention_core.ops.low_rank.landmarks import landmarks
 
 def attention(m: int, lead: tuple[int, ...] = (3,)) -> torch.Tensor:
     return torch.randn(*lead, m, m, generator=torch.Generator().manual_seed(m), dtype=torch.float64).softmax(-1)
-
-
-@pytest.mark.parametrize(("n", "m"), [(12, 4), (13, 4), (15, 4), (7, 7), (5, 9), (1, 3)])
-def test_segment_means(n: int, m: int):
-    x = torch.randn(2, n, 3, generator=torch.Generator().manual_seed(n))
-    found = landmarks(x, m, "segment_means")
-    pieces = [torch.as_tensor(piece) for piece in torch.arange(n).tensor_split(min(m, n))]  # Longer pieces come first.
-    torch.testing.assert_close(found, torch.stack([x[:, piece].mean(1) for piece in pieces], 1))
-    if n % min(m, n) == 0:
-        torch.testing.assert_close(found, x.unflatten(1, (min(m, n), -1)).mean(2))
 
 
 def test_clusters_are_found_wherever_their_tokens_stand():

@@ -4,10 +4,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-import torch.nn.functional as F
-from contract import values_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from seeded import normal
 from transformers import LongformerConfig
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
@@ -15,46 +11,7 @@ from transformers.models.longformer.modeling_longformer import LongformerSelfAtt
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 
-CASES = [
-    ("longformer", {"window": 3, "dilation": 1, "global_tokens": 2}),
-    ("longformer", {"window": 2, "dilation": 3, "global_tokens": 1}),
-    ("longformer", {"window": 4, "dilation": 5, "global_tokens": 0}),
-    ("bigbird", {"window": 3, "global_tokens": 2, "random_keys": 4, "seed": 5}),
-    ("bigbird", {"window": 1, "global_tokens": 0, "random_keys": 1, "seed": 6}),
-    ("sink", {"window": 3, "sinks": 2}),
-    ("sink", {"window": 1, "sinks": 5}),
-    ("sink", {"window": 4, "sinks": 0}),
-]
 FORMS = [False, True]
-
-
-@pytest.mark.parametrize("causal", FORMS)
-@pytest.mark.parametrize(("key", "settings"), CASES)
-def test_it_is_full_attention_under_its_mask(key, settings, causal):
-    attention = ac.get(key, **settings)
-    for n in (1, 2, 6, 31, 32, 33, 200):
-        q, k, v = (x.requires_grad_() for x in normal(3, 2, 3, n, 8).unbind())
-        out = attention.attend(q, k, v, causal=causal)
-        wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
-        torch.testing.assert_close(out, wanted, atol=1e-12, rtol=1e-10)
-        pull = normal(2, 3, n, 8, seed=1)
-        for found, expected in zip(*(torch.autograd.grad(x, (q, k, v), pull) for x in (out, wanted)), strict=True):
-            torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-9)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_any_settings_at_any_length(data):
-    key = data.draw(st.sampled_from(["local", "atrous", "sparse", "longformer", "bigbird", "sink"]))
-    chosen = {
-        s.name: data.draw(st.one_of(values_of(s, most=12), st.sampled_from(s.choices or (s.high,))), label=s.name)
-        for s in ac.variant(key).params.settings()
-    }
-    n, causal = data.draw(st.integers(1, 150), label="n"), data.draw(st.booleans(), label="causal")
-    attention = ac.get(key, **chosen)
-    q, k, v = normal(3, n, 4, seed=n)
-    wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
-    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, atol=1e-12, rtol=1e-10)
 
 
 def longformer_of_transformers(hidden, heads, window, global_tokens):
