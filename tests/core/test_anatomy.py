@@ -234,41 +234,18 @@ def pools(n: int, stride: int) -> int:
 
 
 FACTORS = {"left": "* n m", "right": "m n", "provenance": "m n"}
-DELTA = Inside(
-    erased,
-    {
-        "queries": "* n d",
-        "keys": "* n d",
-        "strength": "* n 1",
-        "overlaps": "* n n",
-        "inverse": "* n n",
-        "written": "* n v",
-        "read": "* n n",
-    },
-    lambda n, p: {"1": 1},
-    ("read", "inverse", "strength"),
-)
-FADING = Inside(
-    faded,
-    {"queries": "* n d", "keys": "* n d", "strength": "* n 1", "kept": "* n d", "read": "* n n"},
-    lambda n, p: {"1": 1},
-    ("read", "strength"),
-)
+FAST = {"queries": "* n d", "keys": "* n d", "strength": "* n 1", "read": "* n n"}
+SOLVED = FAST | {"overlaps": "* n n", "inverse": "* n n"}
+
+
+def one(n: int, p: Params) -> dict[str, int]:
+    return {"1": 1}
+
+
+DELTA = Inside(erased, SOLVED | {"written": "* n v"}, one, ("read", "inverse", "strength"))
+FADING = Inside(faded, FAST | {"kept": "* n d"}, one, ("read", "strength"))
 INSIDES: dict[str, Inside] = {
-    "softmax_gdn": Inside(
-        off_the_mean,
-        {
-            "queries": "* n d",
-            "keys": "* n d",
-            "strength": "* n 1",
-            "uncapped": "* n 1",
-            "overlaps": "* n n",
-            "inverse": "* n n",
-            "read": "* n n",
-        },
-        lambda n, p: {"1": 1},
-        ("read", "inverse", "strength"),
-    ),
+    "softmax_gdn": Inside(off_the_mean, SOLVED | {"uncapped": "* n 1"}, one, ("read", "inverse", "strength")),
     "scalar_decay": FADING,
     "gla": FADING,
     "deltanet": DELTA,
@@ -288,18 +265,8 @@ INSIDES: dict[str, Inside] = {
     ),
     "path": Inside(
         along_the_way,
-        {
-            "queries": "* n d",
-            "keys": "* n d",
-            "strength": "* n 1",
-            "directions": "* n d",
-            "overlaps": "* n n",
-            "inverse": "* n n",
-            "read": "* n n",
-            "turned": "* n n",
-            "met": "* n n",
-        },
-        lambda n, p: {"1": 1},
+        SOLVED | {"directions": "* n d", "turned": "* n n", "met": "* n n"},
+        one,
         ("read", "inverse", "turned", "met"),
     ),
     "nystrom": Inside(

@@ -95,15 +95,6 @@ def test_local_then_atrous_connects_every_pair_in_two_layers(n, w):
         assert smallest_depth(wider, causal=False) > 2, "a stride beyond both windows leaves holes"
 
 
-@pytest.mark.parametrize("n", [1, 30, 65])
-@pytest.mark.parametrize("w", [1, 5, 8])
-@pytest.mark.parametrize("causal", [False, True])
-def test_sparse_with_equal_window_and_stride_is_local_and_atrous_together(n, w, causal):
-    local, atrous = ac.get("local", window=w), ac.get("atrous", stride=w)
-    union = local.mask(n, causal=causal) | atrous.mask(n, causal=causal)
-    assert torch.equal(ac.get("sparse", window=w, stride=w).mask(n, causal=causal), union)
-
-
 def test_atrous_alone_never_connects_its_classes():
     layer = ac.get("atrous", stride=4).mask(40)
     assert smallest_depth([layer], causal=False) is None

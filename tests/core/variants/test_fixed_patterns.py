@@ -122,20 +122,6 @@ def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
         assert torch.equal(drawn, torch.ones(n, n).tril().bool() if causal else torch.ones(n, n).bool())
 
 
-@pytest.mark.parametrize("w", [1, 2, 5])
-@pytest.mark.parametrize("n", [1, 7, 40, 41])
-def test_local_then_atrous_connects_every_pair(n, w):
-    def reached(r):
-        steps = ac.get("atrous", stride=r).mask(n).float() @ ac.get("local", window=w).mask(n).float()
-        return steps > 0
-
-    assert reached(w + 1).all()
-    inner = slice(w, max(n - w, w))
-    assert reached(2 * w + 1)[:, inner].all()
-    if n > 2 * w + 2:
-        assert not reached(2 * w + 2).all()
-
-
 @pytest.mark.parametrize(("key", "settings"), [("local", {"window": 16}), ("atrous", {"stride": 16}), ("sparse", {})])
 def test_rows_without_much_to_see_stay_exact_in_float32(key, settings):
     """Check that logits in the thousands in one part of a row do not hide the other part."""
