@@ -69,7 +69,9 @@ def no_tests(task: LearningTask, *, by: str) -> str:
         return ""
     if by == "length":
         return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))
-    return _("Models trained on the task “{task}” are not tested with more items than in training.", task=_(task.title))
+    return _(
+        "Models trained on the task “{task}” are not tested with more to remember than in training.", task=_(task.title)
+    )
 
 
 def tests_missing(found: Sequence[Outcome]) -> str:

@@ -2,41 +2,52 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.words.i18n import _, enumeration, escape_markdown, paragraph
+from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import hidden_share
-from pages.learn.outcomes import CLOSE, Outcome
+from pages.learn.outcomes import CLOSE, LEARNED, Outcome
 
 
 def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
-    """Return each variant's accuracy at the largest tested length or number of items, next to that of training.
+    """Return which variants reach ``LEARNED`` at the largest tested length or number of pairs, with all accuracies.
 
     Args:
         found: the variants; those without tests are left out.
         by: ``"length"`` or ``"items"``.
-        trained_at: length or number of items of training.
+        trained_at: length or number of pairs of training.
     """
     ends = {outcome.name: end for outcome in found if (end := outcome.at_end(by)) is not None}
     if not ends:
         return ""
     largest = max(x for x, _share in ends.values())
-    names = enumeration(
-        _("{name} ({result})", name=escape_markdown(name), result=percent(share))
-        for name, (x, share) in sorted(ends.items(), key=lambda each: -each[1][1])
-        if x == largest
-    )
-    if by == "length":
-        return _(
-            "**Correct answers at {n} tokens: {names}.** The models were trained on sequences of {own} tokens.",
-            own=trained_at,
-            n=largest,
-            names=names,
+    found_there = sorted((-share, name) for name, (x, share) in ends.items() if x == largest)
+
+    def names(*, reach: bool) -> str:
+        return enumeration(
+            _("{name} ({result})", name=escape_markdown(name), result=percent(-share))
+            for share, name in found_there
+            if (-share >= LEARNED) is reach
         )
-    return _(
-        "**Correct answers with {n} items to remember: {names}.** The models were trained with {own} items.",
-        own=trained_at,
-        n=largest,
-        names=names,
+
+    good, others = names(reach=True), names(reach=False)
+    if by == "length":
+        trained = _("The models were trained on sequences of {own} tokens.", own=trained_at)
+        finding = (
+            N_("At {n} tokens, at least {most} of the answers are correct with {names}.")
+            if good
+            else N_("At {n} tokens, no variant gives {most} correct answers: {names}.")
+        )
+    else:
+        trained = _("The models were trained with {own} pairs.", own=trained_at)
+        finding = (
+            N_("With {n} pairs to remember, at least {most} of the answers are correct with {names}.")
+            if good
+            else N_("With {n} pairs to remember, no variant gives {most} correct answers: {names}.")
+        )
+    return paragraph(
+        "**" + _(finding, n=largest, most=percent(LEARNED), names=good or others) + "**",
+        _("Correct answers of the other variants: {names}.", names=others) if good and others else "",
+        trained,
     )
 
 
@@ -51,11 +62,7 @@ def hidden(found: Sequence[Outcome], length: int) -> str:
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
-    return _(
-        "Share of the answers that the mask of a variant hides at {n} tokens: {names}.",
-        n=length,
-        names=enumeration(names),
-    )
+    return _("At {n} tokens, a mask hides this share of the answers: {names}.", n=length, names=enumeration(names))
 
 
 def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:

@@ -21,10 +21,10 @@ from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import LEARNED, Outcome, outcomes
 
-HEIGHT = 320
+HEIGHT = 300
 FLOAT32 = 4
 """Bytes of a number."""
-STEEP = (0.62, 0.72, 0.82, 0.5)
+STEEP = (0.62, 0.45, 0.75, 0.85)
 """Accuracies at which a variant that learned the task may have its name next to its line."""
 AXES = {
     "accuracy": N_("correct answers"),
@@ -32,7 +32,7 @@ AXES = {
     "step": N_("training steps"),
     "seconds": N_("CPU seconds of training"),
     "length": N_("tokens in a sequence"),
-    "items": N_("items to remember"),
+    "items": N_("key–value pairs to remember"),
 }
 """Titles of the axes by what they show."""
 
@@ -55,6 +55,11 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         learned = _guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED))
         # Above its line, the text would touch the line at 100%.
         lines.append(replace(learned, text_position="bottom right"))
+        hidden = {share for outcome in found if (share := words.with_guesses(outcome)) is not None}
+        if len(hidden) == 1:
+            share = hidden.pop()
+            text = _("{share}: the hidden<br>answers guessed", share=percent(share))
+            lines.append(replace(_guide(text, (0.0, last), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = words.threshold(from_sequence=task.shows_answers)
     _explain(rows, found, definition=paragraph(definition, words.with_features(found), words.fastest(found)))

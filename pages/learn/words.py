@@ -14,13 +14,16 @@ WITH_FEATURES = 150
 
 
 def headline(found: Sequence[Outcome]) -> str:
-    """Return how many variants learned the task, in bold, and on a second line how far the others came, and why.
+    """Return which variants learned the task, in bold, and on a second line how far the others came, and why.
 
     Args:
         found: the variants; at least one.
     """
-    finding, others = (_alone(found[0]), cause(found[0])) if len(found) == 1 else _together(found)
-    return "  \n".join(filter(None, [f"**{finding}**", paragraph(remembering(found), others)]))
+    if len(found) == 1:
+        finding, others = _alone(found[0]), paragraph(remembering(found), cause(found[0]))
+    else:
+        finding, others = _together(found)
+    return "  \n".join(filter(None, [f"**{finding}**", others]))
 
 
 def cause(outcome: Outcome) -> str:
@@ -36,20 +39,27 @@ def cause(outcome: Outcome) -> str:
         text = _(
             "**{name}** ({share} correct): its mask hides {hidden} of the answers.", hidden=percent(hidden), **values
         )
-        expected = accuracy_with_guesses(spec)
-        if abs(outcome.accuracy - expected) > CLOSE:
+        if (expected := with_guesses(outcome)) is None:
             return text
         return paragraph(
             text,
             _(
-                "A model that knows every visible answer and guesses among the hidden ones reaches an accuracy of "
-                "{expected}.",
+                "Reading the other {visible} and guessing among the hidden ones gives {expected}.",
+                visible=percent(1 - hidden),
                 expected=percent(expected),
             ),
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return _("**{name}** ({share} correct) lacks a feature map that keeps its weights positive.", **values)
     return ""
+
+
+def with_guesses(outcome: Outcome) -> float | None:
+    """Return the accuracy of guessing the answers that a variant's mask hides; None if the variant's is not close."""
+    if outcome.step == 0 or outcome.learned is not None or not hidden_share(outcome.rows[0].spec):
+        return None
+    expected = accuracy_with_guesses(outcome.rows[0].spec)
+    return expected if abs(outcome.accuracy - expected) <= CLOSE else None
 
 
 def with_features(found: Sequence[Outcome]) -> str:
@@ -100,8 +110,9 @@ def _alone(outcome: Outcome) -> str:
 
 
 def _together(found: Sequence[Outcome]) -> tuple[str, str]:
-    """Return how many of several variants learned the task, with their results, and the others with their causes."""
-    learned, explained, others, untrained = [], [], [], []
+    """Return which of several variants learned the task, with their results, and the others with their causes."""
+    surprise, named = _overtaken(found)
+    learned, also, explained, others, untrained = [], [], [], [], []
     for outcome in found:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
         if outcome.step == 0:
@@ -109,16 +120,27 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
         elif (reached := outcome.learned) is not None:
             result = _("step {steps}", steps=reached[0])
             learned.append((reached[0], _("{name} ({result})", name=escape_markdown(outcome.name), result=result)))
+            if outcome.name not in named:
+                also.append((reached[0], _("{name} ({result})", name=name, result=result)))
         elif text := cause(outcome):
             explained.append((-outcome.accuracy, text))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
+    more = remembering(found)
+    if surprise:
+        names = enumeration(text for _steps, text in sorted(also))
+        more = (
+            _n("{names} also learns the task.", "{names} also learn the task.", n=len(also), names=names)
+            if also
+            else ""
+        )
     return (
-        _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
+        surprise or _count(len(learned), found, names=enumeration(text for _steps, text in sorted(learned))),
         paragraph(
+            more,
             *(text for _share, text in sorted(explained)),
             _(
-                N_("Fewer answers are correct with {names}.") if learned else N_("Correct answers: {names}."),
+                N_("Correct answers of the other variants: {names}.") if learned else N_("Correct answers: {names}."),
                 names=enumeration(text for _share, text in sorted(others)),
             )
             if others
@@ -149,32 +171,78 @@ def fastest(found: Sequence[Outcome]) -> str:
     )
 
 
-def remembering(found: Sequence[Outcome]) -> str:
-    """Return which of the variants that learned the task still solve it with the largest tested number of items."""
-    ends = {outcome.name: end for outcome in found if outcome.learned and (end := outcome.at_end("items"))}
-    own = found[0].rows[0].spec.items
-    if not ends or len({items for items, _share in ends.values()}) > 1:
-        return ""
-    items = next(items for items, _share in ends.values())
-    names = [f"**{escape_markdown(name)}**" for name, (_items, share) in ends.items() if share >= LEARNED]
-    values = {"items": items, "own": own, "most": percent(LEARNED), "names": enumeration(names)}
-    if items <= own:
-        return ""
-    if not names:
-        return _(
-            "With {items} items to remember instead of {own}, no variant still reaches an accuracy of {most}.", **values
+def _with_more(found: Sequence[Outcome]) -> tuple[int, list[Outcome], list[Outcome]]:
+    """Return the largest number of pairs that the variants that learned recall are tested with.
+
+    Returns:
+        The number, or 0 if it is not the same for all, or not above that of training; the tested variants; and those
+        that still reach ``LEARNED``.
+    """
+    ends = [(outcome, *end) for outcome in found if outcome.learned and (end := outcome.at_end("items"))]
+    numbers = {pairs for _outcome, pairs, _share in ends}
+    most = max(numbers) if len(numbers) == 1 and max(numbers) > found[0].rows[0].spec.items else 0
+    return most, [outcome for outcome, _, _ in ends], [outcome for outcome, _, share in ends if share >= LEARNED]
+
+
+def _overtaken(found: Sequence[Outcome]) -> tuple[str, set[str]]:
+    """Return that the variant that learned recall first fails with more pairs, unlike slower ones, and their names.
+
+    The sentence is empty unless the first variant fails and another one does not.
+    """
+    pairs, tested, still = _with_more(found)
+    steps = {outcome.name: outcome.learned[0] for outcome in tested if outcome.learned}
+    fast = min(steps, key=lambda name: steps[name], default="")
+    if not pairs or not still or min(steps[outcome.name] for outcome in still) <= steps[fast]:
+        return "", set()
+    text, named = (
+        (
+            N_(
+                "{fast} learns to recall {own} pairs sooner than {names} (step {step} against {other}), but with "
+                "{pairs} pairs only {names} still reaches an accuracy of {most}."
+            ),
+            {fast, still[0].name},
         )
-    if len(names) < len(ends):
+        if len(still) == 1
+        else (
+            N_(
+                "{fast} learns to recall {own} pairs (step {step}) sooner than {names}, but with {pairs} pairs only "
+                "these slower variants still reach an accuracy of {most}."
+            ),
+            {fast},
+        )
+    )
+    return _(
+        text,
+        fast=escape_markdown(fast),
+        step=steps[fast],
+        other=steps[still[0].name],
+        own=found[0].rows[0].spec.items,
+        pairs=pairs,
+        names=enumeration(escape_markdown(outcome.name) for outcome in still),
+        most=percent(LEARNED),
+    ), named
+
+
+def remembering(found: Sequence[Outcome]) -> str:
+    """Return which of the variants that learned recall still solve it with the largest tested number of pairs."""
+    pairs, tested, still = _with_more(found)
+    if not pairs:
+        return ""
+    names = enumeration(f"**{escape_markdown(outcome.name)}**" for outcome in still)
+    values = {"pairs": pairs, "own": found[0].rows[0].spec.items, "most": percent(LEARNED), "names": names}
+    if not still:
+        return _("With {pairs} pairs instead of {own}, no variant still reaches an accuracy of {most}.", **values)
+    if len(still) < len(tested):
         return _n(
-            "With {items} items to remember instead of {own}, only {names} still reaches an accuracy of {most}.",
-            "With {items} items to remember instead of {own}, only {names} still reach an accuracy of {most}.",
-            n=len(names),
+            "With {pairs} pairs instead of {own}, only {names} still reaches an accuracy of {most}.",
+            "With {pairs} pairs instead of {own}, only {names} still reach an accuracy of {most}.",
+            n=len(still),
             **values,
         )
     return _n(
-        "With {items} items to remember instead of {own}, {names} still reaches an accuracy of {most}.",
-        "With {items} items to remember instead of {own}, {names} still reach an accuracy of {most}.",
-        n=len(names),
+        "With {pairs} pairs instead of {own}, {names} still reaches an accuracy of {most}.",
+        "With {pairs} pairs instead of {own}, {names} still reach an accuracy of {most}.",
+        n=len(still),
         **values,
     )
 

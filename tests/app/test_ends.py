@@ -306,7 +306,7 @@ def places_of(lines):
 
 def test_the_names_of_steep_lines_that_end_together_are_next_to_the_lines():
     first, second = steep("first", 0), steep("second", 200, colour=1)
-    assert places_of([first, second]) == {"first": ("right", 0.6), "second": ("right", 0.6)}
+    assert places_of([first, second]) == {"first": ("left", 0.6), "second": ("left", 0.6)}
     figure = curves([first, second], x_title="x", y_title="y", height=320, top=1.0)
     assert [each["x"] for each in figure["layout"]["annotations"]] == pytest.approx([162.5, 362.5])
     assert all(each["text"].startswith("<span") for each in figure["layout"]["annotations"])
@@ -315,10 +315,10 @@ def test_the_names_of_steep_lines_that_end_together_are_next_to_the_lines():
 
 
 @pytest.mark.parametrize(
-    ("shift", "place"), [(60, ("right", 0.6)), (30, ("left", 0.6)), (-10, ("right", 0.6)), (500, None)]
+    ("shift", "place"), [(60, ("left", 0.6)), (30, ("left", 0.6)), (-10, ("right", 0.6)), (500, None)]
 )
 def test_the_name_of_a_steep_line_avoids_the_other_lines(shift, place):
-    """A line close to the left moves the name to the right. A line that rises less has its name at its end."""
+    """A line close to the right moves the name to the left. A line that rises less has its name at its end."""
     other = steep("other", 0, named_on_rise=())
     own = steep("own", shift) if shift < 500 else Curve("own", [0, 600], [0.0, 0.4], named_on_rise=(0.6,))
     assert places_of([other, own]) == {"other": None, "own": place}
@@ -328,6 +328,6 @@ def test_a_name_next_to_a_steep_line_stays_on_the_axes_and_avoids_other_names():
     long = "a name that has forty letters, all small"
     assert places_of([steep(long, 0)]) == {long: ("left", 0.6)}
     two = places_of([steep(long, 0), steep("another", 150, colour=1)])
-    assert two == {"another": ("right", 0.6), long: None}, "no height has room for the long name"
+    assert two == {"another": ("left", 0.6), long: None}, "no height has room for the long name"
     together = places_of([steep("one", 100), steep("two", 100, colour=1)])
     assert together["one"] != together["two"]

@@ -287,13 +287,10 @@ def _name(
     for end in list(found):
         i = places.index(end.trace)
         wanted = [pixels(left, y)[1] for y in _on_axis(lines[i].named_on_rise, log=log_y)]
-        size = ends.text_width(end.name) + ends.SIGN, ends.LINE
-        if rise := find_rise(paths[i], wanted, size, paths, taken):
+        if rise := find_rise(paths[i], wanted, (ends.text_width(end.name), ends.GLYPH), paths, taken):
             (x, y), side, box = rise
-            at = replace(
-                end, x=left + x / WIDTH * (right - left), y=low + y / tall * (high - low), name=ends.signed(end)
-            )
-            on_rise.append(ends.label_at_point(at, side))
+            at = replace(end, x=left + x / WIDTH * (right - left), y=low + y / tall * (high - low))
+            on_rise.append(ends.label_on_line(at, side))
             taken.append(box)
             found.remove(end)
     parts = ends.labels(found, left=left, right=right, low=low, high=high, height=tall, log_x=log_x, log_y=log_y)

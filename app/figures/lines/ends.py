@@ -14,8 +14,8 @@ LINE, LETTER, CHARACTER = 17, 7.4, 13
 """Height of a line of text, and widths of an average letter and of a Chinese character, in pixels."""
 WIDE, WIDE_CHINESE = 19, 21
 """Letters per line of a name without and with Chinese characters, which count as two; longer names are wrapped."""
-SIGN = 2 * LETTER
-"""Width of a marker before a name, in pixels."""
+GLYPH, SIGN = 11, 5
+"""Height of the letters of a name, and half the width of a marker before it, in pixels."""
 SAVE = 20
 """Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
@@ -194,10 +194,18 @@ def _line(
     }
 
 
-def signed(end: End) -> str:
-    """Return a name after the marker of its line."""
+def _signed(end: End, *, after: bool = False) -> str:
+    """Return a name with the marker of its line before it, or after it."""
     own = style(end.colour)
-    return f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span> {end.name}'
+    sign = f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span>'
+    return f"{end.name} {sign}" if after else f"{sign} {end.name}"
+
+
+def label_on_line(end: End, side: str) -> dict[str, Any]:
+    """Return the marker of a line on a point of the line, with the name on one side of it."""
+    is_left = side == "middle left"
+    label = label_at_point(replace(end, name=_signed(end, after=is_left)), side)
+    return label | {"xshift": SIGN if is_left else -SIGN}
 
 
 def label_at_point(end: End, side: str) -> dict[str, Any]:
@@ -213,7 +221,7 @@ def label_at_point(end: End, side: str) -> dict[str, Any]:
 def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
     """Return a line's name after its marker, with an arrow if the line ends above the axis."""
     look = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
-    text = signed(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
+    text = _signed(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
     return annotation(text, 1, place, name=f"{PREFIX}{end.trace}", **look)
 
 

@@ -8,6 +8,8 @@ SIDES = ("top right", "top left", "bottom left", "bottom right", "middle right",
 """Places of a text relative to its point, in plotly's words, the preferred one first."""
 GAP = 4
 """Pixels between a point and its text."""
+BESIDE = 8
+"""Pixels between a point of a line and the name next to the marker on this point."""
 Path = Sequence[tuple[float, float]]
 """Points of a line in pixels, from the left and from below."""
 
@@ -64,25 +66,25 @@ def find_rise(
 
     Args:
         path: the line.
-        heights: heights at which the text may be, to the left above the line or to the right below it.
+        heights: heights at which the text may be, to the right of the line or, without room at any height, to its left.
         size: width and height of the text in pixels.
         paths: lines that the text may not cross.
         taken: rectangles of other texts and of points.
     """
-    for y in heights:
-        rises = (pair for pair in pairwise(path) if pair[0][1] < y <= pair[1][1])
-        for (x0, y0), (x1, y1) in islice(rises, 1):
-            x = x0 + (x1 - x0) * (y - y0) / (y1 - y0)
-            for side in ("top left", "bottom right"):
-                box = _box(x, y, *size, side)
+    for side in ("middle right", "middle left"):
+        for y in heights:
+            rises = (pair for pair in pairwise(path) if pair[0][1] < y <= pair[1][1])
+            for (x0, y0), (x1, y1) in islice(rises, 1):
+                x = x0 + (x1 - x0) * (y - y0) / (y1 - y0)
+                box = _box(x, y, *size, side, BESIDE)
                 inside = box.left >= path[0][0]
                 if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
                     return (x, y), side, box
     return None
 
 
-def _box(x: float, y: float, width: float, height: float, side: str) -> Box:
+def _box(x: float, y: float, width: float, height: float, side: str, gap: float = GAP) -> Box:
     vertical, horizontal = side.split()
-    left = x + GAP if horizontal == "right" else x - GAP - width
+    left = x + gap if horizontal == "right" else x - gap - width
     low = {"top": y + GAP, "middle": y - height / 2, "bottom": y - GAP - height}[vertical]
     return Box(left, low, left + width, low + height)
