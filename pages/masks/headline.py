@@ -210,9 +210,7 @@ def enough(least: int, window: int, cost: float) -> str:
     if window == least:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
-        "With a window of {least}, the stack would still connect all pairs, with only {cost:.0%} of softmax's scores.",
-        least=least,
-        cost=cost,
+        "With a window of {least}, {cost:.0%} of softmax's scores would connect all pairs.", least=least, cost=cost
     )
 
 

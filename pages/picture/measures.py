@@ -15,13 +15,13 @@ def _psnr(screen: Screen, attention: ac.Attention) -> float | None:
 
 MEASURES = {
     "psnr": VariantMeasure(
-        N_("peak signal-to-noise ratio of the image of {name}"),
+        N_("peak signal-to-noise ratio (PSNR) of the image that {name} returns"),
         _psnr,
         unit=N_("dB"),
         high=40,
         step=0.5,
         digits=1,
         tolerance=1,
-        missing_message=N_("This screen shows a digit without noise. Choose an image to see this number."),
+        missing_message=N_("This screen shows a digit without noise. Choose a photograph to measure the PSNR."),
     )
 }

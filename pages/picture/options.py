@@ -24,7 +24,7 @@ class PictureOptions(Options, prefix="p_"):
         help=N_(
             "Adds a second image for local, atrous, sparse and Longformer attention, whose windows and strides run "
             "along the row. In the second image, windows are squares, and strides apply to rows and to columns. Both "
-            "patterns select about equally many pixels, but a square window has at least 3 × 3."
+            "patterns select about the same number of pixels, but a square window has at least 3 × 3 of them."
         ),
     )
     below = choice(

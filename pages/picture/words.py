@@ -39,10 +39,10 @@ def headline(
     return paragraph(
         _best(found, noisy, softmax, costs),
         _n(
-            "**{names} returns almost one colour:** for a typical pixel, the largest weight is only {largest} times "
-            "the average (softmax: {softmax} times).",
-            "**{names} return almost one colour:** for a typical pixel, the largest weight is at most {largest} times "
-            "the average (softmax: {softmax} times).",
+            "**{names} returns almost one colour:** its largest weight is typically only {largest} times the average "
+            "(softmax: {softmax} times).",
+            "**{names} return almost one colour:** their largest weights are typically at most {largest} times the "
+            "average (softmax: {softmax} times).",
             n=len(even),
             names=enumeration(even),
             largest=number(max(even.values())),
@@ -56,55 +56,69 @@ def headline(
 
 
 def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
-    """Return how close the best other variant comes to softmax, or that no other variant improves the image."""
+    """Return whether softmax removes noise, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
         return _("**The image has no noise, so no variant can improve it.**")
-    better = sorted((name for name in found if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
-    if not better:
-        return _("**No image is better than the noisy image**, which has {noisy:.1f} dB.", noisy=noisy)
-    others = [name for name in better if name in costs]
-    near = [name for name in others if round(round(softmax, 1) - round(found[name].psnr, 1), 1) <= NEAR_SOFTMAX]
-    name = others[0] if others else better[0]
-    values = {
-        "name": name,
-        "psnr": found[name].psnr,
-        "noisy": noisy,
-        "softmax": softmax,
-        "cost": percent(costs.get(name, 1.0)),
-        "limit": NEAR_SOFTMAX,
-    }
-    if len(found) == 1:
-        return _("**{name} improves the image:** {psnr:.1f} dB instead of {noisy:.1f} dB.", **values)
-    if not others:
-        return _(
-            "**Only {name} improves the image:** its PSNR is {psnr:.1f} dB, and that of the noisy image {noisy:.1f} "
-            "dB.",
-            **values,
-        )
-    if round(found[name].psnr, 1) >= round(softmax, 1):
-        return _(
-            "**{name} is at least as good as softmax at {cost} of softmax's cost** ({psnr:.1f} against {softmax:.1f} "
-            "dB).",
-            **values,
-        )
+    fields = {"noisy": noisy, "softmax": softmax}
+    better = sorted((name for name in costs if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
+    if softmax <= noisy and not better:
+        return _("**No variant improves the image:** no PSNR is higher than {noisy:.1f} dB, as before.", **fields)
+    return paragraph(
+        _("**Softmax removes noise: the PSNR rises from {noisy:.1f} to {softmax:.1f} dB.**", **fields)
+        if softmax > noisy
+        else _(
+            "**Softmax does not improve the image:** the PSNR is {noisy:.1f} dB before and {softmax:.1f} dB after.",
+            **fields,
+        ),
+        _rivals({name: found[name].psnr for name in better}, noisy, softmax, costs)
+        if better
+        else _("**No other variant improves the image.**")
+        if costs
+        else "",
+    )
+
+
+def _rivals(better: Mapping[str, float], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
+    """Return which variants come close to softmax, and which cheaper one comes halfway.
+
+    Args:
+        better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
+        noisy: the same of the noisy image.
+        softmax: the same of the image of softmax.
+        costs: cost of each variant, relative to softmax's.
+    """
+    first, *_others = better
+    fields = {"name": first, "psnr": better[first], "cost": percent(costs[first]), "limit": NEAR_SOFTMAX}
+    if round(better[first], 1) >= round(softmax, 1):
+        return _("**{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.**", **fields)
+    near = [name for name, psnr in better.items() if round(round(softmax, 1) - round(psnr, 1), 1) <= NEAR_SOFTMAX]
     if not near:
         return _(
-            "**No other variant comes within {limit} dB of softmax ({softmax:.1f} dB).** {name} is next with "
-            "{psnr:.1f} dB at {cost} of softmax's cost.",
-            **values,
+            "**No other variant comes within {limit} dB of softmax.** {name} is next with {psnr:.1f} dB at {cost} of "
+            "softmax's cost.",
+            **fields,
         )
-    if len(near) == 1:
-        return _(
-            "**{name} is within {limit} dB of softmax at {cost} of its cost** ({psnr:.1f} against {softmax:.1f} dB).",
-            **values,
+    low, high = (choose(costs[each] for each in near) for choose in (min, max))
+    halfway = [name for name in better if better[name] - noisy >= (softmax - noisy) / 2 and costs[name] < low]
+    cheapest = min(halfway, key=costs.__getitem__, default=None)
+    ends = (percent(low), percent(high))
+    return paragraph(
+        _n(
+            "**{names} comes within {limit} dB of softmax at {costs} of its cost.**",
+            "**{names} come within {limit} dB of softmax at {costs} of its cost.**",
+            n=len(near),
+            names=enumeration(near),
+            costs=ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1]),
+            limit=NEAR_SOFTMAX,
+        ),
+        _(
+            "{name} still reaches {psnr:.1f} dB at {cost}.",
+            name=cheapest,
+            psnr=better[cheapest],
+            cost=percent(costs[cheapest]),
         )
-    low, high = (percent(choose(costs[each] for each in near)) for choose in (min, max))
-    return _(
-        "**{n} variants stay within {limit} dB of softmax ({softmax:.1f} dB) at {costs} of its cost:** {names}.",
-        n=len(near),
-        costs=low if low == high else _("{low} to {high}", low=low, high=high),
-        names=enumeration(near),
-        **values,
+        if cheapest
+        else "",
     )
 
 
@@ -112,12 +126,12 @@ def why_less_noise(softmax: Denoised, noisy: float) -> str:
     """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
     if softmax.psnr <= noisy or is_almost_mean(softmax):
         return ""
-    return _("Softmax averages similar patches, which removes more noise than detail.")
+    return _("Softmax averages pixels with similar surroundings, which removes more noise than detail.")
 
 
 def no_exponential(name: str) -> str:
     """Return why linear attention with the features elu + 1 has weights that hardly differ."""
-    return _("{name} has no exponential, so its weights hardly grow with the similarity of patches.", name=name)
+    return _("{name} has no exponential, so pixels with similar surroundings hardly get more weight.", name=name)
 
 
 def few_features(name: str, effective: float, features: int) -> str:
@@ -129,13 +143,12 @@ def few_features(name: str, effective: float, features: int) -> str:
         features: number of features.
     """
     return _n(
-        "{name} estimates the exponential with {n} random feature. For a typical pixel, {effective} of it has an "
-        "effect.",
-        "{name} estimates the exponential with {n} random features. For a typical pixel, only {effective} of them have "
-        "an effect.",
+        "{name} has only {n} random feature, which hides whether surroundings are similar.",
+        "{name} typically relies on only {effective} of its {n} random features, which hides whether surroundings are "
+        "similar.",
         n=features,
         name=name,
-        effective=f"{effective:.1f}",
+        effective=f"{effective:.2g}",
     )
 
 
@@ -152,14 +165,14 @@ def is_even(largest: float) -> bool:
 def legend() -> str:
     """Return what the ranks, the arrows and the small images on the board are."""
     return _(
-        "Ranked by PSNR (higher is closer to the original). ▲▼: better or worse than noisy. Small image: error, darker "
-        "is larger."
+        "Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than noisy. Small image: error; point at "
+        "it to enlarge it."
     )
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds relative to softmax's, counted as if each value had as many numbers as a key.")
+    return _("Cost: multiply-adds compared with softmax. The count assumes that values are as long as keys.")
 
 
 def added(squares: Sequence[str]) -> str:
@@ -204,8 +217,8 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
         else _(
-            "Close pixels often show the same object. In this image, the PSNR nevertheless is not higher: {high:.1f} "
-            "dB with the square window and {low:.1f} dB with the window along the row.",
+            "Close pixels often show the same object, but in this image, this does not help. The PSNR is {high:.1f} dB "
+            "with the square window and {low:.1f} dB with the window along the row.",
             **values,
         ),
     )
@@ -253,7 +266,7 @@ def metrics() -> str:
             "**Difference from the mean** is the root mean square difference from an image of one colour, the "
             "mean of the noisy image."
         ),
-        _("**Time** is the duration of one call on this server."),
+        _("**Time** is how long this server took to compute the image."),
     )
 
 
@@ -310,8 +323,8 @@ def digit_tokens(pixels: int, layer: int) -> str:
             pixels=pixels,
         ),
         _(
-            "The queries q, keys k and values v are those of layer {layer} of a tiny model, which was trained to name "
-            "the digit from each pixel.",
+            "The queries q, keys k and values v are those of layer {layer} of a tiny model, which was trained to "
+            "recognise handwritten digits.",
             layer=layer,
         ),
         _("Every variant uses the same q, k and v, and the model is not trained again."),
@@ -326,6 +339,6 @@ def on_matrices() -> str:
 def no_psnr() -> str:
     """Return why a digit has no PSNR, and which page shows an error over the budget."""
     return _(
-        "The PSNR measures how much noise a variant removes, and a digit has no noise. The page Error shows the output "
-        "error over each variant's budget."
+        "The PSNR measures how much noise a variant removes, but a digit has no noise. The page Error shows how the "
+        "output error depends on one setting of each variant, such as its window."
     )

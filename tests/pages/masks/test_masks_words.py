@@ -170,7 +170,7 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ("window", "words"),
     [
         (7, "With a smaller window, two layers would not connect all pairs."),
-        (16, "With a window of 7, the stack would still connect all pairs, with only 26% of softmax's scores."),
+        (16, "With a window of 7, 26% of softmax's scores would connect all pairs."),
     ],
 )
 def test_how_small_the_window_of_a_stack_may_be(window, words):

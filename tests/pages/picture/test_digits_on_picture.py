@@ -161,7 +161,7 @@ def test_a_lesson_cannot_ask_for_the_psnr_of_a_digit():
     link = "&".join(f"trained={word}" for word in WORDS)
     screen = Screen.of(f"picture?input=trained&{link}")
     assert MEASURES["psnr"].number(screen, ac.get("softmax")) is None
-    assert "Choose an image" in verdict(MEASURES["psnr"], None, None)
+    assert "Choose a photograph" in verdict(MEASURES["psnr"], None, None)
 
 
 def test_the_last_map_is_the_mean_of_all_others():
