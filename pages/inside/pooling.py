@@ -143,8 +143,8 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=paragraph(
             _(
-                "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}. Softmax "
-                "gives these tokens {exact:.0%}.",
+                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, the largest weight of "
+                "all pools. Softmax gives these tokens {exact:.0%}.",
                 query=seen.token(i),
                 i=i,
                 weight=left[i, r],

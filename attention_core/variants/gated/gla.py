@@ -71,11 +71,11 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note="The state is the matrix of past keys and values. A gate α is the factor by which a token multiplies the row "
-    "of the state that belongs to one key component. In GLA, a learned projection computes the gates. The Learn "
-    'page can train it too; on other pages, the gates follow a fixed rule. With the rule "keys", the gates of a '
-    "token are computed from its key k: α = σ(k)^(1/root), where σ is the sigmoid and root is a setting. With the "
-    "other rules, all components have the same gate, which gives scalar decay. Without a causal mask, every query "
-    "reads the state after the last token.",
+    note="The state is one matrix, a decayed sum of the key–value products of past tokens, with one row for each "
+    "key component. Before a token adds its own product, it multiplies each row by a factor, the gate α. In "
+    "GLA, a learned projection computes the gates. The Learn page can train this projection; on other pages, "
+    'the gates follow a fixed rule. With the rule "keys", α = σ(k)^(1/root), where k is the token\'s key, σ '
+    "is the sigmoid and root is a setting. With the other rules, all rows have the same gate, which gives "
+    "scalar decay. Without a causal mask, every query reads the state after the last token.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

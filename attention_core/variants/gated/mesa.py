@@ -237,11 +237,11 @@ VARIANT = Variant(
     further=(
         Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
     ),
-    note="Queries and keys are scaled to length 1. At each token, DeltaNet takes one step towards the best matrix "
-    "(the state), while Mesa uses the best matrix itself. Published models learn three things: the penalty λ for "
-    "each component, the weight of each token's error, and the decay of this weight (gate). They solve the linear "
-    "system of each query approximately, by a few conjugate-gradient steps. Here, λ is one number, and each "
-    "system is solved exactly. The Learn page can train the gate; on other pages, it follows a fixed rule. With "
-    "decay, the time grows as n d³, for n tokens and head size d. Without a causal mask, every query reads the "
-    "state after the last token.",
+    note="The state is a matrix that should map each past key to its value. DeltaNet improves the state by one "
+    "step per token. Mesa uses the best state: it minimises the sum of squared errors plus λ times the sum "
+    "of squared entries. Queries and keys are scaled to length 1. Published models learn λ for each "
+    "component, a weight for each token's error, and a gate by which older errors count less. They compute "
+    "the best state approximately. Here, λ is one number, and the result is exact. The Learn page can train "
+    "the gate; on other pages, it follows a fixed rule. If older errors count less, the time grows as n d³, "
+    "for n tokens and head size d. Without a causal mask, every query reads the state after the last token.",
 )

@@ -50,9 +50,10 @@ class PerformerParams(Params):
     kind: str = param(
         "positive",
         choices=KINDS,
-        help="Function of each projection of a query or key onto a random vector. positive: exp. hyperbolic: exp of "
-        "the projection and exp of its negative. trig: cosine and sine, so weights can be negative. relu: the "
-        "projection if it is positive, otherwise 0; this estimates another function than softmax's exponential.",
+        help="Function of each projection of a query or key onto a random vector. positive: exp. hyperbolic: exp "
+        "of the projection and exp of its negative. trig: cosine and sine, so weights can be negative. relu: "
+        "the projection if it is positive, otherwise 0; this estimates a function other than softmax's "
+        "exponential.",
     )
     orthogonal: bool = param(
         True,

@@ -32,16 +32,16 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to its "
-        "own chunk and the one before. In one round, a query can attend to at most twice this number of tokens. "
-        "About as many tokens have the same hash as are in a chunk.",
+        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to "
+        "its own chunk and to the previous chunk. In one round, a query can attend to at most twice this "
+        "number of tokens. About as many tokens have the same hash as are in a chunk.",
     )
     rounds: int = param(
         2,
         low=1,
         high=16,
-        help="Number of rounds, each with another random hash. A round can find pairs of similar tokens that other "
-        "rounds miss.",
+        help="Number of rounds, each with a different random hash. A round can find pairs of similar tokens that "
+        "other rounds miss.",
         budget=True,
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the hash.")

@@ -47,8 +47,8 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="In the strided pattern, distance r between the keys that a query attends to beyond the window. In the "
-        "fixed pattern, number r of tokens per block.",
+        help="Distance r between the keys beyond the window (strided pattern), or number r of tokens per block "
+        "(fixed pattern).",
     )
     pattern: str = param(
         "strided",

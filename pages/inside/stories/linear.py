@@ -277,8 +277,9 @@ def _divided(seen: Seen) -> Step:
     return Step(
         title=_("Normaliser"),
         mechanism=_(
-            "Each row is divided by the dot product of the query's features and the sum of the key features. Its "
-            "weights then sum to one, unless all of them are zero."
+            "Each row is divided by the sum of its weights, so the weights sum to one, unless all of them "
+            "are zero. A single dot product gives the sum: the query's features times the sum of the key "
+            "features."
         ),
         formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
         shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},

@@ -126,8 +126,8 @@ def _weights_on_mixtures(seen: Seen) -> Step:
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=_(
-            "Largest weight: **“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}. "
-            "The tokens with the largest shares in this key are {makers}.",
+            "**“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}, the largest "
+            "weight of all. The tokens with the largest shares in this key are {makers}.",
             query=seen.token(i),
             i=i,
             weight=left[i, r],

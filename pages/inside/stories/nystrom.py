@@ -426,10 +426,12 @@ def _directions(seen: Seen, key: str) -> None:
 def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
     """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
     return _n(
-        "After {n} iteration, Z is at least 90% correct along {done} of the {m} singular vectors of M. The exact "
-        "inverse is correct along all of them, even along the one with the smallest singular value ({least}).",
-        "After {n} iterations, Z is at least 90% correct along {done} of the {m} singular vectors of M. The exact "
-        "inverse is correct along all of them, even along the one with the smallest singular value ({least}).",
+        "Z approximates the inverse of M. After {n} iteration, it is at least 90% correct along {done} of the {m} "
+        "singular vectors of M. The exact inverse of M is correct along all of them, including the one with the "
+        "smallest singular value ({least}).",
+        "Z approximates the inverse of M. After {n} iterations, it is at least 90% correct along {done} of the {m} "
+        "singular vectors of M. The exact inverse of M is correct along all of them, including the one with the "
+        "smallest singular value ({least}).",
         n=iterations,
         done=done,
         m=m,

@@ -138,8 +138,8 @@ def _masks(seen: Seen) -> Step:
                 token=seen.token(hidden),
             ),
             _(
-                "If only pools that begin after the query were masked, {share:.1%} of the pairs with a "
-                "later key would leak.",
+                "If only pools that begin after the query were masked, information would leak in {share:.1%} "
+                "of the pairs with a later key.",
                 share=share,
             ),
             _(

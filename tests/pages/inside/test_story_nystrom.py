@@ -127,11 +127,12 @@ def test_landmarks_forget_what_varies_within_them(method):
 
 
 def test_one_iteration_is_singular():
-    assert "After 1 iteration, Z is at least 90% correct along 2 of the 6 singular vectors of M." in inverted_sentence(
+    assert "After 1 iteration, it is at least 90% correct along 2 of the 6 singular vectors of M." in inverted_sentence(
         2, 6, 1, 0.5
     )
-    assert "After 2 iterations, Z is at least 90% correct along 2 of the 6 singular vectors of M." in inverted_sentence(
-        2, 6, 2, 0.5
+    assert (
+        "After 2 iterations, it is at least 90% correct along 2 of the 6 singular vectors of M."
+        in inverted_sentence(2, 6, 2, 0.5)
     )
 
 
