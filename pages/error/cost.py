@@ -1,15 +1,16 @@
 """The view of the error over the cost, counted in multiply-adds or measured as time on this machine."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.figures.lines.curves import Curve
-from app.figures.theme import GREY
+from app.figures.lines.curves import Curve, guide
 from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
@@ -22,7 +23,7 @@ from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
-from pages.error.sweep import View, axis_end, curve, in_words
+from pages.error.sweep import BEYOND, View, axis_end, curve, in_words
 
 FEW = 3
 """Largest number of variants with a budget for which every point has its setting as text."""
@@ -92,6 +93,18 @@ def names_all_points(question: Question) -> bool:
     return sum(attention.variant.budget is not None for attention in question.attentions) <= FEW
 
 
+def step_to_worse(question: Question, own: Sequence[ErrorPoint]) -> int | None:
+    """Return the index of the point after which a larger cost raises the error most; None if it never does."""
+    rises = {
+        i: dearer.middle - cheaper.middle
+        for i, (cheaper, dearer) in enumerate(pairwise(own))
+        if dearer.multiply_adds > cheaper.multiply_adds
+        and cheaper.middle < dearer.middle < math.inf
+        and question.written(cheaper.middle) != question.written(dearer.middle)
+    }
+    return max(rises, key=lambda i: rises[i], default=None)
+
+
 def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
     """Return one line per variant over its cost, with the settings of points as text.
 
@@ -107,16 +120,20 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     comparable = [p for p in priced if p.reference == REFERENCE]
     front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
     drawn, end = [], axis_end(question, found)
-    fixed = {UNIFORM: (_("Plain average"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
+    least = min((prices[p.word] for p in priced if p.word != UNIFORM), default=0.0)
     for p in comparable:
-        if p.word in fixed:
-            name, colour = fixed[p.word]
-            # Softmax is larger, because the line of a variant that becomes softmax ends at the same point. Among many
+        notes = [in_words(question, p)]
+        if p.word == UNIFORM:
+            ends = [least or prices[UNIFORM], BEYOND * (words.cost_of_softmax(question, times) or prices[UNIFORM])]
+            line = guide(_("Plain average"), ends, [p.middle] * 2)
+            text = _("▲ worse than a plain average")
+            drawn.append(replace(line, notes=notes * 2, texts=["", text], name_at_end=False))
+        if p.word == REFERENCE:
+            # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.
-            size = 13 if p.word == REFERENCE else 6
-            symbol = "circle" if p.word == UNIFORM or names_all_points(question) else ""
-            x, notes = [prices[p.word]], [in_words(question, p)]
-            drawn.append(Curve(name, x, [p.middle], colour=colour, notes=notes, size=size, symbol=symbol))
+            symbol, x = "circle" if names_all_points(question) else "", [prices[p.word]]
+            colour = palette.place(REFERENCE)
+            drawn.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))
     for attention, own in question.by_variant(priced):
         own, knob = sorted(own, key=lambda p: p.budget), attention.variant.budget
         name = _(attention.title)
@@ -137,6 +154,9 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
             elif first_text := next(filter(None, texts), ""):
                 # Only the first number has the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
+            if names_all_points(question) and (i := step_to_worse(question, own)) is not None and texts[i]:
+                dearer = number(own[i + 1].value, 3)
+                texts[i] = _("{setting}: lower error than {dearer}", setting=texts[i], dearer=dearer)
         line = replace(line, texts=texts)
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)

@@ -13,6 +13,25 @@ from pages.error.options import Question
 from pages.error.words import by_reference, is_replacement
 
 
+def marks(question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve]) -> list[str]:
+    """Return what large points and open circles mean, if the chart has them."""
+    others = [_(attention.title) for attention, _own in question.by_variant(found) if is_replacement(attention)]
+    return [
+        *([_("Large points show the current settings.")] if any(line.large is not None for line in drawn) else []),
+        *(
+            [
+                _(
+                    "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
+                    "({names}). For these variants, a difference from softmax is not an error.",
+                    names=enumeration(others),
+                )
+            ]
+            if others
+            else []
+        ),
+    ]
+
+
 def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> list[str]:
     """Return which lines continue beyond the axes, in at most two sentences.
 
@@ -71,14 +90,6 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     """Return the notes on variants and points that a reader of this chart may need, one or two sentences each."""
     sentences = []
     shown = dict(question.by_variant(found))
-    if others := [_(a.title) for a in shown if is_replacement(a)]:
-        sentences.append(
-            _(
-                "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
-                "({names}). For these variants, a difference from softmax is not an error.",
-                names=enumeration(others),
-            )
-        )
     for attention in shown:
         if attention.variant.reference is not None:
             sentences.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))

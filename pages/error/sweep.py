@@ -27,7 +27,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, Erro
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.reading_guide import beyond, reading_guide
+from pages.error.reading_guide import beyond, marks, reading_guide
 from pages.error.reasons import reasons
 
 HEADROOM = 2.1
@@ -96,6 +96,7 @@ class View:
                 "top": end if highest > end else 1.08 * highest or 1.0,
                 "right": right,
                 "mark": None if whole is None else (words.SHARE * whole, _("half of softmax's cost")),
+                "shaded": None if whole is None else (whole, _("costs more than softmax")),
                 "x_ticks": doublings(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
@@ -116,10 +117,11 @@ class View:
         def explain() -> None:
             st.markdown(reading_guide(question, found, self.notes(question, found)))
 
+        captions = [paragraph(*marks(question, found, drawn)), *beyond(question, drawn, end, right)]
+        if is_drawn and any(captions):
+            st.caption("  \n".join(filter(None, captions)))
         if is_drawn and (why := reasons(question, found)):
             st.markdown(why)
-        if is_drawn and (outside := beyond(question, drawn, end, right)):
-            st.caption("  \n".join(outside))
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
             if linked and (best := words.nearest(question, found)):
                 own = ac.from_word(best.word)

@@ -65,47 +65,48 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     if (whole := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = _("multiply-adds") if times is None else _("measured time")
+    price = {p.word: float(p.multiply_adds) for p in found} if times is None else times
     lines = []
     for reference, own, zero in by_reference(question, found):
         best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
-        more = slightly_dearer(question, best, next_best, whole, times, cost)
-        lines.append(verdict(best, zero=zero, question=question, reference=reference, cost=cost, more=more))
-    return request(question) or paragraph("  \n".join(lines), limit(question) if lines else "")
+        text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
+        if best is not None:
+            compared = (
+                [] if next_best is None else [(label(ac.from_word(next_best.word)), next_best.word, next_best.middle)]
+            )
+            if math.isfinite(zero) and UNIFORM in price:
+                compared.append((_("A plain average of the values"), UNIFORM, zero))
+            text = paragraph(
+                text,
+                *(
+                    _(
+                        "{name} needs {share} of softmax's {cost} and has {error}.",
+                        name=name,
+                        share=percent(price[word] / whole),
+                        cost=cost,
+                        error=amount(question, error),
+                    )
+                    for name, word, error in compared
+                    if question.written(error) != question.written(best.middle) or word == UNIFORM
+                ),
+                cause(question, best),
+                scale(question, reference),
+            )
+        lines.append(text)
+    return request(question) or "  \n".join(lines)
 
 
-def limit(question: Question) -> str:
-    """Return that the result is about these heads and tokens only."""
-    if question.head is None and question.heads > 1:
-        return _(
-            "Other layers or texts can give other results than these {heads} heads on {n:,} tokens.",
-            heads=question.heads,
-            n=question.n,
-        )
-    return _(
-        "Other heads or texts can give other results than head {head} on these {n:,} tokens.",
-        head=question.head or 0,
-        n=question.n,
-    )
-
-
-def slightly_dearer(
-    question: Question,
-    best: ErrorPoint | None,
-    other: ErrorPoint | None,
-    whole: float,
-    times: Mapping[str, float] | None,
-    cost: str,
-) -> str:
-    """Return the cost and the error of a point that costs slightly more than half; empty if no such point is better."""
-    if best is None or other is None or question.written(other.middle) == question.written(best.middle):
-        return ""
-    return _(
-        "With slightly more than half of softmax's {cost} ({share}), {name} has {error}.",
-        name=label(ac.from_word(other.word)),
-        share=percent((other.multiply_adds if times is None else times[other.word]) / whole),
-        cost=cost,
-        error=amount(question, other.middle),
-    )
+def scale(question: Question, reference: str) -> str:
+    """Return what a large or the smallest value of the chosen metric means."""
+    texts = {
+        "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
+        "mass": N_("Misplaced weight of 100% means that all weight is on other keys than {reference}'s."),
+        "kl": N_("A KL divergence of 0 nats means the same weights as {reference}'s."),
+        "missed": N_("100% missed top keys means that none of {reference}'s 10 heaviest keys is among the variant's."),
+        "output": N_("An output error of 100% is as large as {reference}'s output itself."),
+        "turn": N_("A direction error of 0 means the same direction as {reference}'s output; 1 means a right angle."),
+    }
+    return _(texts[question.options.measure], reference=reference_name(ac.get(reference)))
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
@@ -122,9 +123,7 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(
-    best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str, more: str = ""
-) -> str:
+def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
@@ -133,7 +132,6 @@ def verdict(
         question: what the visitor compares.
         reference: key of the reference.
         cost: name of the cost.
-        more: sentence about a variant that costs slightly more.
     """
     values = {"reference": reference_name(ac.get(reference)), "cost": cost}
     if best is None:
@@ -143,26 +141,24 @@ def verdict(
         )
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
-        text = _(
+        return _(
             "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than a plain average "
             "of the values.** The best, {name}, has {error}.",
             **values,
         )
-    elif best.middle > CLOSE * zero:
-        text = (
-            _("**With at most half of softmax's {cost}, the best variant shown ({name}) still has {error}.**", **values)
-            if reference == REFERENCE
-            else _(
-                "**With at most half of softmax's {cost}, the best variant compared with {reference} ({name}) still "
-                "has {error}.**",
-                **values,
-            )
-        )
-    else:
-        text = _(
+    if best.middle <= CLOSE * zero:
+        return _(
             "**With at most half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values
         )
-    return paragraph(text, average(question, zero), more, cause(question, best))
+    if reference == REFERENCE:
+        return _(
+            "**With at most half of softmax's {cost}, even the best variant shown ({name}) has {error}.**", **values
+        )
+    return _(
+        "**With at most half of softmax's {cost}, even the best variant compared with {reference} ({name}) has "
+        "{error}.**",
+        **values,
+    )
 
 
 def average(question: Question, zero: float) -> str:
@@ -174,7 +170,7 @@ def average(question: Question, zero: float) -> str:
 
 def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
     """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
-    sentences = []
+    sentences, whole = [], cost_of_softmax(question) or math.inf
     for reference, rivals, zero in by_reference(question, found):
         if not math.isfinite(zero):
             continue  # Not computed yet.
@@ -189,48 +185,57 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             continue
         reached, missed = [], []
         for attention, own in question.by_variant(rivals):
-            good = [p for p in own if p.middle <= CLOSE * zero]
-            if good:
-                best = min(good, key=lambda p: p.multiply_adds)
-                reached.append(label(ac.from_word(best.word)))
+            # A setting that costs as much as softmax is usually softmax itself, such as a window over the whole text.
+            if good := [p for p in own if p.middle <= CLOSE * zero and p.multiply_adds < whole]:
+                reached.append((min(good, key=lambda p: p.multiply_adds), _(attention.title)))
             else:
                 missed.append(_(attention.title))
-        values = {"reference": reference_name(ac.get(reference)), "names": enumeration(reached)}
-        baseline = _("A plain average of the values has {zero}.", zero=amount(question, zero))
+        values = {"reference": reference_name(ac.get(reference)), "zero": amount(question, zero)}
         if not reached:
-            finding = _("**No setting shown comes close to {reference}.**", **values)
+            best = min((p for p in rivals if p.multiply_adds < whole), key=lambda p: p.middle, default=None)
             sentences += [
-                finding,
-                baseline,
-                _("Every setting shown has more than half of the error of a plain average."),
+                _("**No setting shown that is cheaper than softmax comes close to {reference}.**", **values),
+                _(
+                    "The best, {name}, has {error}.",
+                    name=label(ac.from_word(best.word)),
+                    error=amount(question, best.middle),
+                )
+                if best
+                else "",
+                _("“Close” means at most half of the error of a plain average of the values ({zero}).", **values),
+                scale(question, reference),
             ]
             continue
+        (cheapest, _title), *others = sorted(reached, key=lambda each: each[0].multiply_adds)
         sentences += [
-            _n(
-                "**{names} comes close to {reference}.**",
-                "**{names} come close to {reference}.**",
-                n=len(reached),
+            _(
+                "**{name} is the cheapest setting shown that comes close to {reference}: it needs {share} of softmax's "
+                "multiply-adds and has {error}.**",
+                name=label(ac.from_word(cheapest.word)),
+                share=percent(cheapest.multiply_adds / whole),
+                error=amount(question, cheapest.middle),
                 **values,
             ),
-            baseline,
+            _("“Close” means at most half of the error of a plain average of the values ({zero}).", **values),
             _n(
-                "{names} is the cheapest setting with at most half of the error of a plain average.",
-                "Each of these is the cheapest setting of its variant with at most half of the error of a plain "
-                "average.",
-                n=len(reached),
-                **values,
-            ),
-        ]
-        if missed:
-            sentences.append(
-                _n(
-                    "{names} has more than half of the error of a plain average at every setting shown.",
-                    "{names} have more than half of the error of a plain average at every setting shown.",
-                    n=len(missed),
-                    names=enumeration(missed),
-                )
+                "{names} also comes close.",
+                "{names} also come close.",
+                n=len(others),
+                names=enumeration(title for _point, title in others),
             )
-    why = _("A budget, such as a window, limits how much a variant computes, and so how close to softmax it can come.")
+            if others
+            else "",
+            _n(
+                "{names} does not come close at any setting cheaper than softmax.",
+                "{names} do not come close at any setting cheaper than softmax.",
+                n=len(missed),
+                names=enumeration(missed),
+            )
+            if missed
+            else "",
+            scale(question, reference),
+        ]
+    why = _("A budget, such as a window, limits how much a variant computes.")
     return request(question) or (paragraph(*sentences, why) if sentences else "")
 
 
@@ -258,7 +263,7 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
         own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
-        sentences += [text, average(question, zero), trend(question, own)]
+        sentences += [text, average(question, zero), trend(question, own), scale(question, reference)]
     why = _(
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."

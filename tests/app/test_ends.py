@@ -1,5 +1,6 @@
 """Tests of labels at the ends of lines: close to the ends, without overlap, and a legend if they do not fit."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -284,6 +285,14 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
 def test_a_crossed_name_near_the_left_end_of_any_axis_stays_right_of_its_point(x, side):
     line, star = Curve("line", [100, 160], [0.0, 1.0]), Curve("star", [x], [(x - 100) / 60], symbol="star")
     assert names(curves([line, star], x_title="", y_title=""))["star"]["xanchor"] == side
+
+
+def test_the_background_is_shaded_up_to_the_right_end():
+    figure = curves(lines(1), x_title="", y_title="", log_x=True, right=8, shaded=(2, "dear"))
+    [area] = [shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect"]
+    assert (area["x0"], area["x1"], area["layer"]) == (2, 8, "below")
+    [label] = [each for each in figure["layout"]["annotations"] if each["text"] == "dear"]
+    assert (label["x"], label["xanchor"]) == (pytest.approx(math.log10(8)), "right")
 
 
 RISING = [0.0, 0.1, 0.9, 1.0, 1.0]

@@ -18,6 +18,8 @@ from attention_core.formatting import formatted, number
 
 BAND = 0.18
 """Opacity of a band."""
+SHADE = 0.1
+"""Opacity of a shaded part of the background."""
 AROUND = 70
 """Pixels of a figure's height that the horizontal axis takes."""
 NEAR = 60
@@ -113,6 +115,7 @@ def curves(
     right: float | None = None,
     percent: bool = False,
     mark: tuple[float, str] | None = None,
+    shaded: tuple[float, str] | None = None,
     x_ticks: Sequence[float] | Mapping[float, str] = (),
     y_ticks: Mapping[float, str] | None = None,
     link_prefix: str = "",
@@ -130,6 +133,7 @@ def curves(
         right: right end of the horizontal axis; None to fit the values. A double click shows the points beyond it.
         percent: whether the ticks of the vertical axis are percentages.
         mark: position and label of a thin vertical line that marks the value in question.
+        shaded: position from which the background is shaded up to the right end, and the label of this part.
         top: upper end of a linear vertical axis; None to fit the values. Arrows mark the places where lines continue
             above it, and a double click shows them.
         x_ticks: ticks of the horizontal axis, or their texts by position; empty for plotly's choice.
@@ -166,6 +170,14 @@ def curves(
         is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in above)
         side = "left" if is_free else "right"
         above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
+    if shaded is not None and right is not None:
+        at, text = shaded
+        area = {"type": "rect", "x0": at, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
+        look = {"fillcolor": SERIES[GREY], "opacity": SHADE, "layer": "below"}
+        figure["layout"].setdefault("shapes", []).append(area | look)
+        above.append(
+            annotation(text, *_on_axis([right], log=log_x), 1, yref="y domain", yanchor="bottom", xanchor="right")
+        )
     if above:
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}
     figure["layout"]["annotations"] = above

@@ -46,10 +46,12 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("With at most half")[1:]
-    assert "the best variant shown (Local · window 4) still has 50% matrix error.**" in one
-    assert "A plain average of the values has 90% matrix error." in one
+    assert "even the best variant shown (Local · window 4) has 50% matrix error.**" in one
+    assert "A plain average of the values needs 0.014% of softmax's multiply-adds and has 90% matrix error." in one
     assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
-    assert "A plain average of the values has 70% matrix error." in other
+    assert "A plain average of the values needs 0.014% of softmax's multiply-adds and has 70% matrix error." in other
+    assert one.endswith("A matrix error of 100% is as large as softmax's matrix itself.  \n**")
+    assert other.endswith("A matrix error of 100% is as large as shared-QK softmax's matrix itself.")
     assert "Reformer" not in words.against_cost(question, far)
     assert "Local" not in words.against_cost(question, near)
 
@@ -59,8 +61,8 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     ("middle", "finding"),
     [
         (0.4, "Local · window 4 is closest to {name}.** It has 40% matrix error"),
-        (0.41, "the best variant {shown} (Local · window 4) still has 41% matrix error.**"),
-        (0.79, "the best variant {shown} (Local · window 4) still has 79% matrix error.**"),
+        (0.41, "even the best variant {shown} (Local · window 4) has 41% matrix error.**"),
+        (0.79, "even the best variant {shown} (Local · window 4) has 79% matrix error.**"),
         (
             0.8,
             "no variant shown is closer to {name} than a plain average of the values.** The best, Local · window 4, "
@@ -73,10 +75,9 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     shown = {"softmax": "shown", "reformer": "compared with shared-QK softmax"}[reference]
     how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
     finding = finding.format(name=name, shown=shown).removesuffix(".**")
-    end = ".**" if "still" in finding else "."
+    end = ".**" if "even" in finding else "."
     assert words.verdict(point(middle, reference=reference), **how) == (
-        f"**With at most half of softmax's multiply-adds, {finding}{end} A plain average of the values has 80% "
-        "matrix error. Softmax gives 50% of its weight to keys that Local · window 4 hides."
+        f"**With at most half of softmax's multiply-adds, {finding}{end}"
     )
     assert words.verdict(None, **how) == (
         f"**Every variant that is compared with {name} here needs more than half of softmax's multiply-adds.**"
@@ -84,16 +85,22 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
 
 
 @pytest.mark.parametrize(
-    ("head", "heads", "expected"),
+    ("measure", "expected"),
     [
-        (3, 1, "Other heads or texts can give other results than head 3 on these 64 tokens."),
-        (None, 1, "Other heads or texts can give other results than head 0 on these 64 tokens."),
-        (None, 12, "Other layers or texts can give other results than these 12 heads on 64 tokens."),
+        ("matrix", "A matrix error of 100% is as large as softmax's matrix itself."),
+        ("mass", "Misplaced weight of 100% means that all weight is on other keys than softmax's."),
+        ("kl", "A KL divergence of 0 nats means the same weights as softmax's."),
+        ("missed", "100% missed top keys means that none of softmax's 10 heaviest keys is among the variant's."),
+        ("output", "An output error of 100% is as large as softmax's output itself."),
+        ("turn", "A direction error of 0 means the same direction as softmax's output; 1 means a right angle."),
     ],
 )
-def test_the_result_at_half_of_the_cost_is_limited_to_its_heads_and_tokens(head, heads, expected):
-    question = replace(asked("local", heads=heads), head=head)
-    assert words.against_cost(question, [point(0.3), mean(0.5)]).endswith(f" {expected}")
+def test_the_scale_of_the_metric_is_explained(measure, expected):
+    question = asked("local", measure=measure)
+    found = [point(0.3), mean(0.5)]
+    assert words.scale(question, "softmax") == expected
+    for describe in (words.against_cost, words.against_budget, words.against_length):
+        assert expected in describe(question, found)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +111,20 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
     found = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), mean(0.5)]
     share = "50" if spent == 32769 else "55"
     text = words.against_cost(asked("local"), found)
-    more = (
-        " A plain average of the values has 50% matrix error. With slightly more than half of softmax's multiply-adds "
-        f"({share}%), Local · window 8 has 10% matrix error."
-    )
-    assert ("slightly more than half" in text) == (more in text) == named
-    assert words.against_cost(asked("local"), found[1:]).count("slightly") == 0
+    more = f" Local · window 8 needs {share}% of softmax's multiply-adds and has 10% matrix error."
+    assert ("Local · window 8 needs" in text) == (more in text) == named
+    assert words.against_cost(asked("local"), found[1:]).count("window 8") == (2 if spent == 32768 else 0)
+
+
+def test_a_plain_average_has_its_cost_once_it_is_computed():
+    question, found = asked("local", against="cost"), [point(0.4), mean(0.5, multiply_adds=64)]
+    average = " A plain average of the values needs 0.098% of softmax's multiply-adds and has 50% matrix error. "
+    assert average in words.against_cost(question, found)
+    assert average in words.against_cost(question, [found[0], mean(0.4, multiply_adds=64)]).replace("40%", "50%")
+    assert "plain average" not in words.against_cost(question, found[:1])
+    times = {"softmax": 10.0, "local~window~4": 4.0, UNIFORM: 0.5}
+    said = words.against_cost(asked("local", against="cost", price="ms"), found, times)
+    assert "A plain average of the values needs 5% of softmax's measured time and has 50% matrix error." in said
 
 
 @pytest.mark.parametrize(
@@ -136,38 +151,47 @@ BUDGETS = [
 ]
 
 
-BUDGET = "A budget, such as a window, limits how much a variant computes, and so how close to softmax it can come."
+CLOSE = "“Close” means at most half of the error of a plain average of the values (80% matrix error)."
+SCALE = "A matrix error of 100% is as large as softmax's matrix itself."
+BUDGET = "A budget, such as a window, limits how much a variant computes."
 
 
 def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     question = asked("local", "linear", "topk")
     found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
-        "**Local · window 8 comes close to softmax.** A plain average of the values has 80% matrix error. Local · "
-        "window 8 is the cheapest setting with at most half of the error of a plain average."
+        "**Local · window 8 is the cheapest setting shown that comes close to softmax: it needs 0.012% of softmax's "
+        f"multiply-adds and has 40% matrix error.** {CLOSE}"
     )
-    assert words.against_budget(question, found) == (
-        f"{reached} Linear and Top-k have more than half of the error of a plain average at every setting shown. "
-        f"{BUDGET}"
-    )
+    missed = "do not come close at any setting cheaper than softmax."
+    assert words.against_budget(question, found) == (f"{reached} Linear and Top-k {missed} {SCALE} {BUDGET}")
     assert words.against_budget(question, found[:5]) == (
-        f"{reached} Linear has more than half of the error of a plain average at every setting shown. {BUDGET}"
+        f"{reached} Linear {missed.replace('do', 'does', 1)} {SCALE} {BUDGET}"
     )
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
+    assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {SCALE} {BUDGET}"
     assert words.against_budget(question, [*found[:5], point(0.39, "topk", "topk~k~4")]) == (
-        "**Local · window 8 and Top-k · k 4 come close to softmax.** A plain average of the values has 80% matrix "
-        "error. Each of these is the cheapest setting of its variant with at most half of the error of a plain "
-        f"average. Linear has more than half of the error of a plain average at every setting shown. {BUDGET}"
+        f"{reached} Top-k also comes close. Linear {missed.replace('do', 'does', 1)} {SCALE} {BUDGET}"
+    )
+    both = [*found[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
+    assert words.against_budget(question, both) == (
+        "**Top-k · k 4 is the cheapest setting shown that comes close to softmax: it needs 0.011% of softmax's "
+        f"multiply-adds and has 39% matrix error.** {CLOSE} Local and Linear also come close. {SCALE} {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "**No setting shown comes close to softmax.** A plain average of the values has 80% matrix error. Every "
-        f"setting shown has more than half of the error of a plain average. {BUDGET}"
+        "**No setting shown that is cheaper than softmax comes close to softmax.** The best, Local · window 4, has 60% "
+        f"matrix error. {CLOSE} {SCALE} {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
         "On this input, even a plain average of the values has no error compared with softmax. The errors therefore "
         f"cannot show which variant is better. {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**No setting shown comes close to")
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**No setting shown that is cheaper")
+    dear = [replace(BUDGETS[1], multiply_adds=65536), mean(0.8)]
+    assert words.against_budget(question, dear) == (
+        f"**No setting shown that is cheaper than softmax comes close to softmax.** {CLOSE} {SCALE} {BUDGET}"
+    )
+    dear[0] = replace(dear[0], multiply_adds=65535)
+    assert "it needs 100% of softmax's multiply-adds and" in words.against_budget(question, dear)
     assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
@@ -189,12 +213,12 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
     )
     assert text == (
         f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. A plain average of the "
-        f"values has 70% matrix error. {trend} {why}"
+        f"values has 70% matrix error. {trend} {SCALE} {why}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
         f"**At 64 tokens, no variant shown is closer to softmax than a plain average of the values.** The best, Local "
-        f"· window 4, has 50% matrix error. A plain average of the values has 50% matrix error. {trend} {why}"
+        f"· window 4, has 50% matrix error. A plain average of the values has 50% matrix error. {trend} {SCALE} {why}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -268,16 +292,23 @@ def test_nothing_is_said_where_there_is_nothing_to_know():
     assert told_of(point(0.1)) == []
 
 
+def test_the_marks_that_a_chart_has_are_explained():
+    question, found = asked("linear", "local"), [point(0.1, "linear", "linear"), point(0.2)]
+    large = Curve("a", [1], [0.2], large=0)
+    other = (
+        "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it (Linear). "
+        "For these variants, a difference from softmax is not an error."
+    )
+    assert reading_guide.marks(question, found, [large]) == ["Large points show the current settings.", other]
+    assert reading_guide.marks(question, found, [replace(large, large=None)]) == [other]
+    assert reading_guide.marks(question, found[1:], [replace(large, large=None)]) == []
+
+
 def test_what_variants_need_stands_before_what_points_need():
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
     text = told_of(linear, reformer, keys=("linear", "reformer"))
-    assert text[0] == (
-        "Open circles and dash-dotted lines mark variants that replace softmax instead of "
-        "approximating it (Linear). For "
-        "these variants, a difference from softmax is not an error."
-    )
-    assert text[1] == f"Reformer: {ac.get('reformer').variant.note}"
-    assert text[2].startswith("1 point is not drawn because its error is infinite.")
+    assert text[0] == f"Reformer: {ac.get('reformer').variant.note}"
+    assert text[1].startswith("1 point is not drawn because its error is infinite.")
 
 
 @pytest.mark.parametrize(("n", "begins"), [(1, "1 point is not drawn"), (2, "2 points are not drawn")])
@@ -439,12 +470,14 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     found = [mean(0.9, multiply_adds=2), point(0.5, multiply_adds=7), point(0.4, word="local~window~8", value=8)]
     question = asked("softmax", "local")
     zero, line = cost.lines(question, found, None)
-    assert (zero.x, line.x) == ([2], [7, 9])
+    assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
+    assert (zero.texts, zero.name_at_end) == (["", "▲ worse than a plain average"], False)
+    assert cost.lines(question, found[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Plain average", "Local", "Local · window 4")
     assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8", "9", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: lower error than 9", "9", ""]
     many = asked("softmax", "local", "atrous", "nystrom", "topk")
     [*_others, line] = cost.lines(many, [*found, worse, exact], None)
     assert (line.texts, line.label, line.named_at) == (["window 4", "8", "", ""], "Local · window", None)
@@ -457,10 +490,25 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)] == [("Softmax", [20], [0.0])]
     symbols = [[c.symbol for c in cost.lines(each, [found[0], plain], None)] for each in (question, many)]
-    assert symbols == [["circle", "circle"], ["circle", ""]], "among many lines, softmax has its name at the axis end"
+    assert symbols == [["", "circle"], ["", ""]], "among many lines, softmax has its name at the axis end"
     zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
     assert (line.texts, line.label) == ([""], "Local · window 8")
-    assert (zero.x, line.x) == ([3], [1])
+    assert (zero.x, line.x) == ([1, 6], [1])
+
+
+@pytest.mark.parametrize(
+    ("errors", "costs", "expected"),
+    [
+        ([0.6, 0.5, 0.4], [1, 2, 3], None),
+        ([0.6, 0.604, 0.4], [1, 2, 3], None),
+        ([0.6, 0.62, 0.7], [1, 2, 3], 1),
+        ([0.6, 0.7, 0.72], [3, 2, 4], 1),
+        ([0.6, math.inf, 0.4], [1, 2, 3], None),
+    ],
+)
+def test_the_step_at_which_a_larger_cost_raises_the_error_most(errors, costs, expected):
+    own = [point(error, multiply_adds=spent) for error, spent in zip(errors, costs, strict=True)]
+    assert cost.step_to_worse(asked("local"), own) == expected
 
 
 def test_the_front_is_of_what_is_held_against_softmax():
