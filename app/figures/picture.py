@@ -1,8 +1,9 @@
-"""Small pictures for cards, without axes or tooltips: a matrix, pixels, curves, and a text with tinted words."""
+"""Small pictures for cards, without axes or tooltips: a matrix, pixels, curves, words, and a question mark."""
 
 import base64
+import html
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import quote
 
 import numpy as np
@@ -13,8 +14,10 @@ from app.figures.theme import DARK, LIGHT, SERIES, sample_ramp
 WIDTH, HEIGHT = 152, 72
 """Pixels of a picture of curves or words."""
 MARGIN = 10
-LINE = 8
-"""Height of a line of text."""
+TYPE, LETTER, LINE = 12, 7.2, 16
+"""Size of the type, width of a letter and height of a line of text."""
+INK = {False: "#31333f", True: "#fafafa"}
+"""Colour of text, by whether the page is dark."""
 
 
 def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
@@ -49,44 +52,53 @@ def pixels_url(pixels: np.ndarray) -> str:
     return _png_url(np.rint(255 * np.clip(pixels, 0, 1)).astype(np.uint8))
 
 
-def curves_url(lines: Sequence[Sequence[tuple[float, float]]], *, dark: bool) -> str:
+def curves_url(lines: Sequence[Sequence[tuple[float, float]]], *, dashed: int = -1, dark: bool) -> str:
     """Return a picture of curves, each in its own colour, on axes that fit all of them.
 
     Args:
         lines: the points of each curve.
+        dashed: the index of a dashed curve.
         dark: whether the page is dark.
     """
     points = np.array([point for line in lines for point in line], float)
     low, high = points.min(0), points.max(0)
     scale = (np.array((WIDTH, HEIGHT)) - 2 * MARGIN) / np.where(high > low, high - low, 1)
     drawn = []
-    for line, colour in zip(lines, SERIES, strict=False):
+    for i, (line, colour) in enumerate(zip(lines, SERIES, strict=False)):
         places = MARGIN + (np.array(line, float) - low) * scale
         path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in places)
-        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        look = 'stroke-dasharray="6 5" ' * (i == dashed)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" {look}stroke-width="2.5"/>')
     return _svg_url("".join(drawn), dark=dark)
 
 
-def words_url(lengths: Sequence[int], tints: Sequence[float], *, dark: bool) -> str:
-    """Return a picture of a text as blocks: words that are harder to predict are orange, easier ones blue.
+def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> str:
+    """Return a picture of a sentence with some of its words on an orange ground.
 
     Args:
-        lengths: the number of characters of each word.
-        tints: how much harder each word is to predict; negative if easier.
+        words: the words of the sentence.
+        marked: the indices of the words on an orange ground.
         dark: whether the page is dark.
     """
-    most, x, y, drawn = max(map(abs, tints), default=0.0) or 1.0, MARGIN, MARGIN, []
-    for length, tint in zip(lengths, tints, strict=True):
-        if x + length > WIDTH - MARGIN:
+    type_look = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
+    x, y, drawn = MARGIN, LINE, []
+    for place, word in enumerate(words):
+        width = LETTER * len(word)
+        if x + width > WIDTH - MARGIN:
             x, y = MARGIN, y + LINE
-        if y + LINE > HEIGHT - MARGIN:
-            break
-        colour, opacity = SERIES[int(tint > 0)], min(1.0, 0.15 + abs(tint) / most)
-        drawn.append(
-            f'<rect x="{x}" y="{y}" width="{length}" height="{LINE - 3}" fill="{colour}" opacity="{opacity:.2f}"/>'
-        )
-        x += length + 2
+        if place in marked:
+            look = f'fill="{SERIES[1]}" opacity="0.5" rx="2"'
+            drawn.append(f'<rect x="{x - 1:.1f}" y="{y - TYPE}" width="{width + 2:.1f}" height="{LINE}" {look}/>')
+        drawn.append(f'<text x="{x:.1f}" y="{y}" {type_look}>{html.escape(word)}</text>')
+        x += width + LETTER
     return _svg_url("".join(drawn), dark=dark)
+
+
+def unknown_url(*, dark: bool) -> str:
+    """Return a square picture of a question mark, in place of a result that a visitor shall predict."""
+    middle = f'x="{HEIGHT / 2}" y="{HEIGHT / 2}" text-anchor="middle" dominant-baseline="central"'
+    mark = f'<text {middle} font-family="sans-serif" font-size="{HEIGHT / 2}" fill="{INK[dark]}">?</text>'
+    return _svg_url(mark, dark=dark, width=HEIGHT)
 
 
 def _png_url(pixels: np.ndarray) -> str:
@@ -95,10 +107,10 @@ def _png_url(pixels: np.ndarray) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
 
 
-def _svg_url(content: str, *, dark: bool) -> str:
+def _svg_url(content: str, *, dark: bool, width: int = WIDTH) -> str:
     ground = "rgb({:.0f},{:.0f},{:.0f})".format(*(DARK if dark else LIGHT).masked)
     text = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{ground}"/>{content}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}">'
+        f'<rect width="{width}" height="{HEIGHT}" fill="{ground}"/>{content}</svg>'
     )
     return "data:image/svg+xml," + quote(text)

@@ -1,14 +1,17 @@
 """The lessons included in the app, each in a file of the folder ``shipped``, and the pictures next to its question."""
 
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 import attention_core as ac
-from app.figures.picture import curves_url, data_url, pixels_url, words_url
+from app.figures.picture import curves_url, data_url, pixels_url, unknown_url, words_url
 from app.figures.theme import SERIES
 from app.jobs import cached
 from app.lessons import lesson
@@ -23,14 +26,14 @@ from attention_core.inputs.source import ImageSource
 from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
-MATRICES = {
-    "flat": ("softmax", "linear"),
-    "window_and_sink": ("softmax", "local"),
-    "nystrom_performer": ("nystrom", "performer"),
-}
+MATRICES = {"flat": ("softmax", "linear"), "window_and_sink": ("softmax", "local")}
 """The two variants whose matrices are the pictures of a lesson."""
 POOL = 4
 """Number of tokens in a pool, in the picture of the lesson on generating text."""
+HARDER = 3
+"""Number of marked words in the picture of the lesson on a model without softmax."""
+LONGEST = 64
+"""Most characters of the sentence in that picture."""
 LENGTHS = (4, 8, 16, 32)
 """Numbers of tokens at which the picture of the lesson on longer texts has points."""
 ORDER = (
@@ -69,7 +72,7 @@ class Picture:
 def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     """Return the pictures of an included lesson's question: the two sides of its contrast, or one with both sides.
 
-    The lesson on longer texts asks whether the entropy can stay constant, so its picture has a level line too.
+    A question mark or a dashed line replaces a result that the lesson asks for.
     """
     first, second = SERIES[:2]
     if key == "grey":
@@ -85,10 +88,14 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
     if key == "log_n":
         rising = _entropies()
-        level = [(n, rising[0][1]) for n, _entropy in rising]
-        names = {ac.variant("softmax").title: first, N_("constant"): second}
-        return (Picture(curves_url([rising, level], dark=dark), names),)
-    if key == "stand_in" and (found := _losses()):
+        unknown = [rising[0], (rising[-1][0], (rising[0][1] + rising[-1][1]) / 2)]
+        names = {ac.variant("softmax").title: first, N_("factor: ?"): second}
+        return (Picture(curves_url([rising, unknown], dashed=1, dark=dark), names),)
+    if key == "nystrom_performer":
+        known, unknown_one = (ac.variant(each).title for each in ("nystrom", "performer"))
+        nystrom = Picture(matrix_picture("nystrom", dark=dark), {known: ""})
+        return nystrom, Picture(unknown_url(dark=dark), {unknown_one: ""})
+    if key == "stand_in" and (found := _harder_words()):
         return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): second}),)
     if key == "convolution_and_gate" and (lines := _accuracies()):
         names = {ac.variant("softmax").title: first, ac.variant("linear").title: second}
@@ -119,17 +126,30 @@ def _entropies() -> list[tuple[float, float]]:
     return [(n, float(ac.metrics.entropy(weights).mean())) for n, weights in rows]
 
 
-def _losses() -> tuple[list[int], list[float]] | None:
-    """Return the words' lengths and the recorded increases of their losses with a window; None without a record."""
-    layers = tuple(range(layer_count(swap.MODEL)))
-    tasks = swap.tasks(presets.texts()["long"], ["local~window~64"], layers, seeds=swap.SEEDS, live=False)
+def _harder_words() -> tuple[list[str], list[int]] | None:
+    """Return the words of a sentence and which of them a window makes hardest to predict; None without a record.
+
+    Of the sentences that fit into the picture, it is the one whose ``HARDER`` words lose most.
+    """
+    text, layers = presets.texts()["long"], tuple(range(layer_count(swap.MODEL)))
+    tasks = swap.tasks(text, ["local~window~64"], layers, seeds=swap.SEEDS, live=False)
     rows = (swap.known(task) for task in tasks if isinstance(task, swap.ReadingTask))
     found = [row for row in rows if isinstance(row, swap.ReadingRow) and row.losses]
     if len(found) < 2:
         return None
     before, after = found
-    worse = [y - x for x, y in zip(before.losses, after.losses, strict=True)]
-    return [len(label) for label in before.labels[1:]], worse
+    ends = [each.end() for each in re.finditer(r"\S+", text)]
+    worse, place = [0.0] * len(ends), 0
+    for token, *losses in zip(before.labels[1:], before.losses, after.losses, strict=True):
+        place = text.index(token, place) + len(token)
+        word = bisect_left(ends, place)
+        worse[word] = max(worse[word], losses[1] - losses[0])
+    words, sentences = text.split(), [0]
+    sentences += [i + 1 for i, word in enumerate(words) if word.endswith(".")]
+    parts = [range(*pair) for pair in pairwise(sentences) if sum(len(words[i]) + 1 for i in range(*pair)) <= LONGEST]
+    hardest = [sorted(part, key=lambda i: -worse[i])[:HARDER] for part in parts]
+    best = max(range(len(parts)), key=lambda i: sum(worse[j] for j in hardest[i]))
+    return [words[i] for i in parts[best]], [i - parts[best].start for i in hardest[best]]
 
 
 def _accuracies() -> list[list[tuple[float, float]]]:

@@ -77,8 +77,7 @@ def caption(found: Budgets) -> str:
     """Return why the variants save little in a short sentence, and the source of the weights."""
     return paragraph(
         _(
-            "Local attention computes weights in blocks of {block} tokens, so it saves no multiply-adds in this "
-            "short sentence.",
+            "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
             block=BLOCK,
         )
         if found.n <= BLOCK

@@ -26,7 +26,7 @@ from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
-from app.figures.picture import HEIGHT, WIDTH, curves_url, picture, pixels_url, words_url
+from app.figures.picture import HEIGHT, LETTER, WIDTH, curves_url, picture, pixels_url, unknown_url, words_url
 from app.figures.whiskers import whiskers
 from app.ui.chart import RawFigure
 
@@ -130,13 +130,26 @@ def test_curves_fit_into_their_picture_and_rise_upwards():
     assert svg(curves_url([[(1, 1.0)]], dark=True))["polyline"], "one point has no extent"
 
 
-def test_words_are_tinted_by_difficulty_and_fit_into_the_picture():
-    _ground, *words = svg(words_url([5] * 400, [0.0, 2.0, -1.0, *[0.0] * 397], dark=True))["rect"]
-    same, harder, easier, *_others = words
-    assert float(same["opacity"]) < float(easier["opacity"]) < float(harder["opacity"]) == 1
-    assert harder["fill"] != easier["fill"]
-    assert 10 < len(words) < 400
-    assert all(float(w["x"]) + float(w["width"]) < WIDTH and float(w["y"]) + float(w["height"]) < HEIGHT for w in words)
+def test_words_fit_into_their_picture_and_some_are_marked():
+    words = ["The", "clock", "<b>", "stood", "at", "the", "end", "of", "the", "harbour", "road."]
+    found = svg(words_url(words, [1, 9], dark=True))
+    _ground, *grounds = found["rect"]
+    assert len(found["text"]) == len(words)
+    assert [each["x"] for each in grounds] == [f"{float(found['text'][i]['x']) - 1:.1f}" for i in (1, 9)]
+    ends = [(float(t["x"]) + LETTER * len(word), float(t["y"])) for word, t in zip(words, found["text"], strict=True)]
+    assert all(x < WIDTH and y < HEIGHT for x, y in ends)
+    light = svg(words_url(words, [], dark=False))
+    assert len(light["rect"]) == 1
+    assert light["text"][0]["fill"] != found["text"][0]["fill"]
+
+
+def test_a_dashed_curve_and_a_question_mark_replace_results():
+    lines = [[(0, 1.0), (10, 3.0)], [(0, 1.0), (10, 2.0)]]
+    solid, dashed = svg(curves_url(lines, dashed=1, dark=False))["polyline"]
+    assert "stroke-dasharray" in dashed
+    assert "stroke-dasharray" not in solid
+    [mark] = svg(unknown_url(dark=False))["text"]
+    assert float(mark["x"]) == float(mark["y"]) == HEIGHT / 2
 
 
 def test_pixels_keep_their_colours():

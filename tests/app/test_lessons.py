@@ -16,7 +16,7 @@ from app.lessons import answer, answer_text
 from app.lessons.card import ANSWERED, address, length, overview, progress
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
-from app.lessons.shipped import ORDER, lesson_pictures, shipped
+from app.lessons.shipped import ORDER, _harder_words, lesson_pictures, shipped
 from app.measures import PageMeasure, verdict
 from app.page import discover
 from app.state.link_fields import UNREADABLE
@@ -308,6 +308,12 @@ def test_the_pictures_of_a_lesson_show_both_sides_of_its_question():
         names = [name for each in lesson_pictures(key, dark=False) for name in each.names]
         assert len(set(names)) == (1 if key == "stand_in" else 2)
         assert lesson_pictures(key, dark=False) != lesson_pictures(key, dark=True) or key == "grey"
+
+
+def test_the_picture_of_a_model_without_softmax_marks_the_words_that_lose_most():
+    words, marked = _harder_words()
+    assert " ".join(words) == "The clockmaker's workshop stood at the end of the harbour road."
+    assert sorted(words[i] for i in marked) == ["clockmaker's", "road.", "workshop"]
 
 
 def test_the_list_says_how_long_the_lessons_take():
