@@ -72,12 +72,12 @@ def padded(size):
 def opened(options, name):
     """Return a function that gives the refusal of a link with these words for an option, or None."""
 
-    def told(words):
+    def refusal_of(words):
         kinds = options.fields()
         values, refused = url.read_link({name: words}, kinds)
         return refusals.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
 
-    return told
+    return refusal_of
 
 
 def listed(options, name, n):
@@ -225,7 +225,7 @@ def test_every_limit_is_tested_or_cannot_be_exceeded_by_input():
 
 @pytest.mark.parametrize("bound", CASES)
 def test_a_value_at_the_limit_is_accepted_and_a_larger_one_is_refused(bound, monkeypatch):
-    most, ask, told = CASES[bound]
+    most, ask, message = CASES[bound]
     monkeypatch.setattr(limits, "OWN_MACHINE", replace(limits.OWN_MACHINE, **{bound: most}))
 
     def refusal_of(asked):
@@ -236,6 +236,6 @@ def test_a_value_at_the_limit_is_accepted_and_a_larger_one_is_refused(bound, mon
 
     assert refusal_of(most) == ""
     beyond = refusal_of(most + 1)
-    assert re.search(told, beyond), beyond
+    assert re.search(message, beyond), beyond
     assert "\n" not in beyond
     assert len(beyond) < 300

@@ -115,7 +115,7 @@ def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
         np.testing.assert_allclose(found, ac.get("softmax").weights(q[3], k[3]), atol=1e-3)
     at = go(at, "entropy", {"h_view": "distance"})
     assert not at.exception
-    assert any(told.endswith("15 tokens · without RoPE](#input)") for told in captions(at))
+    assert any(text.endswith("15 tokens · without RoPE](#input)") for text in captions(at))
     set_state(at, **{OPENED: (in_markup("entropy.method"),)})
     notice = origin(dataclasses.replace(source, positions=NONE))
     assert "RoPE" in notice
@@ -155,7 +155,7 @@ def test_choosing_alibi_turns_causal_on_and_names_its_variants():
     at = at.selectbox(key="positions").set_value(ALIBI).run()
     assert not at.exception
     assert at.toggle(key="causal").value
-    assert any("· 24 tokens · with ALiBi](#input)" in told for told in captions(at))
+    assert any("· 24 tokens · with ALiBi](#input)" in text for text in captions(at))
     assert describe_alibi(["Softmax"], ["Linear"]) in captions(at)
     q, k, _v = SyntheticSource(spec).load().tensors
     alibi = ac.get("alibi", slope=2**-4)  # the slope of the first of two heads

@@ -401,9 +401,9 @@ ASKED = st.one_of(
 
 
 @settings(deadline=None)
-@given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
-def test_a_written_lesson_is_read_unchanged(title, told):
-    steps = tuple(Step(**{"at": "matrices?layer=2", "say": a, "do": b, "then": c, **rest}) for a, b, c, rest in told)
+@given(title=words, texts=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
+def test_a_written_lesson_is_read_unchanged(title, texts):
+    steps = tuple(Step(**{"at": "matrices?layer=2", "say": a, "do": b, "then": c, **rest}) for a, b, c, rest in texts)
     first = read(write(Lesson(title=f"T{title}", steps=steps)).encode("utf-8", "replace"))
     assert read(write(first).encode()) == first
     assert [step.ask for step in first.steps] == [step.ask for step in steps]

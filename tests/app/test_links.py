@@ -195,8 +195,8 @@ def unstored(tree):
     """Yield the calls in a file that draw a widget whose value no option stores."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
-            told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            if "on_change" not in told and "url.widget_arguments(" not in told.get(None, ""):
+            arguments = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if "on_change" not in arguments and "url.widget_arguments(" not in arguments.get(None, ""):
                 yield node
 
 

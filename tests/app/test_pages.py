@@ -37,9 +37,9 @@ def test_every_page_opens_without_an_error(page):
 
 def inside_links(at):
     """Return the variants, with their settings, that the page links to on the Inside page."""
-    told = [(link.page, parse_qs(link.query_string), link.label) for link in links(at)]
-    told += ways(*(each.value for each in at.markdown))
-    found = [(page, query) for page, query, words in told if words == "Take it apart"]
+    found = [(link.page, parse_qs(link.query_string), link.label) for link in links(at)]
+    found += ways(*(each.value for each in at.markdown))
+    found = [(page, query) for page, query, words in found if words == "Take it apart"]
     assert all(page == "inside" for page, _ in found)
     return [query["inside"] for _, query in found]
 
@@ -143,9 +143,9 @@ def test_values_beyond_the_input_fall_back_and_are_reported(page):
     assert not at.exception
     assert not at.error
     assert (at.session_state["layer"], at.session_state["head"]) == (presets.LAYER, presets.HEAD)
-    told = at.warning[0].value
-    assert "For `head`, the page uses “3” instead of “99”" in told
-    assert "For `layer`, the page uses “2” instead of “999”" in told
+    warning = at.warning[0].value
+    assert "For `head`, the page uses “3” instead of “99”" in warning
+    assert "For `layer`, the page uses “2” instead of “999”" in warning
     assert not {"head", "layer", "model"} & set(at.query_params)
     assert not at.run().warning  # the warning is shown once
 
@@ -204,22 +204,22 @@ SMOL = {"model": "smollm2", "text": "the cat saw the dog", "layer": 12, "head": 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error", "inside"])
 def test_a_causal_model_without_its_mask_is_reported(page):
-    def told(**state):
+    def notices(**state):
         at = open_app(page, **(SMOL | state))
         assert not at.exception
         return [c.value for c in at.caption if "model masks later tokens" in c.value]
 
     qkv = ac.inputs.from_text(SMOL["text"], model="smollm2", layer=12)
     later = ac.get("softmax").weights(qkv.q, qkv.k)[3].double().triu(1).sum(-1).mean()
-    [words] = told(causal=False)
+    [words] = notices(causal=False)
     assert f"{float(later):.0%} of the softmax weight in head 3" in words
     assert "Switch **Causal** on" in words
-    assert not told(model="minilm", layer=2, causal=False)
+    assert not notices(model="minilm", layer=2, causal=False)
     if page == "inside":  # Nyström stays unmasked with the switch on or off
-        [words] = told(causal=True)
+        [words] = notices(causal=True)
         assert f"{float(later):.0%} of the softmax weight" in words
     else:
-        assert not told(causal=True)
+        assert not notices(causal=True)
 
 
 def test_choosing_a_model_sets_the_causal_switch_as_in_training():

@@ -43,12 +43,12 @@ class Step:
     def __init__(self, steps):
         self.steps, self.stopped = steps, False
 
-    def run(self, experiment, task, held, told):
+    def run(self, experiment, task, on_wait, on_step):
         steps = self.steps
         steps.ran.append(task)
         if str(task).startswith("held"):
-            held()
-            told(2, 5)
+            on_wait()
+            on_step(2, 5)
         with steps.changed:
             assert steps.changed.wait_for(lambda: self.stopped or steps.go[task], 20)
             if self.stopped:
@@ -224,7 +224,7 @@ class Thread:
     def place(self):
         return self
 
-    def run(self, experiment, task, held, told):
+    def run(self, experiment, task, on_wait, on_step):
         self.ran.append(task)
         assert self.go.wait(20)
         if self.asked.is_set():

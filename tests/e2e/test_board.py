@@ -145,8 +145,8 @@ def test_keys_move_between_matrices_of_any_shape(page, boards):
     ):
         page.keyboard.press(key)
         expect(shown).to_have_attribute("data-cell", f"{place[0]},{place[1]}")
-        for panel, told in enumerate(read):
-            expect(page.locator(".value").nth(panel)).to_have_text(re.compile("." if told else "^$"))
+        for panel, shows in enumerate(read):
+            expect(page.locator(".value").nth(panel)).to_have_text(re.compile("." if shows else "^$"))
     expect(page.get_by_role("status").first).to_contain_text(f"Panel 1 {weight(1, 1, 4):#.3g}")
 
 

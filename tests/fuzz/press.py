@@ -65,8 +65,8 @@ class Visitor:
                     self.older = self.widgets()
             element = message.delta.new_element
             if element.WhichOneof("type") == "exception":
-                told = element.exception
-                raise PageError(f"{told.type}: {told.message}\n" + "\n".join(told.stack_trace))
+                error = element.exception
+                raise PageError(f"{error.type}: {error.message}\n" + "\n".join(error.stack_trace))
             if element.WhichOneof("type") == "alert" and element.alert.format == element.alert.WARNING:
                 self.warnings.append(element.alert.body)
             finished = self.screen.read(raw)
@@ -164,11 +164,11 @@ MOVES = {
     "button_group": _group,
     "slider": _slider,
     "number_input": _number,
-    "selectbox": lambda told, r: ("string_value", r.choice(list(told.options))) if told.options else None,
-    "checkbox": lambda told, r: ("bool_value", r.random() < 0.5),
-    "text_area": lambda told, r: ("string_value", r.choice(TEXTS)),
-    "text_input": lambda told, r: ("string_value", r.choice(TEXTS)),
-    "button": lambda told, r: "trigger",
+    "selectbox": lambda box, r: ("string_value", r.choice(list(box.options))) if box.options else None,
+    "checkbox": lambda widget, r: ("bool_value", r.random() < 0.5),
+    "text_area": lambda widget, r: ("string_value", r.choice(TEXTS)),
+    "text_input": lambda widget, r: ("string_value", r.choice(TEXTS)),
+    "button": lambda widget, r: "trigger",
 }
 """For each kind of widget, a function that returns a random state to send, or ``"trigger"`` for a button."""
 
@@ -206,7 +206,7 @@ async def press(url, page, seconds, seed, *, waits):
                 await alive(visitor.move())
                 if waits or random_.random() < 0.1:
                     await alive(visitor.settle())
-                    visitor.warnings = [told for told in visitor.warnings if "link" in told]
+                    visitor.warnings = [text for text in visitor.warnings if "link" in text]
                     if visitor.warnings:
                         raise PageError(visitor.warnings[0])
                 else:
@@ -241,7 +241,7 @@ async def _opens(url, page, visitor):
             await asyncio.wait({listening, asyncio.create_task(other.settle())}, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
                 listening.result()
-            if refused := [told for told in other.warnings if "link" in told]:
+            if refused := [text for text in other.warnings if "link" in text]:
                 raise PageError(f"{page}: its address ?{visitor.screen.query} is refused: {refused}")
         finally:
             listening.cancel()

@@ -59,12 +59,12 @@ def peak():
 
 def refused(act, *given):
     """Check that an input is accepted or rejected with a ``LabError`` that has a message, within bounded memory."""
-    told, before = "taken", peak()
+    message, before = "accepted", peak()
     try:
         act(*given)
     except LabError as error:
-        told = str(error)
-    assert told.strip()
+        message = str(error)
+    assert message.strip()
     assert peak() - before < ROOM
 
 
@@ -171,8 +171,8 @@ def test_links(link):
     values, rejected = url.read_link(link, FIELDS)
     assert all(kind.is_allowed(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
-    told = refusals.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
-    assert len(told) < 10_000
+    message = refusals.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
+    assert len(message) < 10_000
     written = url.link_of(values, FIELDS)
     again = url.read_link({name: words for name, words in written.items() if words}, FIELDS)
     assert again[1] == ()
@@ -306,7 +306,7 @@ def test_moves(page, monkeypatch):
             assert url.read_link(link.written, link.fields)[1] == ()
 
 
-def told(word):
+def as_in_address(word):
     """Return a text as an address can contain it."""
     return word.encode("utf-8", "replace").decode()
 
@@ -316,5 +316,7 @@ def told(word):
 def test_pages_open_on_links(link):
     small = {"input": ["synthetic"], "n": ["12"], "heads": ["2"], "d": ["4"], "h_longest": ["128"]}
     for page in ("matrices", "entropy"):
-        at = open_page(page, {told(name): [told(word) for word in words] for name, words in link.items()} | small)
+        at = open_page(
+            page, {as_in_address(name): [as_in_address(word) for word in words] for name, words in link.items()} | small
+        )
         assert not at.exception

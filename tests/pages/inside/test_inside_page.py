@@ -21,7 +21,7 @@ def open_inside(**query):
     return open_page("inside", SMALL | query)
 
 
-def told(at):
+def captions(at):
     return spoken(at, "caption", "html")
 
 
@@ -111,14 +111,14 @@ def test_an_old_link_opens_the_step_that_it_opened(key):
         at = open_inside(inside=[key], step=[str(number)])
         names = steps(at)
         assert names[link_numbers(key, len(names)).index(at.session_state["step"])].endswith(f" · {title}")
-        assert "does not exist" not in told(at)
+        assert "does not exist" not in captions(at)
 
 
 @pytest.mark.parametrize(("key", "number"), GONE)
 def test_a_link_to_a_step_that_is_gone_opens_another_with_a_notice(key, number):
     at = open_inside(inside=[key], step=[str(number)])
     assert (at.session_state["step"], list(at.warning)) == (1, [])
-    assert "This link refers to a step that does not exist. Another step is shown." in told(at)
+    assert "This link refers to a step that does not exist. Another step is shown." in captions(at)
 
 
 @pytest.mark.parametrize("key", discover())
@@ -169,8 +169,8 @@ def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
 
 def test_the_average_of_heads_is_shown_by_its_first():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
-    assert "Showing head 0" in told(average)
-    assert "Showing head 0" not in told(first)
+    assert "Showing head 0" in captions(average)
+    assert "Showing head 0" not in captions(first)
     sentence = [
         [m.value for m in at.main.markdown if "The weights differ from softmax's by" in m.value]
         for at in (average, first)
@@ -214,12 +214,13 @@ def test_what_is_taken_away_is_what_was_shown():
 
 def test_a_variant_that_cannot_be_causal_is_explained():
     attention = ac.get("nystrom")
-    told = refusal(attention, None, 0)
+    sentence = refusal(attention, None, 0)
     assert (
-        told == f"Nyström cannot be causal: {attention.variant.causal_reason} The page shows Nyström without the mask."
+        sentence
+        == f"Nyström cannot be causal: {attention.variant.causal_reason} The page shows Nyström without the mask."
     )
     assert refusal(attention, 0.256, 5) == (
-        f"{told} The model masks later tokens. Without the mask, 26% of the softmax weight in head 5 "
+        f"{sentence} The model masks later tokens. Without the mask, 26% of the softmax weight in head 5 "
         "falls on later tokens."
     )
 
@@ -227,7 +228,7 @@ def test_a_variant_that_cannot_be_causal_is_explained():
 @pytest.mark.parametrize(("model", "hides"), [("smollm2", True), ("minilm", False)])
 def test_the_weight_on_tokens_that_a_model_masks_is_reported(model, hides):
     at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
-    assert ("The model masks later tokens. Without" in told(at)) == hides
+    assert ("The model masks later tokens. Without" in captions(at)) == hides
 
 
 def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():

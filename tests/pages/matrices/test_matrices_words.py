@@ -341,14 +341,14 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 
 
 @pytest.mark.parametrize(
-    ("key", "share", "told"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE, False), ("performer", 0.5, False)]
+    ("key", "share", "named"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE, False), ("performer", 0.5, False)]
 )
-def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, told):
+def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = measured(key, negative_mass=share)
     words = "**Nyström** multiplies by an inverse matrix, which makes 28% of its weight negative"
-    assert inverted(*numbers) == (f"{words} (orange)." if told else "")
-    assert inverted(*numbers, difference=True) == (f"{words}." if told else "")
-    assert (f"{words} (orange)." in overall(dict([numbers, measured("softmax")]))) == told
+    assert inverted(*numbers) == (f"{words} (orange)." if named else "")
+    assert inverted(*numbers, difference=True) == (f"{words}." if named else "")
+    assert (f"{words} (orange)." in overall(dict([numbers, measured("softmax")]))) == named
 
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
