@@ -31,12 +31,7 @@ export type Transform = "linear" | "sqrt" | "log";
 /** Red, green and blue, 0 to 255. */
 export type Rgb = number[];
 
-export interface Rectangle {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
+export type Rectangle = Record<"x" | "y" | "width" | "height", number>;
 /** The visible part of a matrix, as fractions of its sides. */
 export type View = Rectangle;
 
@@ -74,17 +69,8 @@ export interface Scale {
   beyond(magnitude: number): boolean;
 }
 
-export interface Theme {
-  mode: Mode;
-  mark: string;
-  onMark: string;
-  background: string;
-  text: string;
-  muted: string;
-  border: string;
-  halo: string;
-  font: string;
-}
+/** The colours, and the font, of the page's theme. */
+export type Theme = { mode: Mode } & Record<"mark" | "onMark" | "background" | "text" | "muted" | "border" | "halo" | "font", string>;
 
 export interface TextStyle {
   size?: number;
@@ -94,17 +80,26 @@ export interface TextStyle {
   turn?: number;
 }
 
-/** One axis of a panel: pixels per cell, and the space and size of its labels. */
+/** One axis of a panel. It shows the `share` of its cells that begins at `from`, on `length` pixels from `start`. */
 export interface Axis {
+  start: number;
+  length: number;
+  count: number;
+  from: number;
+  share: number;
+  /** Pixels per cell. */
   cell: number;
+  /** The labels if there is room for them; otherwise round numbers are written. */
+  labels: string[] | undefined;
+  /** The space and the font size of a label. */
   room: number;
-  named: boolean;
   size: number;
   flat?: boolean;
 }
 
-/** The geometry of a panel, and how many cells share a pixel. */
+/** The geometry of a panel for a view, and how many cells share a pixel. */
 export interface Geometry {
+  view: View;
   plot: Rectangle;
   rows: Axis;
   cols: Axis;
@@ -126,18 +121,11 @@ export interface Turnable {
   showFrame?(frame: number): void;
 }
 
-/** One panel as Python describes it. */
-export interface SentPanel {
+/** One panel as Python describes it: the attributes of `Panel` in app/board_messages/panel.py, and facts about its codes. */
+export interface SentPanel
+  extends Record<"key" | "digest" | "title" | "caption" | "details" | "about" | "opens" | "mark" | "bar_of" | "group", string>,
+    Record<"rows" | "cols" | "exponent" | "highest" | "lowest" | "least", number> {
   kind: "part";
-  key: string;
-  digest: string;
-  title: string;
-  caption: string;
-  details: string;
-  about: string;
-  opens: string;
-  rows: number;
-  cols: number;
   row_labels: string[] | null;
   col_labels: string[] | null;
   row_title: string | null;
@@ -145,13 +133,6 @@ export interface SentPanel {
   borders: number[];
   frames: string[];
   knob: SentKnob | null;
-  mark: string;
-  bar_of: string;
-  group: string;
-  exponent: number;
-  highest: number;
-  lowest: number;
-  least: number;
   signed: boolean;
   masked: boolean;
 }
@@ -186,31 +167,12 @@ export interface Cell {
   col: number;
 }
 
-export interface BoardWords {
-  unit: string;
-  rows: string;
-  cols: string;
-  row: string;
-  col: string;
-  none: string;
-  later: string;
-  masked: string;
-  note: string;
-  over: string;
-  under: string;
-  transforms: Record<Transform, string>;
-  own_scale: string;
-  same_scale: string;
-  play: string;
-  stop: string;
-  zoom_in: string;
-  reset: string;
-  download: string;
-  pooled: string;
-  hint: string;
-  touch_hint: string;
-  help: string;
-}
+/** The texts of a board; app/board_messages/board_words.py writes them. */
+export type BoardWords = { transforms: Record<Transform, string> } & Record<
+  | ("unit" | "rows" | "cols" | "row" | "col" | "none" | "later" | "masked" | "note" | "over" | "under" | "own_scale")
+  | ("same_scale" | "play" | "stop" | "zoom_in" | "reset" | "download" | "pooled" | "hint" | "touch_hint" | "help"),
+  string
+>;
 
 export interface BoardSettings {
   pinned: number | null;
@@ -276,7 +238,7 @@ export interface HeadsSettings {
   names: [layer: number, head: number, note: string, text: string][];
   in_order: boolean;
   reveal: boolean;
-  words: { place: string; layer_mark: string; head_mark: string; help: string };
+  words: Record<"place" | "layer_mark" | "head_mark" | "help", string>;
 }
 
 export interface StripsHeader {
@@ -294,7 +256,7 @@ export interface StripsSettings {
   pinned: number | null;
   whole: string | null;
   lines: { key: string; note: string }[];
-  words: { heading: string; none: string; unfold: string; fold: string; help: string };
+  words: Record<"heading" | "none" | "unfold" | "fold" | "help", string>;
 }
 
 /** Reports an action of the visitor to Python. */

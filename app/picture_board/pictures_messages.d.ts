@@ -31,17 +31,10 @@ export interface PicturesHeader {
 }
 
 /** Sentences; the parts in braces are filled in. */
-export interface PicturesWords {
-  hint: string;
-  touch_hint: string;
-  at: string;
-  largest: string;
-  error: string;
-  rank: string;
-  legend: string;
-  download: string;
-  help: string;
-}
+export type PicturesWords = Record<
+  "hint" | "touch_hint" | "at" | "largest" | "error" | "rank" | "legend" | "download" | "help",
+  string
+>;
 
 export interface PicturesSettings {
   pinned: number | null; // a pixel

@@ -19,19 +19,10 @@ export interface ReadingHeader {
 }
 
 /** Sentences; the parts in braces are filled in. */
-export interface ReadingWords {
-  model: string;
-  help: string;
-  rows: string;
-  both: string;
-  first: string;
-  waiting: string;
-  hint: string;
-  tint: string;
-  largest: string;
-  higher: string;
-  lower: string;
-}
+export type ReadingWords = Record<
+  "model" | "help" | "rows" | "both" | "first" | "waiting" | "hint" | "tint" | "largest" | "higher" | "lower",
+  string
+>;
 
 export interface ReadingSettings {
   shown: number; // the index among the changed readings, from 0

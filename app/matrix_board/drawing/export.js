@@ -204,10 +204,9 @@ function drawBoard(pen, board) {
       pen.text(fitted(pen, line, side, 12), left, top + 33 + 16 * k, { size: 12, colour: theme.muted });
     });
     pen.at(left, top + head, () => {
-      const view = board.views.of(panel);
-      const geometry = panelGeometry(pen, panel, side, view);
-      drawPanel(pen, panel, geometry, view, look);
-      drawMarks(pen, panel, geometry, view, { pinned: board.pins(panel) ? pinned : null, cell: null }, theme);
+      const geometry = panelGeometry(pen, panel, side, board.views.of(panel));
+      drawPanel(pen, panel, geometry, look);
+      drawMarks(pen, geometry, { pinned: board.pins(panel) ? pinned : null, cell: null }, theme);
       pooled = Math.max(pooled, geometry.pooled);
     });
   });

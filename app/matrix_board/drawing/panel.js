@@ -8,17 +8,11 @@ import { fitted, inLines, widestOf } from "./pen.js";
 const NARROW = { left: 46, top: 32 }; // pixels for index ticks and the axis title
 const TITLE_ROOM = 17; // the part of these pixels for the axis title
 const LABEL_CELL = 9; // smallest pixels of a cell with a token label
+const NUMBER_SIZE = 11; // the font size of an axis with numbers
 export const LEGEND_HEIGHT = 44;
 const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
-
-/**
- * Return the label of a row or column, empty on an axis without labels.
- * @param {string[] | undefined} labels
- * @param {number} index
- */
-export const labelAt = (labels, index) => labels?.[index] ?? "";
 
 /**
  * Return the height of a panel's drawing for a width. It does not depend on the data, so the layout is stable.
@@ -53,53 +47,60 @@ export function panelGeometry(pen, panel, width, view) {
     const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
     return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells if possible
   };
-  /**
-   * @param {string[] | undefined} labels
-   * @param {number} cells
-   * @param {number} length
-   */
-  const named = (labels, cells, length) => Boolean(labels) && length / cells >= LABEL_CELL;
   const [leastAcross, leastDown] = fit(wide.left, wide.top);
-  const rowsNamed = named(rowLabels, rows * view.height, leastDown);
-  const colsNamed = named(colLabels, cols * view.width, leastAcross);
-  const [across, down] = fit((rowsNamed ? wide : NARROW).left, (colsNamed ? wide : NARROW).top);
+  const rowNames = leastDown / (rows * view.height) >= LABEL_CELL ? rowLabels : undefined;
+  const colNames = leastAcross / (cols * view.width) >= LABEL_CELL ? colLabels : undefined;
+  const [across, down] = fit((rowNames ? wide : NARROW).left, (colNames ? wide : NARROW).top);
   const plot = { x: width - 1 - across, y: height - 1 - down, width: across, height: down };
-  const [rowCell, colCell] = [down / (rows * view.height), across / (cols * view.width)];
-  return {
-    plot,
-    rows: { cell: rowCell, room: plot.x - TITLE_ROOM - 5, named: rowsNamed, size: fontOf(rowCell) },
-    cols: { cell: colCell, room: plot.y - TITLE_ROOM - 5, named: colsNamed, size: fontOf(colCell), flat },
-    pooled: Math.ceil(1 / (colCell * pen.ratio) - 1e-6) * Math.ceil(1 / (rowCell * pen.ratio) - 1e-6),
+  /**
+   * @param {Pick<Axis, "start" | "length" | "count" | "from" | "share" | "labels">} axis
+   * @param {number} outside pixels next to the plot for the axis
+   */
+  const sized = (axis, outside) => {
+    const cell = axis.length / (axis.count * axis.share);
+    return { ...axis, cell, room: outside - TITLE_ROOM - 5, size: axis.labels ? fontOf(cell) : NUMBER_SIZE };
   };
+  const rowAxis = sized({ start: plot.y, length: down, count: rows, from: view.y, share: view.height, labels: rowNames }, plot.x);
+  const colAxis = sized({ start: plot.x, length: across, count: cols, from: view.x, share: view.width, labels: colNames }, plot.y);
+  const perPixel = (/** @type {Axis} */ { cell }) => Math.ceil(1 / (cell * pen.ratio) - 1e-6);
+  return { view, plot, rows: rowAxis, cols: { ...colAxis, flat }, pooled: perPixel(rowAxis) * perPixel(colAxis) };
 }
+
+/**
+ * Return the position of a row's upper or a column's left edge.
+ * @param {Axis} axis
+ * @param {number} index
+ */
+const edgeOf = ({ start, length, count, from, share }, index) => start + ((index / count - from) / share) * length;
+
+/**
+ * Return the position of the middle of a row or column on its axis.
+ * @param {Axis} axis
+ * @param {number} index
+ */
+export const midOf = (axis, index) => edgeOf(axis, index + 0.5);
 
 /**
  * Return the rectangle of a block of cells on the plot, before clipping.
  * @param {Geometry} geometry
- * @param {Panel} panel
- * @param {View} view
  * @param {number} row
  * @param {number} col
  */
-export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
-  return {
-    x: plot.x + ((col / panel.cols - view.x) / view.width) * plot.width,
-    y: plot.y + ((row / panel.rows - view.y) / view.height) * plot.height,
-    width: (cols / panel.cols / view.width) * plot.width,
-    height: (rows / panel.rows / view.height) * plot.height,
-  };
+export function cellRect({ rows, cols }, row, col, down = 1, across = 1) {
+  return { x: edgeOf(cols, col), y: edgeOf(rows, row), width: across * cols.cell, height: down * rows.cell };
 }
 
 /**
- * Return the position of the middle of a row or column on its axis.
- * @param {number} start
- * @param {number} length
+ * Return a row's or column's label, cut to a width, or its number.
+ * @param {Pen} pen
+ * @param {Axis} axis
  * @param {number} index
- * @param {number} count
- * @param {number} from
- * @param {number} share
+ * @param {number} width
+ * @param {number} size
+ * @param {number} [weight]
  */
-export const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
+export const labelOf = (pen, { labels }, index, width, size, weight) =>
+  labels ? fitted(pen, labels[index] ?? "", width, size, weight) : String(index);
 
 const PIECE = /^(.+?)([₀-₉]*)(?: \(\d+\))?$/su; // a character, the number of its token, and the number of a repeat
 
@@ -112,13 +113,13 @@ function pieceOf(label) {
 /**
  * Return the last index of the tokens that share a label with a token, as they are pieces of one character (书, 书₂),
  * and -1 if the token is not the first of them.
- * @param {string[] | undefined} labels
+ * @param {string[]} labels
  * @param {number} index
  */
 export function lastPiece(labels, index) {
-  const own = pieceOf(labelAt(labels, index));
+  const own = pieceOf(labels[index] ?? "");
   const isPiece = (/** @type {number} */ at, /** @type {number} */ number) => {
-    const other = pieceOf(labelAt(labels, at));
+    const other = pieceOf(labels[at] ?? "");
     return other.character === own.character && other.number === number;
   };
   if (own.number > 1 && isPiece(index - own.number + 1, 1) && isPiece(index - 1, own.number - 1)) return -1;
@@ -130,14 +131,11 @@ export function lastPiece(labels, index) {
 /**
  * Return the indices with a label on an axis: all if tokens fit, else round numbers.
  * @param {Axis} axis
- * @param {number} count
- * @param {number} start
- * @param {number} share
  */
-export function ticks(axis, count, start, share) {
-  const first = Math.max(0, Math.ceil(start * count - 0.5));
-  const last = Math.min(count - 1, Math.floor((start + share) * count - 0.5));
-  const least = axis.named ? 1 : 34 / axis.cell;
+export function ticks({ count, from, share, cell, labels }) {
+  const first = Math.max(0, Math.ceil(from * count - 0.5));
+  const last = Math.min(count - 1, Math.floor((from + share) * count - 0.5));
+  const least = labels ? 1 : 34 / cell;
   let step = 1;
   for (let k = 0; step < least; k++) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
   const shown = [];
@@ -165,44 +163,39 @@ function drawRowTitle(pen, title, x, y, colour) {
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
- * @param {View} view
  * @param {Look} look
  */
-export function drawPanel(pen, panel, geometry, view, look) {
+export function drawPanel(pen, panel, geometry, look) {
   const { plot, rows, cols } = geometry;
   const { theme, palette, words } = look;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
-  pen.matrix(panel, look.table(panel), view, plot);
-  drawBorders(pen, panel, geometry, view, theme.muted);
+  pen.matrix(panel, look.table(panel), geometry.view, plot);
+  drawBorders(pen, panel, geometry, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
-  drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - geometry.rows.room - 15, plot.y, theme.muted);
-  const spotY = (/** @type {number} */ i) => midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
-  for (const i of ticks(rows, panel.rows, view.y, view.height)) {
-    const last = rows.named ? lastPiece(panel.rowLabels, i) : i;
+  drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - rows.room - 15, plot.y, theme.muted);
+  for (const i of ticks(rows)) {
+    const last = rows.labels ? lastPiece(rows.labels, i) : i;
     if (last < i) continue;
-    const y = spotY(i); // the pinned row's label covers exactly one row
-    if (last > i) pen.line(plot.x - 3, y, plot.x - 3, spotY(last), theme.muted);
-    const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, i), rows.room, rows.size) : String(i);
+    const y = midOf(rows, i); // the pinned row's label covers exactly one row
+    if (last > i) pen.line(plot.x - 3, y, plot.x - 3, midOf(rows, last), theme.muted);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
-    pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
+    pen.text(labelOf(pen, rows, i, rows.room, rows.size), plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.size });
   }
-  const spotX = (/** @type {number} */ j) => midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
-  for (const j of ticks(cols, panel.cols, view.x, view.width)) {
-    const last = cols.named ? lastPiece(panel.colLabels, j) : j;
+  const turned = cols.labels && !cols.flat;
+  for (const j of ticks(cols)) {
+    const last = cols.labels ? lastPiece(cols.labels, j) : j;
     if (last < j) continue;
-    const x = spotX(j);
-    if (last > j) pen.line(x, plot.y - 3, spotX(last), plot.y - 3, theme.muted);
-    const turned = cols.named && !cols.flat;
-    const label = cols.named ? fitted(pen, labelAt(panel.colLabels, j), turned ? cols.room : cols.cell, cols.size) : String(j);
-    const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));
+    const x = midOf(cols, j);
+    if (last > j) pen.line(x, plot.y - 3, midOf(cols, last), plot.y - 3, theme.muted);
     pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
-    pen.text(label, x - beyond, plot.y - (turned ? 6 : 11), {
-      colour: theme.muted,
-      align: turned ? "left" : "center",
-      size: cols.named ? cols.size : 11,
-      turn: turned ? -90 : 0,
-    });
+    const label = labelOf(pen, cols, j, turned ? cols.room : cols.cell, cols.size);
+    const style = { colour: theme.muted, size: cols.size };
+    if (turned) pen.text(label, x, plot.y - 6, { ...style, turn: -90 });
+    else {
+      const beyond = Math.max(0, x + pen.measure(label, cols.size) / 2 - (plot.x + plot.width + 1));
+      pen.text(label, x - beyond, plot.y - 11, { ...style, align: "center" });
+    }
   }
   if (look.ownScale && panel.bar_of) {
     pen.text(fitted(pen, fill(words.same_scale, { panel: panel.bar_of }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
@@ -217,15 +210,14 @@ export function drawPanel(pen, panel, geometry, view, look) {
  * @param {Pen} pen
  * @param {Panel} panel
  * @param {Geometry} geometry
- * @param {View} view
  * @param {string} colour
  */
-function drawBorders(pen, panel, geometry, view, colour) {
+function drawBorders(pen, panel, geometry, colour) {
   if (!panel.borders.length) return;
   const { x, y, width, height } = geometry.plot;
   pen.clip(x, y, width, height, () => {
     for (const i of panel.borders) {
-      const corner = cellRect(geometry, panel, view, i, i);
+      const corner = cellRect(geometry, i, i);
       pen.line(x, corner.y, x + width, corner.y, colour, 0.5);
       pen.line(corner.x, y, corner.x, y + height, colour, 0.5);
     }

@@ -310,7 +310,7 @@ export class Board {
     for (const panel of panels) {
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.of(panel));
-      drawPanel(pen, panel, panel.geometry, this.views.of(panel), this.look);
+      drawPanel(pen, panel, panel.geometry, this.look);
       pooled = Math.max(pooled, panel.geometry.pooled);
     }
     panels.forEach(({ group }, i) => this.paintKey(/** @type {HTMLElement} */ (this.grid.children[i].querySelector(".key")), group));
@@ -402,10 +402,9 @@ export class Board {
     for (const panel of this.panels) {
       const pen = penFor(panel.marks, this.side, panelHeight(this.side, this.look.ownScale), theme.font);
       const linked = panel.shape === active?.shape ? cell : null;
-      const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked };
-      drawMarks(pen, panel, panel.geometry, this.views.of(panel), marks, theme);
+      drawMarks(pen, panel.geometry, { pinned: this.pins(panel) ? this.pinned : null, cell: linked }, theme);
       const bands = this.bands(panel);
-      for (const band of bands) drawBand(pen, panel, panel.geometry, this.views.of(panel), band, theme);
+      for (const band of bands) drawBand(pen, panel.geometry, band, theme);
       panel.marks.dataset.lit = bands.map(({ row, col }) => (row === null ? `column ${col}` : `row ${row}`)).join(", ");
       panel.value.textContent = linked ? cellText(panel, linked.row, linked.col, settings) : "";
     }

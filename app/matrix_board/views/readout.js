@@ -69,7 +69,7 @@ export class Readout {
     const { tip, board } = this;
     const { root } = board;
     const { plot } = panel.geometry;
-    const spot = cellRect(panel.geometry, panel, board.views.of(panel), row, col);
+    const spot = cellRect(panel.geometry, row, col);
     const [frame, picture] = [root.getBoundingClientRect(), panel.picture.getBoundingClientRect()];
     const x = picture.x - frame.x + clamp(spot.x + spot.width / 2, plot.x, plot.x + plot.width);
     const y = picture.y - frame.y + clamp(spot.y + spot.height / 2, plot.y, plot.y + plot.height);
