@@ -50,5 +50,6 @@ __all__ = ["Curve", "Panel", "board_script", "board_words", "curves", "in_englis
 def board_script() -> str:
     """Return the board's script for anywidget, with its styles."""
     board = folder() / "app" / "matrix_board"
-    css = "".join((board / "views" / name).read_text("utf-8") for name in ("host.css", "spoken.css", "board.css"))
+    sheets = ("host.css", "spoken.css", "panels.css", "board.css")
+    css = "".join((board / "views" / name).read_text("utf-8") for name in sheets)
     return f"const CSS_OF_BOARD = {json.dumps(css)};\n{script(board / 'channels' / 'widget.js')}"

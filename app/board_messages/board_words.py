@@ -1,6 +1,6 @@
 """The texts of a board of matrices."""
 
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 
 class Translate(Protocol):
@@ -15,54 +15,60 @@ def in_english(message: str, **values: object) -> str:
     return message.format(**values) if values else message
 
 
+class BoardNames(TypedDict, total=False):
+    """Names and texts of one board.
+
+    Attributes:
+        unit: the name of the numbers, "weight" by default.
+        row_title: the axis title of the rows, "queries" by default.
+        col_title: the axis title of the columns, "keys" by default.
+        row_name: the name of one row in the readout, "query" by default.
+        col_name: the name of one column in the readout, "key" by default.
+        none: the name of 0 on a board of categories; none by default, for panels without zeros.
+        later: the name of a category in the frames before it is shown.
+        masked: the name of NaN, "masked" by default.
+        note: a sentence under the panels.
+        above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
+    """
+
+    unit: str | None
+    row_title: str | None
+    col_title: str | None
+    row_name: str | None
+    col_name: str | None
+    none: str | None
+    later: str
+    masked: str | None
+    note: str
+    above_ceiling: str
+
+
 def board_words(
-    _: Translate,
-    *,
-    pins: bool,
-    categories: bool = False,
-    unit: str | None = None,
-    row_title: str | None = None,
-    col_title: str | None = None,
-    row_name: str | None = None,
-    col_name: str | None = None,
-    none: str | None = None,
-    later: str = "",
-    note: str = "",
-    masked: str | None = None,
-    above_ceiling: str = "",
+    _: Translate, *, pins: bool, categories: bool = False, **names: Unpack[BoardNames]
 ) -> dict[str, object]:
-    """Return the board's texts; ``matrix_board`` describes the arguments after ``categories``.
+    """Return the board's texts.
 
     Args:
         _: the function that translates a message.
         pins: whether rows can be pinned.
         categories: whether the numbers are kinds instead of magnitudes.
-        unit: see ``matrix_board``, also for the other arguments.
-        row_title: see ``matrix_board``.
-        col_title: see ``matrix_board``.
-        row_name: see ``matrix_board``.
-        col_name: see ``matrix_board``.
-        none: see ``matrix_board``.
-        later: see ``matrix_board``.
-        note: see ``matrix_board``.
-        masked: see ``matrix_board``.
-        above_ceiling: see ``matrix_board``.
+        names: the board's own names.
     """
-    row = row_name or _("query")
+    row = names.get("row_name") or _("query")
     words: dict[str, object] = {
-        "unit": unit or _("weight"),
-        "rows": row_title or _("queries"),
-        "cols": col_title or _("keys"),
+        "unit": names.get("unit") or _("weight"),
+        "rows": names.get("row_title") or _("queries"),
+        "cols": names.get("col_title") or _("keys"),
         "row": row,
-        "col": col_name or _("key"),
-        "none": none or "",
-        "later": later,
-        "note": note,
-        "masked": masked or _("masked"),
+        "col": names.get("col_name") or _("key"),
+        "none": names.get("none") or "",
+        "later": names.get("later", ""),
+        "note": names.get("note", ""),
+        "masked": names.get("masked") or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("one colour scale per panel"),
         "same_scale": _("same colours as {panel}"),
-        "over": _("> {end} (max {most})"),
+        "over": names.get("above_ceiling") or _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),
         "stop": _("Stop"),
@@ -79,8 +85,6 @@ def board_words(
             row=row,
         ),
     }
-    if above_ceiling:
-        words["over"] = above_ceiling
     if not pins:
         words |= {
             "hint": _("Ctrl + wheel or double-click to zoom"),

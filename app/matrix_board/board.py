@@ -1,27 +1,19 @@
 """A board of all matrices of a comparison, with linked crosshair and zoom, exact values on hover and a pinned row."""
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict
+from functools import partial
+from typing import Literal, TypeVar, Unpack
 
 import streamlit as st
 
-from app.board_messages.board_words import board_words
+from app.board_messages.board_words import BoardNames, board_words
 from app.board_messages.packing import encode, pack, pack_panel
 from app.board_messages.panel import Category, Panel
 from app.matrix_board.component import mount, mount_held
 from app.words.i18n import _
 
-
-@dataclass(frozen=True)
-class BoardEvent:
-    """An action of the visitor on the board.
-
-    Attributes:
-        pinned: the pinned row, or None if the pin was removed.
-    """
-
-    pinned: int | None
+P = TypeVar("P")
 
 
 def matrix_board(
@@ -31,7 +23,7 @@ def matrix_board(
     labels: Sequence[str] | None = None,
     col_labels: Sequence[str] | None = None,
     pinned: int | None = None,
-    on_pin: Callable[[BoardEvent], None] | None = None,
+    on_pin: Callable[[int | None], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
     on_open: Callable[[str], None] | None = None,
     redraw: Callable[[str], Panel | None] | None = None,
@@ -39,22 +31,13 @@ def matrix_board(
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
     ceiling: float = 0.0,
-    above_ceiling: str = "",
     categories: Sequence[Category] | None = None,
-    none: str | None = None,
-    later: str = "",
     frame: int = 0,
     last_frame: int = 0,
     on_frame: Callable[[int], None] | None = None,
-    masked: str | None = None,
-    unit: str | None = None,
-    row_title: str | None = None,
-    col_title: str | None = None,
-    row_name: str | None = None,
-    col_name: str | None = None,
-    note: str = "",
     panel_size: int = 520,
     file_name: str = "attention-matrices",
+    **names: Unpack[BoardNames],
 ) -> None:
     """Draw matrices side by side.
 
@@ -67,7 +50,8 @@ def matrix_board(
         labels: one label per row and per column, for panels without their own; None: they are numbered.
         col_labels: one label per column if the columns are not the same tokens as the rows.
         pinned: the pinned row; ignored in panels with fewer rows.
-        on_pin: called before the script's next run, like other widgets' callbacks; None: rows cannot be pinned.
+        on_pin: called before the script's next run with the pinned row, or None if the pin was removed. Without this
+            function, rows cannot be pinned.
         on_turn: called before the next run with a panel's key, its knob's new value, which has not been checked, and
             whether the knob is still being dragged.
         on_open: called before the next run with the key of a panel whose settings the visitor wants to open.
@@ -78,42 +62,18 @@ def matrix_board(
         diverging: show both sides of the colour scale even if no value is negative.
         ceiling: the end of the shared scale if a value reaches it; larger values have a separate colour, explained in
             the legend. 0: the scale ends at the largest magnitude.
-        above_ceiling: the legend's words for larger values than the ceiling, with ``{most}`` for the largest.
         categories: the meanings of the numbers 1, 2, ... (at most 2047) if they are kinds instead of magnitudes; scale
             and transform then have no effect.
-        none: the name of 0 on a board of categories; None if no panel has zeros.
-        later: the name of a category in the frames before it is shown.
         frame: the frame of the animation that the board shows, from 1; 0 for a board without an animation.
         last_frame: the last frame of the animation.
         on_frame: called before the next run with the frame in which the animation ended or was stopped.
-        masked: the name of NaN, "masked" by default.
-        unit: the name of the numbers, "weight" by default.
-        row_title: the axis title of the rows, "queries" by default.
-        col_title: the axis title of the columns, "keys" by default.
-        row_name: the name of one row in the readout, "query" by default.
-        col_name: the name of one column in the readout, "key" by default.
-        note: a sentence under the panels.
         panel_size: the largest side of a panel, in pixels.
         file_name: the name of downloaded pictures, without extension.
+        names: the board's own names and texts.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
     """
-    words = board_words(
-        _,
-        pins=on_pin is not None,
-        categories=categories is not None,
-        unit=unit,
-        row_title=row_title,
-        col_title=col_title,
-        row_name=row_name,
-        col_name=col_name,
-        none=none,
-        later=later,
-        note=note,
-        masked=masked,
-        above_ceiling=above_ceiling,
-    )
     settings = {
         "pinned": pinned,
         "scale": scale,
@@ -126,56 +86,76 @@ def matrix_board(
         "frame": frame,
         "last_frame": last_frame,
         "file_name": file_name,
-        "words": words,
+        "words": board_words(_, pins=on_pin is not None, categories=categories is not None, **names),
     }
 
     def pin(reported: object) -> None:
         if on_pin and isinstance(reported, dict):
-            on_pin(BoardEvent(reported["row"]))
-
-    turn_key = f"{key}.heard"
-
-    def turn(reported: object) -> None:
-        if on_turn and isinstance(reported, dict):
-            st.session_state[turn_key] = reported.get("turn", 0)
-            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
-
-    keys = {
-        panel.key for panel in panels
-    }  # The session stores the functions below. A reference to panels would keep all matrices in memory.
-
-    def open_settings(reported: object) -> None:
-        if on_open and reported in keys:
-            on_open(str(reported))
+            on_pin(reported["row"])
 
     def stop(reported: object) -> None:
         if on_frame and isinstance(reported, int):
             on_frame(reported)
 
+    # The session stores these functions. A reference to the panels would keep all matrices in memory.
+    keys = frozenset(panel.key for panel in panels)
     columns = labels if col_labels is None else col_labels
-    last = st.session_state.get(turn_key, 0)
-    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last)
-    events = {"pin": pin, "turn": turn, "open": open_settings, "stop": stop}
+    message, parts = pack(panels, labels, columns, key=key, diverging=diverging, last_turn=last_turn(key))
+    events = {"pin": pin, "stop": stop, **setting_events(key, keys, on_turn, on_open)}
     mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
+        to_message = partial(pack_panel, row_labels=labels, col_labels=columns, diverging=diverging)
+        hold(key, keys, redraw, to_message, on_turn)
 
-        def packed(panel: str) -> bytes:
-            drawn = redraw(panel)
-            return b"" if drawn is None else pack_panel(drawn, labels, columns, diverging)
 
-        hold(key, {panel.key for panel in panels}, packed, on_turn)
+def last_turn(key: str) -> int:
+    """Return the number of the last change of a knob that the page has taken from the board with this key."""
+    turn: int = st.session_state.get(f"{key}.heard", 0)
+    return turn
+
+
+def setting_events(
+    key: str,
+    panels: Set[str],
+    on_turn: Callable[[str, object, bool], None] | None,
+    on_open: Callable[[str], None] | None,
+) -> dict[str, Callable[[object], None]]:
+    """Return the callbacks for knobs and for buttons that open the settings of a panel, by the event's name.
+
+    Args:
+        key: the board's key.
+        panels: the keys of its panels.
+        on_turn: as in `matrix_board`.
+        on_open: as in `matrix_board`.
+    """
+
+    def turn(reported: object) -> None:
+        if on_turn and isinstance(reported, dict):
+            st.session_state[f"{key}.heard"] = reported.get("turn", 0)
+            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
+
+    def open_settings(reported: object) -> None:
+        if on_open and isinstance(reported, str) and reported in panels:
+            on_open(reported)
+
+    return {"turn": turn, "open": open_settings}
 
 
 @st.fragment
 def hold(
-    key: str, panels: Set[str], pack_panel: Callable[[str], bytes], on_turn: Callable[[str, object, bool], None]
+    key: str,
+    panels: Set[str],
+    redraw: Callable[[str], P | None],
+    to_message: Callable[[P], bytes],
+    on_turn: Callable[[str, object, bool], None],
 ) -> None:
     """Send only the panel whose knob is being dragged. In a run of the whole board, send no panel.
 
     Args:
         key: the board's key.
         panels: the keys of its panels.
-        pack_panel: returns the message of a panel by its key; empty if the panel no longer exists.
+        redraw: returns a panel by its key; None if it no longer exists.
+        to_message: returns the message of a panel.
         on_turn: as in `matrix_board`.
     """
     asked = f"{key}.held"
@@ -186,5 +166,6 @@ def hold(
             st.session_state[asked] = reported["panel"], reported.get("turn", 0)
 
     panel, turned = st.session_state.pop(asked, (None, 0))
+    drawn = None if panel is None else redraw(panel)
     header = {"kind": "held", "key": key, "heard": turned}
-    mount_held(encode(header, b"" if panel is None else pack_panel(panel)), key=key, turn=turn)
+    mount_held(encode(header, b"" if drawn is None else to_message(drawn)), key=key, turn=turn)

@@ -20,6 +20,8 @@ from app.page_script.bundling import script
 
 _VIEWS = Path(__file__).parent / "views"
 _CHANNELS = Path(__file__).parent / "channels"
+PANELS = _VIEWS / "panels.css"
+"""The styles that boards of matrices and of images share."""
 LIGHT = 16_000
 """Bytes of a message up to which its settings are sent with it: sending it again costs less than an instance."""
 
@@ -35,7 +37,7 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
     return st.components.v2.component(name, css=css, js=script(_CHANNELS / "numbers.js"))
 
 
-_NUMBERS = receiver("attention_lab_board", _VIEWS / "board.css", _VIEWS / "strips.css")
+_NUMBERS = receiver("attention_lab_board", PANELS, _VIEWS / "board.css", _VIEWS / "strips.css")
 _PART = st.components.v2.component("attention_lab_board_part", js=script(_CHANNELS / "numbers.js"))
 _HELD = st.components.v2.component("attention_lab_board_held", js=script(_CHANNELS / "numbers.js"))
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))

@@ -6,21 +6,19 @@ its own variant again.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import streamlit as st
 
 from app.board_messages.packing import digest_of, encode
 from app.matrix_board import Knob
-from app.matrix_board.board import hold
-from app.matrix_board.component import mount, receiver
+from app.matrix_board.board import hold, last_turn, setting_events
+from app.matrix_board.component import PANELS, mount, receiver
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import Maps
 
-_PICTURES = receiver("attention_lab_pictures", Path(__file__).parent / "pictures.css")
-
-
+_PICTURES = receiver("attention_lab_pictures", PANELS, Path(__file__).parent / "pictures.css")
 _TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
 """The attributes of a tile (an image with its controls) that are sent unchanged."""
 _HIGHEST = 1e6
@@ -95,23 +93,12 @@ def picture_board(
         redraw: returns a tile by its key while its slider is dragged; that run draws nothing else. It returns None if
             the tile no longer exists.
     """
-    turn_key = f"{key}.heard"
 
     def pin(reported: object) -> None:
         if isinstance(reported, dict) and isinstance(pixel := reported.get("pixel"), int | None):
             on_pin(pixel)
 
-    def turn(reported: object) -> None:
-        if isinstance(reported, dict):
-            st.session_state[turn_key] = reported.get("turn", 0)
-            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
-
     with_settings = {tile.key for tile in tiles if tile.opens}
-
-    def open_settings(reported: object) -> None:
-        if isinstance(reported, str) and reported in with_settings:
-            on_open(reported)
-
     parts = {tile.key: _pack(tile, full_error) for tile in tiles}
     header = {
         "kind": "pictures",
@@ -120,17 +107,12 @@ def picture_board(
         "side": len(tiles[0].image),
         "channels": tiles[0].image.shape[-1],
         "cell": cell,
-        "heard": st.session_state.get(turn_key, 0),
+        "heard": last_turn(key),
     }
     settings = {"pinned": pinned, "words": {**_words(), "rank": rank, "legend": legend}, "file_name": file_name}
-    events = {"pin": pin, "turn": turn, "open": open_settings}
+    events = {"pin": pin, **setting_events(key, with_settings, on_turn, on_open)}
     mount(encode(header), key=key, events=events, settings=settings, parts=parts, receiver=_PICTURES)
-
-    def packed(tile: str) -> bytes:
-        drawn = redraw(tile)
-        return b"" if drawn is None else _pack(drawn, full_error)
-
-    hold(key, {tile.key for tile in tiles}, packed, on_turn)
+    hold(key, {tile.key for tile in tiles}, redraw, partial(_pack, full_error=full_error), on_turn)
 
 
 def _pack(tile: Tile, full_error: float) -> bytes:

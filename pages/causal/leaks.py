@@ -15,7 +15,7 @@ import attention_core as ac
 from app.figures.token_strips import Strip, strips
 from app.jobs import cached, dispatch, runs
 from app.jobs.scheduler import TaskStatus
-from app.matrix_board import BoardEvent, Panel, matrix_board
+from app.matrix_board import Panel, matrix_board
 from app.state.controls import Options, listed_whole
 from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
@@ -216,9 +216,9 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     )
 
 
-def _take_token(event: BoardEvent) -> None:
-    if event.pinned is not None:
-        LeaksOptions.token.set(event.pinned)
+def _take_token(row: int | None) -> None:
+    if row is not None:
+        LeaksOptions.token.set(row)
 
 
 def notes(shown: int, n: int, *, every_head: bool) -> str:

@@ -15,7 +15,7 @@ from app.words.labels import label
 from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from pages.masks.options import MasksOptions, take_token
+from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found, caption, cost, cost_note, percent, rule
 from pages.masks.reach import StackReach, left_out
 from pages.masks.stack import PANEL
@@ -74,7 +74,7 @@ def show(followed: StackReach) -> None:
             unit=_("Allowed by"),
             note=_("Not drawn, because all pairs are allowed: {names}.", names=enumeration(full)) if full else "",
             pinned=MasksOptions.front.value,
-            on_pin=take_token,
+            on_pin=MasksOptions.front.set,
             file_name="masks",
         )
 

@@ -3,7 +3,6 @@
 import streamlit as st
 
 import attention_core as ac
-from app.matrix_board import BoardEvent
 from app.state.controls import choice, link_only_option, place, whole
 from app.state.link_fields import CutError, Field
 from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
@@ -51,11 +50,6 @@ class MasksOptions(HashOptions):
         {"heard": N_("Tokens that this token reaches"), "hears": N_("Tokens that reach this token")}, N_("Direction")
     )
     hash_order = choice({"sorted": N_("Sorted"), "original": N_("Original")}, N_("Order"))
-
-
-def take_token(event: BoardEvent) -> None:
-    """Select the row pinned on a board as the token whose reach is shown."""
-    MasksOptions.front.set(event.pinned)
 
 
 def show_menus() -> None:

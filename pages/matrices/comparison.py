@@ -11,7 +11,7 @@ import numpy as np
 import attention_core as ac
 from app.jobs import cached, dispatch
 from app.jobs.cached import View
-from app.matrix_board import BoardEvent, Panel, matrix_board
+from app.matrix_board import Panel, matrix_board
 from app.state.session import AUTOMATIC, REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput, shown_tokens
@@ -164,7 +164,7 @@ def show(found: Found) -> None:
         scale=MatricesOptions.scale.value,
         transform=MatricesOptions.tone.value,
         pinned=found.row,
-        on_pin=_pin,
+        on_pin=MatricesOptions.row.set,
         on_turn=_turn,
         on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
@@ -213,10 +213,6 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, 
         about=_(attention.variant.summary),
         opens=_("Settings of {name}", name=_(attention.title)),
     )
-
-
-def _pin(event: BoardEvent) -> None:
-    MatricesOptions.row.set(event.pinned)
 
 
 def _turn(key: str, value: object, held: bool) -> None:

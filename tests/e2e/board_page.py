@@ -51,7 +51,7 @@ if st.checkbox("shown", value=True):
         labels=None if case == "odd" else tokens,
         key="board",
         pinned=state.pin,
-        on_pin=lambda event: state.update(pin=event.pinned),
+        on_pin=lambda row: state.update(pin=row),
         on_turn=turn,
         ceiling=float(asked.get("ceiling", 0)),
         above_ceiling="above 0.05 (up to {most})",
