@@ -7,10 +7,11 @@ import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./navigation/history.js";
-import { chooseLanguage } from "./navigation/language.js";
-import { markMenu } from "./navigation/menu.js";
+import { showLanguage } from "./navigation/language.js";
+import { markMenu, watchHeader } from "./navigation/menu.js";
 import { leadToInput } from "./navigation/to_input.js";
 import { reachByKeys } from "./keyboard.js";
+import { server } from "./server.js";
 import { stepByArrows } from "../lessons/arrows.js";
 import { showFigures } from "../lessons/figure.js";
 import { Sketch } from "../lessons/sketch.js";
@@ -27,22 +28,21 @@ const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
 /* global GLOSSARY -- app/page_script/mounting.py puts it before all this */
 
-/** @typedef {import("./navigation/menu.js").MenuWords & { language: import("./navigation/language.js").Language }} Words */
-/** @typedef {(name: string, value: unknown) => void} Send */
-
-/** @param {{ data: Words, setStateValue: Send, setTriggerValue: Send }} page */
+/** @param {typeof server} page */
 export default function ({ data, setStateValue, setTriggerValue }) {
   const mounted = browser[MOUNTED];
   // A server of another version has taken over, whose messages need its own scripts.
   if (mounted !== undefined && mounted !== VERSION) return location.reload();
-  markMenu(data);
-  chooseLanguage(data.language, (code) => setTriggerValue("language", code));
+  Object.assign(server, { data, setStateValue, setTriggerValue });
+  markMenu();
+  showLanguage();
   explainTerms(GLOSSARY[data.language.code]);
-  watchForms((name) => setStateValue("form", name));
-  lightCharts((narrow) => setStateValue("narrow", narrow));
-  watchConnection((time) => setStateValue("returned", time));
   if (mounted === VERSION) return;
   browser[MOUNTED] = VERSION;
+  watchHeader();
+  watchForms();
+  lightCharts();
+  watchConnection();
   keepHistory();
   followWays();
   stepByArrows();

@@ -2,6 +2,7 @@
 // do the same for keys and fingers. A click on a point follows its link. The server is informed of a narrow screen.
 
 import { go } from "../navigation/ways.js";
+import { server } from "../server.js";
 
 const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/lines/ends.py
 const END_NAME = ".annotation[data-index]";
@@ -21,22 +22,14 @@ const PHONE = matchMedia("(max-width: 640px)");
 
 /** @type {WeakMap<Chart, { pinned: string | null, touched: string }>} */
 const charts = new WeakMap();
-/** @type {(narrow: boolean) => void} */
-let reportNarrow;
-let reported = false;
 
-/**
- * Follow all charts on the page.
- * @param {(narrow: boolean) => void} send
- */
-export function lightCharts(send) {
-  const first = !reportNarrow;
-  reportNarrow = send;
-  if (!first) return;
+/** Follow all charts on the page. */
+export function lightCharts() {
+  let reported = false;
   const look = () => {
     const found = /** @type {NodeListOf<Chart>} */ (document.querySelectorAll(".js-plotly-plot"));
     for (const chart of found) if (typeof chart.on === "function" && !charts.has(chart)) followChart(chart);
-    if (found.length && reported !== PHONE.matches) reportNarrow((reported = PHONE.matches));
+    if (found.length && reported !== PHONE.matches) server.setStateValue("narrow", (reported = PHONE.matches));
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   PHONE.addEventListener("change", look);

@@ -2,20 +2,16 @@
 // fragment would rerun a fragment that does not exist. The whole page is therefore rerun from its address.
 
 import { CONNECTED, CONNECTION } from "../selectors.js";
+import { server } from "../server.js";
 
-/** @type {((time: number) => void) | undefined} */
-let askAgain;
-
-/** @param {(time: number) => void} drawAgain requests a run of the whole page */
-export function watchConnection(drawAgain) {
-  const watched = askAgain !== undefined;
-  askAgain = drawAgain;
+/** Request a run of the whole page when the connection is restored. */
+export function watchConnection() {
   const app = document.querySelector(`[${CONNECTION}]`);
-  if (watched || !app) return;
+  if (!app) return;
   let lost = false;
   new MutationObserver(() => {
     const connected = app.getAttribute(CONNECTION) === CONNECTED;
-    if (connected && lost) askAgain?.(Date.now());
+    if (connected && lost) server.setStateValue("returned", Date.now());
     lost = !connected;
   }).observe(app, { attributeFilter: [CONNECTION] });
 }

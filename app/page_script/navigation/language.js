@@ -1,41 +1,31 @@
 // Sets the language of the document, draws the choice of a language in the header, and keeps it in the menu's links.
 
-import { APP_HEADER, MENU_LINKS, TOOLBAR_ACTIONS } from "../selectors.js";
-
-/** @typedef {{ code: string, tag: string, names: Record<string, string>, title: string, query: string }} Language */
+import { MENU_LINKS, TOOLBAR_ACTIONS } from "../selectors.js";
+import { server } from "../server.js";
 
 /** @type {HTMLSelectElement | undefined} */
 let languageChoice;
-/** @type {(code: string) => void} */
-let reportLanguage;
-let languageQuery = "";
 
-/**
- * Show which language is used, and offer the others if there are any.
- * @param {Language} language the language in use; the names of all languages by their codes; the query that keeps it
- * @param {(code: string) => void} send reports the language that the visitor chooses
- */
-export function chooseLanguage({ code, tag, names, title, query }, send) {
+/** Show which language is used, and offer the others if there are any. */
+export function showLanguage() {
+  const { code, tag, names, title } = server.data.language;
   document.documentElement.lang = tag;
-  reportLanguage = send;
-  languageQuery = query;
   const codes = Object.keys(names);
   if (codes.length < 2) return;
   if (!languageChoice) {
-    languageChoice = Object.assign(document.createElement("select"), { className: "language-choice" });
-    languageChoice.append(...codes.map((each) => Object.assign(new Option(names[each], each), { lang: each })));
-    languageChoice.addEventListener("change", () => reportLanguage(languageChoice?.value ?? code));
-    const header = document.querySelector(APP_HEADER);
-    if (header) new MutationObserver(placeChoice).observe(header, { childList: true, subtree: true });
+    const choice = Object.assign(document.createElement("select"), { className: "language-choice" });
+    choice.append(...codes.map((each) => Object.assign(new Option(names[each], each), { lang: each })));
+    choice.addEventListener("change", () => server.setTriggerValue("language", choice.value));
     for (const act of ["pointerover", "focusin"]) addEventListener(act, completeLink);
+    languageChoice = choice;
   }
   languageChoice.title = languageChoice.ariaLabel = title;
   languageChoice.value = code;
   placeChoice();
 }
 
-/** Put the choice into the header, also when Streamlit draws the header again. */
-function placeChoice() {
+/** Put the choice into the header. */
+export function placeChoice() {
   if (languageChoice && !languageChoice.isConnected) document.querySelector(TOOLBAR_ACTIONS)?.after(languageChoice);
 }
 
@@ -45,5 +35,5 @@ function placeChoice() {
  */
 function completeLink({ target }) {
   const link = target instanceof Element && target.closest(MENU_LINKS);
-  if (link instanceof HTMLAnchorElement) link.search = languageQuery;
+  if (link instanceof HTMLAnchorElement) link.search = server.data.language.query;
 }
