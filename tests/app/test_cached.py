@@ -4,7 +4,6 @@ import gc
 import pickle
 import sys
 import threading
-import time
 import tracemalloc
 import weakref
 from concurrent.futures import Future
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pytest
 import torch
+from threads import join, started, until
 
 import attention_core as ac
 from app.jobs import cached, dispatch
@@ -62,11 +62,7 @@ def test_reading_a_record_under_the_lock_does_not_deadlock(places, monkeypatch):
             cached.causal_weights(source, ac.get("softmax"), head=0)
             log.append(seed)
 
-    threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
+    join(*(started(alone, 20_260_401 + i % 2) for i in range(4)))
     assert len(log) == 4
     with gate.exclusive(), gate.acquired():
         pass
@@ -222,20 +218,14 @@ def test_a_page_with_many_long_inputs_waits_for_others_once(monkeypatch):
             with cached._compute_turn(cached.SHORT_INPUT_TOKENS + 1):
                 order.append(name)
 
-    def queued(count):
-        while len(gate._places._waiting) < count:
-            time.sleep(0.01)
-
-    first, second = (threading.Thread(target=draw, args=(name,), daemon=True) for name in ("first", "second"))
     with gate.acquired():
-        first.start()
+        first = started(draw, "first")
         assert begun.wait(10)
-        second.start()
-        queued(1)
+        second = started(draw, "second")
+        until(lambda: len(gate._places._waiting) == 1)
         go_on.set()
-        queued(2)
-    for thread in (first, second):
-        thread.join(10)
+        until(lambda: len(gate._places._waiting) == 2)
+    join(first, second)
     assert order == ["first", "second"]
 
 
@@ -268,11 +258,7 @@ def test_two_pages_that_request_the_same_result_do_not_deadlock():
         with cached.page_lock().acquired():
             found.append(cached.causal_weights(source, ac.get("softmax"), head=0))
 
-    threads = [threading.Thread(target=draw, daemon=True) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    join(*(started(draw) for _ in range(6)))
     assert len(found) == 6
 
 
@@ -324,11 +310,7 @@ def test_a_record_is_read_once_for_all_threads_and_again_after_an_error(monkeypa
         patch.setattr(cache, "Future", Watched)
         patch.setattr(SyntheticSource, "load", load)
         records = execution.Records()
-        threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(10)
+        join(*(started(ask) for _ in range(3)))
     assert found == ["No."] * 3
     assert len(loads) == 1
     assert records.load(SOURCE).n == SOURCE.spec.n

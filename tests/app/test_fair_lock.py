@@ -5,6 +5,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from threads import join, started, until
 
 from app.jobs import cached, dispatch, fair_lock
 from app.jobs.fair_lock import FairLock
@@ -13,7 +14,7 @@ from attention_core.experiments import timing_length
 
 
 def test_timed_samples_and_heavy_work_wait_for_each_other():
-    gate, log = FairLock(2), []
+    gate, log, late = FairLock(2), [], []
     inside, go = threading.Event(), threading.Event()
 
     def heavy():
@@ -25,7 +26,7 @@ def test_timed_samples_and_heavy_work_wait_for_each_other():
     def timed():
         with gate.exclusive():
             log.append("sample")
-            late.start()
+            late.append(started(after))
             time.sleep(0.2)
             log.append("sample ends")
 
@@ -33,16 +34,14 @@ def test_timed_samples_and_heavy_work_wait_for_each_other():
         with gate.acquired():
             log.append("late")
 
-    late = threading.Thread(target=after)
-    first, second = threading.Thread(target=heavy), threading.Thread(target=timed)
-    first.start()
+    first = started(heavy)
     inside.wait(5)
-    second.start()
+    second = started(timed)
     time.sleep(0.1)
     assert log == []
     go.set()
-    for thread in (first, second, late):
-        thread.join(5)
+    join(first, second)
+    join(*late)
     assert log == ["heavy ends", "sample", "sample ends", "late"]
 
 
@@ -60,12 +59,12 @@ class SlowPlaces:
 
 
 def test_a_sweep_does_not_block_another_visitor_until_its_end():
-    gate, order, started = FairLock(1), [], threading.Event()
+    gate, order, begun = FairLock(1), [], threading.Event()
 
     def sweep():
         for i in range(20):
             with gate.acquired():
-                started.set()
+                begun.set()
                 time.sleep(0.02)
                 order.append(i)
 
@@ -73,12 +72,9 @@ def test_a_sweep_does_not_block_another_visitor_until_its_end():
         with gate.acquired():
             order.append("other")
 
-    threads = threading.Thread(target=sweep), threading.Thread(target=other)
-    threads[0].start()
-    started.wait(5)
-    threads[1].start()
-    for thread in threads:
-        thread.join(10)
+    first = started(sweep)
+    begun.wait(5)
+    join(first, started(other))
     assert order.index("other") <= 3
 
 
@@ -90,27 +86,21 @@ def test_two_concurrent_timings_do_not_deadlock():
         with gate.exclusive():
             done.append(1)
 
-    threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(3)
+    join(*(started(timed) for _ in range(3)))
     assert len(done) == 3
 
 
 def test_heavy_work_runs_between_two_samples(monkeypatch):
-    waits = []
+    waits, others = [], []
 
     def work():
         begun = time.monotonic()
         with cached.compute_lock().acquired():
             waits.append(time.monotonic() - begun)
 
-    other = threading.Thread(target=work)
-
     def sample(task, *, load):
         if task.round == 1:
-            other.start()
+            others.append(started(work))
         time.sleep(0.02)
         return ({},)
 
@@ -119,7 +109,7 @@ def test_heavy_work_runs_between_two_samples(monkeypatch):
     tasks = [timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i) for i in range(30)]
     for _task, _rows in dispatch.run_ready("timing_length", lambda: tasks[:1]):
         tasks.pop(0)
-    other.join(5)
+    join(*others)
     assert waits[0] < 0.3  # waiting for all samples takes twice as long
 
 
@@ -137,25 +127,15 @@ def test_a_thread_that_released_its_place_returns_before_new_requests():
         with gate.acquired():
             log.append("began")
 
-    drawing, others = threading.Thread(target=draw), [threading.Thread(target=begin) for _ in range(2)]
-    drawing.start()
+    drawing = started(draw)
     assert out.wait(5)
     with gate.acquired():
-        for other in others:
-            other.start()
-        wait_for(lambda: len(gate._places._waiting) == 2)
+        others = [started(begin) for _ in range(2)]
+        until(lambda: len(gate._places._waiting) == 2)
         come_back.set()
-        wait_for(lambda: len(gate._places._waiting) == 3)
-    for thread in (drawing, *others):
-        thread.join(5)
+        until(lambda: len(gate._places._waiting) == 3)
+    join(drawing, *others)
     assert log == ["came back", "began", "began"]
-
-
-def wait_for(true):
-    until = time.monotonic() + 5
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def served(asked):
@@ -178,17 +158,14 @@ def served(asked):
     for visitor, seconds in asked:
         with one.acquired(visitor):
             now[0] += seconds
-    threads = [threading.Thread(target=hold)]
-    threads[0].start()
+    threads = [started(hold)]
     for waiting, (visitor, _) in enumerate(asked):
-        wait_for(lambda: one._places._free == 0 and len(one._places._waiting) == waiting)  # noqa: B023
+        until(lambda: one._places._free == 0 and len(one._places._waiting) == waiting)  # noqa: B023
         now[0] += 0.5
-        threads.append(threading.Thread(target=ask, args=(visitor,)))
-        threads[-1].start()
-    wait_for(lambda: len(one._places._waiting) == len(asked))
+        threads.append(started(ask, visitor))
+    until(lambda: len(one._places._waiting) == len(asked))
     go.set()
-    for thread in threads:
-        thread.join(5)
+    join(*threads)
     return order
 
 
@@ -240,16 +217,14 @@ def test_a_long_run_lets_others_go_first_at_every_request(monkeypatch):
         with one.acquired("student"):
             order.append("student")
 
-    threads = threading.Thread(target=sweep), threading.Thread(target=move)
-    threads[0].start()
+    first = started(sweep)
     assert out.wait(5)
     with one.acquired():
         back.set()
-        wait_for(lambda: len(one._places._waiting) == 1)
-        threads[1].start()
-        wait_for(lambda: len(one._places._waiting) == 2)
-    for thread in threads:
-        thread.join(5)
+        until(lambda: len(one._places._waiting) == 1)
+        second = started(move)
+        until(lambda: len(one._places._waiting) == 2)
+    join(first, second)
     assert order == ["student", "sweep"]
 
 
@@ -271,20 +246,17 @@ def drawn(first, then, seconds):
                 order.append(visitor)
                 if count > 1 and i == 0:
                     came.set()
-                    wait_for(lambda: one._places._waiting)
+                    until(lambda: one._places._waiting)
                 one.give_way()
 
     for visitor, spent in (first, then):
         with one.acquired(visitor):
             now[0] += spent
     now[0] += 0.5
-    threads = [threading.Thread(target=draw, args=(visitor, count)) for (visitor, _), count in ((first, 3), (then, 1))]
-    threads[0].start()
+    drawing = started(draw, first[0], 3)
     assert came.wait(5)
     now[0] += 0.01
-    threads[1].start()
-    for thread in threads:
-        thread.join(5)
+    join(drawing, started(draw, then[0], 1))
     return order
 
 

@@ -8,6 +8,7 @@ from itertools import count
 from types import ModuleType
 
 import pytest
+from threads import until
 
 from app.jobs import cached
 from app.jobs import scheduler as line_module
@@ -79,13 +80,6 @@ def steps():
 def ask(steps):
     line = FairScheduler(steps)
     return lambda who, task: line.submit(who, "trial", task, task)
-
-
-def until(true):
-    begun = time.monotonic()
-    while not true():
-        assert time.monotonic() < begun + 10
-        time.sleep(0.005)
 
 
 def test_visitors_take_turns_in_the_queue(steps, ask):
@@ -292,24 +286,9 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
     assert taken == list(range(len(taken)))
 
 
-def test_a_shared_task_still_runs_after_one_visitor_leaves(monkeypatch):
-    steps = Steps()
-    line = FairScheduler(steps)
-    first = line.submit("a", "steps", "busy", "busy")
-    one, two = line.submit("b", "steps", "wanted", "wanted"), line.submit("c", "steps", "wanted", "wanted")
-    one.withdraw()
-    steps.finish("busy")
-    steps.finish("wanted")
-    assert two.wait(20)
-    assert two.rows() == ("wanted", "found")
-    assert first.rows() == ("busy", "found")
-
-
-def test_a_task_requested_twice_survives_one_withdrawal():
-    steps = Steps()
-    line = FairScheduler(steps)
-    line.submit("a", "steps", "busy", "busy")
-    one, two = (line.submit("b", "steps", "wanted", "wanted") for _ in range(2))
+def test_a_task_requested_twice_survives_one_withdrawal(steps, ask):
+    ask("a", "busy")
+    one, two = (ask("b", "wanted") for _ in range(2))
     one.withdraw()
     steps.finish("busy")
     steps.finish("wanted")

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from threads import join, started
 
 from app.jobs.singleton import cached_singleton
 
@@ -21,11 +22,7 @@ def test_concurrent_calls_get_the_same_object_made_once():
         begin.wait(5)
         found.append(slow())
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(5)
+    join(*(started(ask) for _ in range(8)))
     assert len(made) == len(set(map(id, found))) == 1
     assert len(found) == 8
 
