@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.figures.bars import grouped_bars
 from app.figures.lines.curves import Curve, curves
-from app.figures.scatter import Points, scatter
+from app.figures.scatter import scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
 from app.words.i18n import _
@@ -161,9 +161,9 @@ def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **setti
     chart.show(curves(of, height=height, **settings), key=key, name="inside", alt=alt)
 
 
-def cloud(of: Sequence[Points], *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401
+def cloud(name: str, x: np.ndarray, y: np.ndarray, *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401
     """Draw estimated (y) over true (x) values with the diagonal; ``settings`` go to `app.figures.scatter.scatter`."""
-    chart.show(scatter(of, diagonal=_("equal"), log=True, **settings), key=key, name="inside", alt=alt)
+    chart.show(scatter(name, x, y, diagonal=_("equal"), **settings), key=key, name="inside", alt=alt)
 
 
 def bars(

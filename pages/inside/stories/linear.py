@@ -17,7 +17,7 @@ from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.headline import cheaper_from
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve, Points, symbol
+from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
@@ -133,7 +133,9 @@ def _kernel(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.cloud(
-            [Points(_("pairs of tokens"), exact, own)],
+            _("pairs of tokens"),
+            exact,
+            own,
             key=key,
             x_title=_("softmax weight"),
             y_title=_("linear attention weight"),

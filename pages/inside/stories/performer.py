@@ -22,7 +22,7 @@ from attention_core.metrics.fit import fit_power
 from attention_core.settings import Value
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve, Points, symbol
+from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step
 
@@ -172,7 +172,9 @@ def _estimate(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.cloud(
-            [Points(_("query-key pairs"), kernel, estimate)],
+            _("query-key pairs"),
+            kernel,
+            estimate,
             key=key,
             x_title=_("true similarity, relative to the largest in its row"),
             y_title=_("estimated similarity, on the same scale"),
