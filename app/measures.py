@@ -1,7 +1,6 @@
 """The numbers and curves of a page that a lesson can ask about, and the comparison of a number with a guess."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -40,7 +39,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Measure(Quantity, ABC):
+class Measure(Quantity):
     """A number that a page shows, computed by the same functions as the page uses.
 
     Attributes:
@@ -62,9 +61,9 @@ class Measure(Quantity, ABC):
     in_table: bool = False
     missing_message: str = ""
 
-    @abstractmethod
     def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
         """Return the number on a screen, for a variant if the number belongs to one; None and errors as in ``find``."""
+        return self.find(screen, attention) if self.of_variant else self.find(screen)
 
     def highest(self, screen: "Screen") -> float:
         """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
@@ -89,9 +88,6 @@ class PageMeasure(Measure):
     of_variant = False
     find: "Callable[[Screen], float | None]"
 
-    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
-        return self.find(screen)
-
 
 @dataclass(frozen=True)
 class VariantMeasure(Measure):
@@ -99,10 +95,6 @@ class VariantMeasure(Measure):
 
     of_variant = True
     find: "Callable[[Screen, ac.Attention], float | None]"
-
-    def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:  # noqa: D102 - see Measure
-        assert attention is not None, "the number belongs to a variant"
-        return self.find(screen, attention)
 
 
 Measures = Mapping[str, Measure]

@@ -95,11 +95,8 @@ _KEYS[tuple] = lambda parts: tuple(map(_key, parts))
 
 def _key(part: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or number
     """Return a cache key that is unique to an argument. The type is part of it, since 0, 0.0 and False are equal."""
-    return type(part), _KEYS.get(type(part), _itself)(part)
-
-
-def _itself(part: Hashable) -> Hashable:
-    return part
+    make = _KEYS.get(type(part))
+    return type(part), make(part) if make else part
 
 
 SHORT_INPUT_TOKENS = 128

@@ -50,30 +50,28 @@ def row_strips(
         whole: the panel whose strip shows the whole text.
         on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
     """
+    words = {
+        "heading": _("Weights of query “{word}” · click a word to change the query"),
+        "none": _("Click a word to see its weights."),
+        "help": _(
+            "The text, coloured by the weights of the pinned query. Use the arrow keys to move between words and to "
+            "hear the weight of each word in every matrix. Enter pins the word, and Escape unpins it."
+        ),
+    }
+    if queries is not None:
+        words = {
+            "heading": _("Weights of query “{word}”"),
+            "none": _("Click a row of a matrix to see its weights."),
+            "help": _(
+                "The keys, coloured by the weights of the pinned query. Use the arrow keys to move between keys and to "
+                "hear the weight of each key in every matrix. Escape unpins the query."
+            ),
+        }
     settings = {
         "pinned": pinned,
         "whole": whole,
         "lines": [asdict(line) for line in lines],
-        "words": {
-            "heading": _("Weights of query “{word}” · click a word to change the query")
-            if queries is None
-            else _("Weights of query “{word}”"),
-            "none": _("Click a word to see its weights.")
-            if queries is None
-            else _("Click a row of a matrix to see its weights."),
-            "unfold": _("Whole text"),
-            "fold": _("One line"),
-            "help": _(
-                "The text, coloured by the weights of the pinned query. Use the arrow keys to move between "
-                "words and to hear the weight of each word in every matrix. Enter pins the word, and Escape "
-                "unpins it."
-            )
-            if queries is None
-            else _(
-                "The keys, coloured by the weights of the pinned query. Use the arrow keys to move between keys and to "
-                "hear the weight of each key in every matrix. Escape unpins the query."
-            ),
-        },
+        "words": {**words, "unfold": _("Whole text"), "fold": _("One line")},
     }
 
     def report(reported: object) -> None:

@@ -227,7 +227,6 @@ export class ReadingBoard {
       Home: () => go(0),
       End: () => go(this.tokens.length - 1),
       Enter: () => this.choose(place),
-      " ": () => this.choose(place),
     });
   }
 

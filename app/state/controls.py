@@ -13,7 +13,7 @@ under its prefix and name, ``h_unit``, or under the name given as ``link``.
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import streamlit as st
@@ -285,37 +285,19 @@ def whole(
     **kwargs: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
     """Declare an option for an integer within bounds, drawn as a number input or, with ``st.slider``, as a slider."""
-    return Control(
-        lambda: link_fields.whole(default, low, _top(high)),
-        title,
-        widget=widget,
-        arguments=lambda: {"min_value": low, "max_value": _top(high), **(layout or {})},
-        **kwargs,
-    )
+
+    def top() -> int:
+        return high() if callable(high) else high
+
+    def arguments() -> Mapping[str, Any]:
+        bounds = {"min_value": low, "max_value": top()} if widget in (st.number_input, st.slider) else {}
+        return {**bounds, **(layout or {})}
+
+    return Control(lambda: link_fields.whole(default, low, top()), title, widget=widget, arguments=arguments, **kwargs)
 
 
-def _top(high: int | Callable[[], int]) -> int:
-    return high() if callable(high) else high
-
-
-def listed_whole(
-    default: int,
-    low: int,
-    high: int | Callable[[], int],
-    title: str,
-    *,
-    widget: Callable[..., int] = st.selectbox,
-    layout: Mapping[str, Any] | None = None,
-    **kwargs: Any,  # noqa: ANN401 - arguments of Control
-) -> Control[int]:
-    """Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
-    return Control(
-        lambda: link_fields.whole(default, low, _top(high)),
-        title,
-        widget=widget,
-        arguments=lambda: layout or {},
-        **kwargs,
-    )
+listed_whole = partial(whole, widget=st.selectbox)
+"""Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
 
 
 def place(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401

@@ -37,23 +37,20 @@ def show(*, all_stay: bool = False, uses_input: bool = True) -> None:
         all_stay: whether the page also shows variants that cannot be causal while causal is on.
         uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
     """
-    chosen = SharedOptions.variants.value
-    crossed = uses_input and input_panel.crosses()
-    refusals = {attention.key: None if all_stay else _refusal(attention, crossed=crossed) for attention in chosen}
-    opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
+    refusals = _refusals(all_stay=all_stay, uses_input=uses_input)
+    opened = st.session_state.get(SETTINGS, ())
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
-        for attention in chosen:
-            refused = refusals[attention.key]
+        for attention, refused in refusals.items():
             st.button(
                 label(attention),
                 key=f"variants.chip.{attention.key}",
                 help=_(attention.variant.summary),
                 icon=":material/block:" if refused else ":material/tune:",
-                type="primary" if attention in opened else "tertiary" if refused else "secondary",
+                type="primary" if attention.key in opened else "tertiary" if refused else "secondary",
                 on_click=partial(toggle_settings, attention.key),
             )
         show_menu(_("Add or remove"))
-    _draw_settings(opened, refusals)
+    _draw_settings(refusals)
 
 
 def show_menu(label: str) -> None:
@@ -67,18 +64,21 @@ def show_settings(*, all_stay: bool = False) -> None:
     Args:
         all_stay: whether the page also shows variants that cannot be causal while causal is on.
     """
-    chosen = SharedOptions.variants.value
-    opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
-    crossed = not all_stay and input_panel.crosses()
-    refusals = {attention.key: None if all_stay else _refusal(attention, crossed=crossed) for attention in opened}
-    _draw_settings(opened, refusals)
+    _draw_settings(_refusals(all_stay=all_stay))
 
 
-def _draw_settings(opened: Sequence[ac.Attention], refusals: Mapping[str, str | None]) -> None:
+def _refusals(*, all_stay: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
+    """Return why each chosen variant is left out on this screen; None if it is shown."""
+    crossed = uses_input and not all_stay and input_panel.crosses()
+    return {each: None if all_stay else _refusal(each, crossed=crossed) for each in SharedOptions.variants.value}
+
+
+def _draw_settings(refusals: Mapping[ac.Attention, str | None]) -> None:
+    opened = [attention for attention in refusals if attention.key in st.session_state.get(SETTINGS, ())]
     if opened:
         with st.container(border=True, key=PLACE):
             for attention in opened:
-                _settings(attention, refusals[attention.key])
+                _settings(attention, refusals[attention])
 
 
 def toggle_settings(key: str) -> None:

@@ -8,30 +8,9 @@ from typing import IO, Any
 import attention_core as ac
 from app.words.i18n import SETTING
 
-SHOWN = {
-    "help",
-    "summary",
-    "title",
-    "mechanism",
-    "causal_reason",
-    "cross_reason",
-    "note",
-    "complexity",
-    "reference_name",
-    "noncausal_method",
-} | {
-    "statement",
-    "short",
-    "experiment",
-    "rule",
-    "finding",
-    "details",
-    "theorem",
-    "label",
-    "brief",
-    "x_title",
-    "y_title",
-}
+_OF_VARIANTS = "help summary title mechanism causal_reason cross_reason note complexity reference_name noncausal_method"
+_OF_CLAIMS = "statement short experiment rule finding details theorem label brief x_title y_title"
+SHOWN = {*_OF_VARIANTS.split(), *_OF_CLAIMS.split()}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""

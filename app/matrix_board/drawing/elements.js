@@ -120,10 +120,10 @@ export function penFor(canvas, width, height, font) {
 /**
  * Run a key's action, and stop the event: Streamlit has its own shortcuts, and keys scroll the page.
  * @param {KeyboardEvent} event
- * @param {Record<string, () => unknown>} acts actions by the key's name; keys with modifiers are ignored
+ * @param {Record<string, () => unknown>} acts actions by the key's name; keys with modifiers are ignored, and a space is Enter
  */
 export function perform(event, acts) {
-  const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key];
+  const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key === " " ? "Enter" : event.key];
   if (!act) return;
   event.preventDefault();
   event.stopPropagation();

@@ -8,7 +8,6 @@ import { CLEAR } from "./zoom.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the first tap's cell, as fingers are wider than cells
 const DOUBLE_CLICK = 250; // milliseconds before a click is reported, as it may be half of a double click
-const LONG_PRESS = 500;
 
 /** @typedef {{ panel: Panel, x: number, y: number, view: View | null, moved: boolean }} Drag */
 
@@ -18,8 +17,6 @@ export class Hands {
   drag;
   /** @type {PointerEvent | undefined} */
   tapped;
-  /** @type {number | undefined} */
-  pressing;
   /** @type {number | null} */
   pinBefore = null;
 
@@ -44,7 +41,6 @@ export class Hands {
     on("dblclick", (event) => this.doubleClick(event));
     on("wheel", (event) => this.wheel(event), { passive: false });
     on("keydown", (event) => this.key(event));
-    on("contextmenu", (event) => this.touched && event.preventDefault()); // a long press pins
     const press = (/** @type {Event} */ event) => this.press(/** @type {Element} */ (event.target).closest("[data-act]"));
     board.buttons.addEventListener("click", press, { signal });
     on("click", press);
@@ -63,22 +59,12 @@ export class Hands {
     if (!panel || event.button) return;
     this.touched = event.pointerType !== "mouse";
     this.pointers.set(event.pointerId, event);
-    clearTimeout(this.pressing);
     const { clientX: x, clientY: y } = event;
     if (this.pointers.size === 2) {
       this.drag = { panel, x, y, view: null, moved: true };
       return;
     }
     this.drag = { panel, x, y, view: board.views.of(panel), moved: false };
-    if (this.touched) {
-      this.pressing = setTimeout(() => {
-        const cell = board.views.cellAt(panel, x, y);
-        if (!cell || !this.drag) return;
-        this.drag.moved = true; // the following release is not a tap
-        board.setCell(cell);
-        board.pin(panel, cell.row);
-      }, LONG_PRESS);
-    }
   }
 
   /** @param {PointerEvent} event */
@@ -105,7 +91,6 @@ export class Hands {
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
     if (!drag.moved && Math.hypot(dx, dy) > 5) {
       drag.moved = true;
-      clearTimeout(this.pressing);
       board.grid.setPointerCapture(event.pointerId);
     }
     if (drag.moved && drag.view && drag.view !== CLEAR) {
@@ -139,7 +124,6 @@ export class Hands {
 
   /** @param {PointerEvent} event */
   pointerGone(event) {
-    clearTimeout(this.pressing);
     this.pointers.delete(event.pointerId);
     if (!this.pointers.size) this.drag = undefined;
   }
@@ -196,7 +180,6 @@ export class Hands {
       n: () => this.turn(panel, row, col, 1),
       p: () => this.turn(panel, row, col, -1),
       Enter: () => board.cell && board.pin(panel, row),
-      " ": () => board.cell && board.pin(panel, row),
       Escape: () => (board.pinned === null ? board.setCell(null) : board.setPin(null, 0)),
       "+": () => board.views.zoomAll(2),
       "=": () => board.views.zoomAll(2),
@@ -235,7 +218,6 @@ export class Hands {
 
   /** Cancel the current gesture, because the matrices have changed. */
   cancelGesture() {
-    clearTimeout(this.pressing);
     this.pointers.clear();
     this.drag = undefined;
   }

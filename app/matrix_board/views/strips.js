@@ -254,7 +254,6 @@ export class Strips {
     if (event.target !== this.root || !this.tokens.length) return;
     const last = this.tokens.length - 1;
     const at = this.at ?? (this.queries ? 0 : (this.rows.pinned ?? 0));
-    const choose = () => !this.queries && this.pin(at);
     const go = (/** @type {number} */ to) => this.setWord(clamp(to, 0, last));
     perform(event, {
       ArrowLeft: () => go(at - 1),
@@ -263,8 +262,7 @@ export class Strips {
       ArrowDown: () => go(at + 10),
       Home: () => go(0),
       End: () => go(last),
-      Enter: choose,
-      " ": choose,
+      Enter: () => !this.queries && this.pin(at),
       Escape: () => (this.at === null ? this.pin(null) : this.setWord(null)),
     });
   }

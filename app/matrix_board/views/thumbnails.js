@@ -266,7 +266,6 @@ export class Thumbnails {
       Home: () => go(0, -columns),
       End: () => go(0, columns),
       Enter: () => this.choose(this.focus),
-      " ": () => this.choose(this.focus),
       Escape: () => this.setFocus(null),
     });
   }
