@@ -69,8 +69,17 @@ class All:
         return True
 
 
+class CheckedPage(AppTest):
+    """A page that fails the test if a run shows an exception."""
+
+    def _run(self, *given, **named):
+        at = super()._run(*given, **named)
+        assert not at.exception, "\n".join(f"{each.message}\n{each.stack_trace}" for each in at.exception)
+        return at
+
+
 def _before_its_first_run(page, query):
-    at = AppTest.from_file(str(MAIN), default_timeout=120)
+    at = CheckedPage(MAIN, default_timeout=120)
     at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # In tests, every form of a page counts as opened.
     return _aim(at, page, query)
 

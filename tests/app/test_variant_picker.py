@@ -34,7 +34,6 @@ def test_cached_results_need_no_waiting_even_if_a_variant_is_left_out(page, monk
     turns = []
     monkeypatch.setattr(cached, "compute_lock", lambda: turns.append("taken") or pytest.fail("a turn"))
     at.run()
-    assert not at.exception
     assert turns == []
     assert len([c for c in at.caption if "cannot be causal" in c.value]) == 1
 

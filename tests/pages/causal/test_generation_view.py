@@ -32,7 +32,6 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     monkeypatch.setattr("pages.causal.generation.LONGEST", 128)
     at = open_view("generation")
     at.button(key="timing.button").click().run()
-    assert not at.exception
     found = at.session_state["timing.run"]
     run = gather(found.request, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))

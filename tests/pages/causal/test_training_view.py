@@ -67,7 +67,6 @@ def test_a_link_to_the_gradient_opens_the_same_chapter(open_view):
 def test_a_hosted_page_offers_no_head_size_beyond_its_lengths(open_view, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     at = open_view("algorithms", c_size=32)
-    assert not at.exception
     [sizes] = [g.options for g in at.button_group if g.key == "c_size"]
     assert [o.content if hasattr(o, "content") else str(o) for o in sizes] == ["8", "16", "32"]
 

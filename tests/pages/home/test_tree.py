@@ -77,6 +77,5 @@ def test_the_settings_in_words(case, said):
 def test_an_edge_leads_to_both_side_by_side(drawn):
     link = next(link for link in re.findall(r'href="([^"]*)"', drawn) if "bigbird" in link and "longformer" in link)
     at = visit("matrices", parse_qs(urlsplit(link.replace("&amp;", "&")).query))
-    assert not at.exception
     assert not at.warning
     assert [each.key for each in at.session_state["variants"]] == ["softmax", "longformer", "bigbird"]

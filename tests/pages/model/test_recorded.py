@@ -66,5 +66,4 @@ def test_a_first_visit_waits_in_no_line_on_any_text(view, how, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(FairScheduler, "submit", lambda *_: pytest.fail("asked for what was recorded"))
     at = open_page("model", m_view=view, **how)
-    assert not at.exception
     assert any("Recorded on" in c.value for c in at.caption)

