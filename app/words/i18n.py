@@ -76,11 +76,6 @@ def language_tag() -> str:
     return languages()[language()].replace("_", "-")
 
 
-def _catalogue_for_visitor() -> gettext.NullTranslations:
-    """Return the catalogue of the visitor's language."""
-    return catalogue(language())
-
-
 def C_(context: str, message: str) -> str:  # noqa: N802 - like N_, which marks messages without a context
     """Mark a message whose words mean several things, and return it with its context, for ``_`` to translate.
 
@@ -98,7 +93,7 @@ def _without_context(message: str) -> str:
 def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
     # For an empty message, gettext would return the header of the catalogue.
-    words = _without_context(_catalogue_for_visitor().gettext(message)) if message else ""
+    words = _without_context(catalogue(language()).gettext(message)) if message else ""
     return words.format(**_written(values)) if values else words
 
 
@@ -122,7 +117,7 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
         n: the number; fills ``{n}``.
         **values: further values to fill in.
     """
-    return _catalogue_for_visitor().ngettext(one, many, n).format(n=n, **_written(values))
+    return catalogue(language()).ngettext(one, many, n).format(n=n, **_written(values))
 
 
 def paragraph(*sentences: str) -> str:

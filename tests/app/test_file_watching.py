@@ -1,14 +1,10 @@
 """Tests that a session that reconnects does not make the server watch more files than a new session."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 from streamlit.runtime.app_session import AppSession
 
-from app import streamlit_app
-from app.server import warmup
 from app.streamlit_patches import file_watching
 
 
@@ -44,16 +40,3 @@ def test_an_unexpected_streamlit_is_not_patched(session, monkeypatch):
     before = AppSession.register_file_watchers
     assert not file_watching.disable_watchers()
     assert AppSession.register_file_watchers is before
-
-
-def test_a_server_disables_it_before_its_first_visitor(session, monkeypatch):
-    set_to(monkeypatch, "none")
-    monkeypatch.setattr(warmup, "warm_up", lambda: None)
-
-    async def begin():
-        async with streamlit_app.lifespan(streamlit_app.app):
-            AppSession.register_file_watchers(session)
-
-    with ThreadPoolExecutor(1) as pool:  # A browser test in this process may have left a loop in this thread.
-        pool.submit(asyncio.run, begin()).result()
-    assert session._local_sources_watcher is None

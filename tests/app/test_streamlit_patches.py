@@ -5,7 +5,6 @@ import logging
 import re
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -76,11 +75,6 @@ def test_only_a_patch_whose_methods_are_missing_is_reported(monkeypatch, caplog)
     started()
     [line] = warnings(caplog)
     assert line.startswith("Patch server_info.remove_server_info is off")
-
-
-def test_every_patch_names_a_function():
-    for patch in patches.PATCHES:
-        assert callable(getattr(import_module(f"app.streamlit_patches.{patch.module}"), patch.function))
 
 
 def test_the_package_requires_the_patched_version():
