@@ -82,8 +82,7 @@ def multiply_adds(n: int, share: float, cheaper: int | None) -> str:
     if share < 1 or cheaper is None:
         return _("On {n} tokens, this variant needs {share} of softmax's multiply-adds.", **values)
     return _(
-        "On {n} tokens, this variant needs {share} of softmax's multiply-adds (fewer than softmax from {cheaper:,} "
-        "tokens on).",
+        "On {n} tokens, this variant needs {share} of softmax's multiply-adds (fewer from {cheaper:,} tokens on).",
         **values,
     )
 
@@ -103,7 +102,7 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
     if error > baseline and values["error"] != values["equal"]:
         return paragraph(
             _(
-                "The weights differ from {reference}'s by {error} (matrix error), more than equal weights for all keys "
+                "The weights differ from {reference}'s by {error} (matrix error), more than equal weights "
                 "would ({equal}).",
                 **values,
             ),
@@ -111,7 +110,4 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
             if not 1 / UNNORMALISED < total < UNNORMALISED
             else "",
         )
-    return _(
-        "The weights differ from {reference}'s by {error} (matrix error; equal weights for all keys: {equal}).",
-        **values,
-    )
+    return _("The weights differ from {reference}'s by {error} (matrix error; equal weights: {equal}).", **values)

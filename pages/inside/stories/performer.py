@@ -78,7 +78,9 @@ def _directions(seen: Seen) -> Step:
             )
             for way in (own, not own)
         )
-        pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
+        left, right = st.columns([3, 2])
+        with left:
+            pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
         norms = {
             way: np.sort(factors.lengths(_anatomy(seen, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
         }
@@ -93,14 +95,15 @@ def _directions(seen: Seen) -> Step:
             )
             for i, (name, norm) in enumerate(norms.items())
         ]
-        pictures.lines(
-            lines,
-            key=f"{key}.lengths",
-            x_title=_("direction, sorted by length"),
-            y_title=_("length"),
-            height=260,
-            alt=_("Lines: the lengths of the directions, fixed and normally distributed"),
-        )
+        with right:
+            pictures.lines(
+                lines,
+                key=f"{key}.lengths",
+                x_title=_("direction, sorted by length"),
+                y_title=_("length"),
+                height=380,
+                alt=_("Lines: the lengths of the directions, fixed and normally distributed"),
+            )
 
     return Step(
         title=_("Directions"),

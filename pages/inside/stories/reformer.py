@@ -297,6 +297,7 @@ def _missed(seen: Seen) -> Step:
         pictures.board(
             f"{key}.missed",
             pictures.pairs(seen, _("Missed pairs"), hidden, masked),
+            pictures.results(seen)[0],
             pictures.pairs(seen, reference[0].upper() + reference[1:], full),
         )
         if pairs:

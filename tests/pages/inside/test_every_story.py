@@ -106,7 +106,7 @@ def test_the_last_step_shows_the_errors_of_the_core(key):
         assert "by less than 0.5% (matrix error)." in spoken(at)
         assert "of a row's weight would" not in spoken(at)
         return
-    equal = r"(?:; equal weights for all keys: |\), more than equal weights for all keys would \()"
+    equal = r"(?:; equal weights: |\), more than equal weights would \()"
     off, zero = said(at, rf"differ from .*'s by ([\d.,]+)% \(matrix error{equal}([\d.]+)%\)\.")
     assert off == pytest.approx(100 * error, abs=0.51)
     assert zero == pytest.approx(100 * float((1 / SIZE["n"] - full).norm() / full.norm()), abs=0.51)

@@ -97,7 +97,7 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert headline(given).endswith(
         "With 6 landmarks, 324 numbers replace softmax's 576. The weights differ from "
-        f"softmax's by {off:.0%} (matrix error; equal weights for all keys: {zero:.0%})."
+        f"softmax's by {off:.0%} (matrix error; equal weights: {zero:.0%})."
     )
     step = nystrom.steps(given)[0]
     without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
