@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from trial import normal, ruled, softmax, synthetic, trial, upload
+from trial import normal, softmax, synthetic, trial, upload
 
 from attention_core.claims import Verdict
 
@@ -80,11 +80,3 @@ def test_where_all_tokens_weigh_the_same_there_is_nothing_to_compare():
     found = trial(KEY, upload(np.zeros((1, 64, 4), np.float32), normal(1, 64, 4)))
     assert found.verdict is Verdict.UNTESTABLE
     assert "work equally well in every head" in found.why
-
-
-@pytest.mark.parametrize(
-    ("wins", "loses", "verdict"),
-    [(75, 25, Verdict.HOLDS), (74, 20, Verdict.PARTLY), (30, 30, Verdict.FAILS), (10, 60, Verdict.FAILS)],
-)
-def test_the_rule_counts_heads(wins, loses, verdict):
-    assert ruled(KEY, {"wins": wins, "loses": loses}) is verdict

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trial import error, normal, ruled, softmax, synthetic, trial, upload
+from trial import error, normal, softmax, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict, landmark_errors
@@ -159,28 +159,6 @@ def test_the_size_that_is_judged_is_the_one_that_is_named(key, n):
 def test_where_attention_is_uniform_landmarks_have_nothing_to_prove(key):
     found = trial(key, upload(np.zeros((1, 20, 4))))
     assert found.verdict is Verdict.UNTESTABLE
-
-
-@pytest.mark.parametrize(
-    ("changed", "verdict"),
-    [
-        ({}, HOLDS),
-        ({"iterated_wins": 74}, PARTLY),
-        ({"exact_wins": 74}, PARTLY),
-        ({"iterated_wins": 74, "exact_wins": 74}, FAILS),
-    ],
-)
-def test_the_inverses_bounds(changed, verdict):
-    assert ruled("landmark_inverse", {"iterated_wins": 75, "exact_wins": 75}, **changed) is verdict
-
-
-@pytest.mark.parametrize(
-    ("changed", "verdict"),
-    [({}, HOLDS), ({"most": 1.11}, PARTLY), ({"segments": 0.91}, PARTLY), ({"ratio": 1.11, "most": 1.2}, FAILS)],
-)
-def test_segment_means_bounds(changed, verdict):
-    numbers = {"ratio": 1.1, "most": 1.1, "segments": 0.9, "uniform": 1.0}
-    assert ruled("segment_means", numbers, **changed) is verdict
 
 
 def test_errors_that_are_rounding_are_alike():

@@ -1,9 +1,9 @@
-"""Tests of claims about a model with replaced attention: rules on both sides of each bound, independent numbers."""
+"""Tests of claims about a model with replaced attention: their numbers, calculated independently."""
 
 import numpy as np
 import pytest
 import torch
-from trial import ruled, synthetic, trial
+from trial import synthetic, trial
 
 from attention_core import claims, registry
 from attention_core.claims import Verdict, model_experiments
@@ -90,21 +90,6 @@ def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
 
 
 @pytest.mark.parametrize(
-    ("window", "four", "gain", "verdict"),
-    [
-        (1.6, 1.09, 4.99, HOLDS),
-        (1.6, 1.09, -3, HOLDS),
-        (1.6, 1.11, 4.99, PARTLY),
-        (1.6, 1.09, 5.01, PARTLY),
-        (1.6, 1.11, 5.01, FAILS),
-        (1.4, 1.09, 4.99, FAILS),
-    ],
-)
-def test_sinks_bounds(window, four, gain, verdict):
-    assert ruled("four_sinks", {}, window=window, four=four, gain=gain) is verdict
-
-
-@pytest.mark.parametrize(
     ("gain", "words"),
     [
         (4.76, "by 4.76%, 0.240 percentage points below the claim's limit"),
@@ -137,22 +122,6 @@ def test_a_query_sees_as_many_keys_as_the_control_reads():
         torch.zeros(1, 99, 4), torch.zeros(1, 99, 4), causal=True
     )
     assert int((weights[0, -1] > 0).sum()) == four_sinks.KEYS
-
-
-@pytest.mark.parametrize(
-    ("worst", "lost", "verdict"), [(1.09, 9, HOLDS), (1.11, 9, PARTLY), (1.09, 11, PARTLY), (1.11, 11, FAILS)]
-)
-def test_one_layer_bounds(worst, lost, verdict):
-    assert ruled("one_layer", {}, worst=worst, lost=lost) is verdict
-
-
-@pytest.mark.parametrize(
-    ("rho", "verdict"),
-    [(0.91, HOLDS), (0.8999999999999999, HOLDS), (0.89, PARTLY), (0.61, PARTLY), (0.59, FAILS), (-1, FAILS)],
-)
-@pytest.mark.parametrize("key", ["error_predicts_perplexity", "error_predicts_copying"])
-def test_order_bounds(key, rho, verdict):
-    assert ruled(key, {}, rho=rho) is verdict
 
 
 def row(kept, times, lost=0.0, output=0.0, copying=0.0):

@@ -61,9 +61,3 @@ def softmax(q, k, *, causal=False):
 
 def error(a, b):
     return np.linalg.norm(a - b) / np.linalg.norm(b)
-
-
-def ruled(key, numbers, **changed):
-    """Return the verdict on numbers, some of which are changed."""
-    claim = claims.claim(key)
-    return claim.verdict({**numbers, **changed}, claim.bounds)
