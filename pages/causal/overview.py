@@ -188,7 +188,8 @@ def _constant(own: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
 
 def crossing(linear: MemoryRow) -> Curve:
     """Return the point at which the memory of softmax passes the memory of linear attention."""
-    name = _("From {n:,} tokens on, softmax stores more than linear attention", n=linear.outgrown)
+    text = _("softmax needs more<br>from {n:,} tokens on", n=linear.outgrown)
+    name = text.replace("<br>", " ")
     return Curve(
         name,
         [linear.state_bytes / linear.token_bytes],
@@ -197,7 +198,7 @@ def crossing(linear: MemoryRow) -> Curve:
         symbol="circle-open",
         size=11,
         notes=[name],
-        label=_("softmax needs more<br>from {n:,} tokens on", n=linear.outgrown),
+        label=text,
     )
 
 

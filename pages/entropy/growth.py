@@ -124,16 +124,14 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
         if line.attention.variant.family == "kernel" and found.x:
             share = keys_share(found.middle[-1], int(found.x[-1]), causal=question.causal)
             close += (
-                [_("**{name}** (effective keys: {share} of all keys)", name=line.name, share=percent(share))]
-                if share >= EVEN
-                else []
+                [_("**{name}** ({share} of all keys)", name=line.name, share=percent(share))] if share >= EVEN else []
             )
     return (
         _n(
-            "{names} stays close to uniform attention (equal weights on all keys), because the dot products of query "
-            "features and key features differ little from key to key.",
-            "{names} stay close to uniform attention (equal weights on all keys), because the dot products of query "
-            "features and key features differ little from key to key.",
+            "{names} stays close to equal weights, because the dot products of query features and key features differ "
+            "little from key to key.",
+            "{names} stay close to equal weights, because the dot products of query features and key features differ "
+            "little from key to key.",
             n=len(close),
             names=enumeration(close),
         )
@@ -192,7 +190,7 @@ def crossing(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int,
     """
     if causal or not lengths or not lengths[0] < base < lengths[-1]:
         return None  # With a causal mask, each row has its own number of keys, so no length has the factor 1.
-    return base, _("log n scaling has no effect here")
+    return base, _("log n scaling: no effect")
 
 
 def base_length(attention: ac.Attention) -> int:
@@ -256,7 +254,7 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "{b:,}), and over about the same share of all keys ({before}, then {after}).**",
             **values,
         ),
-        _("Softmax gives every key some weight, so each additional key takes some of the weight."),
+        _("Softmax gives every key some weight, including each additional key."),
         scaling,
     )
 
@@ -274,7 +272,7 @@ def log_n(few: float, many: float, base: int, *, a: int, b: int) -> str:
     values = {"few": number(few), "many": number(many), "base": base, "a": a, "b": b}
     return paragraph(
         _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
-        _("{base} is the reference length, which you can change under Settings.", base=base),
+        _("The number {base} can be changed under Settings.", base=base),
         _(
             "This flattens the weights below {base} keys ({few} effective keys at {a:,} tokens) and sharpens them "
             "above ({many} at {b:,}).",

@@ -36,9 +36,10 @@ def top() -> tuple[DeltaGenerator, Question]:
         with st.container(horizontal=True, vertical_alignment="center"):
             with st.container():
                 variant_picker.show()
-            st.caption(_("Compare softmax with:"), width="content")
             names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
-            EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
+            with st.container(horizontal=True, vertical_alignment="center", width="content"):
+                st.caption(_("Compare softmax with:"), width="content")
+                EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"

@@ -155,8 +155,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
                 # Only the first number has the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
             if names_all_points(question) and (i := step_to_worse(question, own)) is not None and texts[i]:
-                dearer = number(own[i + 1].value, 3)
-                texts[i] = _("{setting}: lower error than {dearer}", setting=texts[i], dearer=dearer)
+                texts[i] = _("{setting}: better than {dearer}", setting=texts[i], dearer=texts[i + 1])
         line = replace(line, texts=texts)
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)

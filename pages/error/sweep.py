@@ -18,7 +18,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve, doublings
 from app.figures.theme import GREY
 from app.state.session import REFERENCE
-from app.ui import export, navigation, palette, sweep
+from app.ui import chart, export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label, readable, reference_name
@@ -96,7 +96,7 @@ class View:
                 "top": end if highest > end else 1.08 * highest or 1.0,
                 "right": right,
                 "mark": None if whole is None else (words.SHARE * whole, _("half of softmax's cost")),
-                "shaded": None if whole is None else (whole, _("costs more than softmax")),
+                "shaded": None if whole is None else (whole, "" if chart.is_narrow() else _("costs more than softmax")),
                 "x_ticks": doublings(drawn) if whole is None else shares(drawn, whole),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }

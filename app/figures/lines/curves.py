@@ -175,9 +175,8 @@ def curves(
         area = {"type": "rect", "x0": at, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
         look = {"fillcolor": SERIES[GREY], "opacity": SHADE, "layer": "below"}
         figure["layout"].setdefault("shapes", []).append(area | look)
-        above.append(
-            annotation(text, *_on_axis([right], log=log_x), 1, yref="y domain", yanchor="bottom", xanchor="right")
-        )
+        [x] = _on_axis([right], log=log_x)
+        above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
     if above:
         figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}
     figure["layout"]["annotations"] = above

@@ -25,8 +25,8 @@ def line(**values):
 
 
 LOG_N = (
-    "Log n scaling multiplies every logit (the score before softmax) by log n / log 64. 64 is the reference length, "
-    "which you can change under Settings."
+    "Log n scaling multiplies every logit (the score before softmax) by log n / log 64. The number 64 "
+    "can be changed under Settings."
 )
 
 
@@ -43,7 +43,7 @@ LOG_N = (
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share):
     assert growth.sentence(line(n16=4.0, n256=last), None) == (
         f"**In longer texts, attention spreads over more keys (4 effective keys at 16 tokens, {last:.0f} at 256), "
-        f"{share}.** Softmax gives every key some weight, so each additional key takes some of the weight."
+        f"{share}.** Softmax gives every key some weight, including each additional key."
     )
 
 
@@ -62,7 +62,7 @@ def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the
     assert growth.base_length(scaled) == base
     assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
     found = growth.crossing(base, [16, 64, 256], causal=causal)
-    assert found == ((base, "log n scaling has no effect here") if marked else None)
+    assert found == ((base, "log n scaling: no effect") if marked else None)
     assert growth.crossing(base, [], causal=causal) is None
     assert growth.crossing(0, [16, 64, 256], causal=causal) is None
 
@@ -358,14 +358,13 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         ({"linear": 204.0}, ""),
         (
             {"linear": 205.0, "local": 256.0},
-            "**Linear** (effective keys: 80% of all keys) stays close to uniform attention (equal weights on all "
-            "keys), because the dot products of query features and key features differ little from key to key.",
+            "**Linear** (80% of all keys) stays close to equal weights, because the dot products of query features and "
+            "key features differ little from key to key.",
         ),
         (
             {"linear": 256.0, "cosine": 256.0},
-            "**Linear** (effective keys: 100% of all keys) and **Cosine** (effective keys: 100% of all keys) stay "
-            "close to uniform attention (equal weights on all keys), because the dot products of query features and "
-            "key features differ little from key to key.",
+            "**Linear** (100% of all keys) and **Cosine** (100% of all keys) stay close to equal weights, because the "
+            "dot products of query features and key features differ little from key to key.",
         ),
     ],
 )

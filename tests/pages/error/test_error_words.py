@@ -477,7 +477,7 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: lower error than 9", "9", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: better than 9", "9", ""]
     many = asked("softmax", "local", "atrous", "nystrom", "topk")
     [*_others, line] = cost.lines(many, [*found, worse, exact], None)
     assert (line.texts, line.label, line.named_at) == (["window 4", "8", "", ""], "Local · window", None)
