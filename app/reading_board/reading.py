@@ -112,7 +112,7 @@ def pack(
 def _words() -> dict[str, str]:
     """Return the board's texts in the visitor's language; the browser fills in the words in braces."""
     return {
-        "model": _("Attention"),
+        "model": _("Attention (all numbers: lower is better)"),
         "help": _(
             "Tokens of the text. Use the arrow keys to move between tokens. Enter shows the model's top predictions."
         ),

@@ -95,16 +95,16 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
         )
         if copies is None
         else _n(
-            "**{name} loses more than half of the ability to copy once {n} layer is replaced.**",
-            "**{name} loses more than half of the ability to copy once {n} layers are replaced.**",
+            "**{name} loses over half of the ability to copy once {n} layer is replaced.**",
+            "**{name} loses over half of the ability to copy once {n} layers are replaced.**",
             n=round(copies),
             name=name,
         ),
-        _("Perplexity never exceeds {worse:g} times the original.", worse=words.WORSE)
+        _("Perplexity stays within {worse:g} × the original.", worse=words.WORSE)
         if reads is None
         else _n(
-            "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
-            "Perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
+            "Perplexity exceeds {worse:g} × the original from {n} layer on.",
+            "Perplexity exceeds {worse:g} × the original from {n} layers on.",
             n=round(reads),
             worse=words.WORSE,
         ),

@@ -70,8 +70,8 @@ def in_words(found: Sequence[ErrorPoint]) -> str:
     if len(found) < FEWEST:
         return _("At least {n} points are needed to compare the rankings.", n=FEWEST)
     errors = [p.output for p in found]
-    return paragraph(
-        *(_order(name, metrics.rank_correlation(errors, values), len(found)) for name, values in _measures(found))
+    return "  \n".join(
+        _order(name, metrics.rank_correlation(errors, values), len(found)) for name, values in _measures(found)
     )
 
 

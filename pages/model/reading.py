@@ -86,7 +86,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         first.labels,
         _reading(original, original, first),
         [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
-        [_("Perplexity (lower is better)"), _("× original"), _("Copying loss (nats, lower is better)")],
+        [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,

@@ -46,7 +46,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
         "Local · window 64",
         "Attention sinks · window 64 · sinks 1",
     ]
-    assert header["columns"] == ["Perplexity (lower is better)", "× original", "Copying loss (nats, lower is better)"]
+    assert header["columns"] == ["Perplexity", "× original", "Copying loss (nats)"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "× 1", "1.0"],
         ["201", "× 20.1", "11.0"],
@@ -145,8 +145,8 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
-        "**Local · window 64 loses more than half of the ability to copy once 15 layers are replaced.** "
-        "Perplexity exceeds 1.5 times the original once 8 layers are replaced." in said
+        "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.** "
+        "Perplexity exceeds 1.5 × the original from 8 layers on." in said
     )
 
 

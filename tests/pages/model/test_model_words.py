@@ -205,10 +205,10 @@ def test_where_numbers_come_from():
     assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), recorded])
 
 
-STAYS = "Perplexity never exceeds 1.5 times the original."
-EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
+STAYS = "Perplexity stays within 1.5 × the original."
+EXCEEDS = "Perplexity exceeds 1.5 × the original from 4 layers on."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
-LOST = "loses more than half of the ability to copy once 4 layers are replaced.**"
+LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
 
 
 @pytest.mark.parametrize(
