@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import torch
+from reference import error, softmax
 
 import attention_core as ac
 from attention_core.analysis.masks.pattern import pattern
@@ -19,12 +20,7 @@ DRAW = np.random.default_rng(3)
 Q, K, V = (DRAW.normal(size=(2, tokens, size)) for tokens, size in ((5, 8), (9, 8), (9, 6)))
 
 
-def softmax(x):
-    terms = np.exp(x - x.max(-1, keepdims=True))
-    return terms / terms.sum(-1, keepdims=True)
-
-
-EXACT = softmax(Q @ K.swapaxes(-1, -2) / 8**0.5)
+EXACT = softmax(Q, K)
 
 
 def saved(**arrays):
@@ -103,10 +99,9 @@ def test_a_comparison_has_rectangular_matrices_errors_and_costs():
     linear = found.matrices["linear"].double().numpy()
     for head in range(2):
         row = next(row for row in found.rows if (row["variant"], row["head"]) == ("linear", head))
-        apart = np.linalg.norm(linear[head] - EXACT[head])
-        assert row["matrix"] == pytest.approx(apart / np.linalg.norm(EXACT[head]), rel=1e-5)
+        assert row["matrix"] == pytest.approx(error(linear[head], EXACT[head]), rel=1e-5)
         out, exact = linear[head] @ V[head], EXACT[head] @ V[head]
-        assert row["output"] == pytest.approx(np.linalg.norm(out - exact) / np.linalg.norm(exact), rel=1e-5)
+        assert row["output"] == pytest.approx(error(out, exact), rel=1e-5)
         assert row["multiply_adds"] == ac.get("linear").cost(5, 8, keys=9).multiply_adds
     with pytest.raises(NotCrossError, match="Local needs queries and keys of the same tokens"):
         ac.compare(Q, K, V, ["local"])
@@ -122,7 +117,7 @@ def test_an_average_over_heads_and_its_baseline_use_all_keys():
     seen = compare(QKV.from_tensors(Q, K, V), ac.get("softmax"), head=None, causal=False)
     np.testing.assert_allclose(seen.weights, EXACT.mean(0), atol=1e-6)
     exact, mean = EXACT @ V, np.broadcast_to(V.mean(-2, keepdims=True), (2, 5, 6))
-    assert seen.uniform_error == pytest.approx(np.linalg.norm(mean - exact) / np.linalg.norm(exact), rel=1e-5)
+    assert seen.uniform_error == pytest.approx(error(mean, exact), rel=1e-5)
     entropies = -(EXACT.mean(0) * np.log(EXACT.mean(0))).sum(-1)
     assert seen.passport.entropy == pytest.approx(entropies.mean(), rel=1e-5)
 
@@ -146,7 +141,7 @@ def test_a_picture_of_a_head_is_square_and_only_its_entropy_is_a_score():
 def test_sweeps_vary_the_number_of_keys():
     rows = ac.sweep("entropy", (Q, K, V), ["softmax"], head=0)
     assert [row.n for row in rows] == [4, 6, 9]
-    short = softmax(Q[0] @ K[0][:4].T / 8**0.5)
+    short = softmax(Q[0], K[0][:4])
     assert rows[0].entropy == pytest.approx(-(short * np.log(short)).sum(-1).mean(), rel=1e-5)
     swept = ac.sweep("error", (Q, K, V), ["topk", "linformer"], head=1)
     found = {row.value: row for row in swept if row.variant == "topk"}
@@ -154,7 +149,7 @@ def test_sweeps_vary_the_number_of_keys():
     assert found[9].matrix == pytest.approx(0, abs=1e-6)
     assert found[4].multiply_adds == ac.get("topk", k=4).cost(5, 8, keys=9).multiply_adds
     mean = next(row for row in swept if row.variant == "uniform")
-    assert mean.matrix == pytest.approx(np.linalg.norm(1 / 9 - EXACT[1]) / np.linalg.norm(EXACT[1]), rel=1e-5)
+    assert mean.matrix == pytest.approx(error(1 / 9, EXACT[1]), rel=1e-5)
 
 
 def test_a_notebook_shows_rectangular_matrices():

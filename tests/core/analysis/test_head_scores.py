@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from reference import softmax
 
 import attention_core as ac
 from attention_core.analysis.matrix.compare import compare
@@ -19,13 +20,9 @@ def layers():
     return ac.inputs.record_layers(TEXT, model="minilm")
 
 
-def softmax(qkv, head, *, causal, special):
+def matrix_of(qkv, head, *, causal, special):
     """Return the matrix of one head and its words, computed from the formula."""
-    q, k = (x[head].double().numpy() for x in (qkv.q, qkv.k))
-    logits = q @ k.T / math.sqrt(q.shape[-1])
-    if causal:
-        logits[np.triu_indices(len(q), 1)] = -np.inf
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    weights = softmax(qkv.q[head], qkv.k[head], causal=causal)
     kept = [i for i in range(qkv.n) if special or not qkv.special[i]]
     weights = weights[np.ix_(kept, kept)]
     return weights / weights.sum(-1, keepdims=True), [qkv.tokens[i] for i in kept]
@@ -37,7 +34,7 @@ def test_each_score_is_what_its_definition_says(layers, causal, special):
     found = head_scores(layers, causal=causal, special=special)
     assert [(each.layer, each.head) for each in found] == [(layer, head) for layer in range(6) for head in range(12)]
     for each in found[::17]:
-        a, words = softmax(layers[each.layer], each.head, causal=causal, special=special)
+        a, words = matrix_of(layers[each.layer], each.head, causal=causal, special=special)
         n = len(words)
         masses = []
         for i in range(n):
@@ -96,7 +93,7 @@ def test_scores_stand_in_a_table_under_their_own_names():
 
 def test_miniatures_leave_out_what_the_page_does(layers):
     [layer] = layers[3:4]
-    weights, words = softmax(layer, 5, causal=False, special=False)
+    weights, words = matrix_of(layer, 5, causal=False, special=False)
     small = miniatures([layer], causal=False, special=False)
     assert small.shape == (1, 12, len(words), len(words))
     np.testing.assert_allclose(small[0, 5], weights / weights.max(), atol=1e-5)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from trial import error, normal, softmax, synthetic, trial, upload
+from reference import error, softmax
+from trial import normal, synthetic, trial, upload
 
 import attention_core as ac
 from attention_core import claims

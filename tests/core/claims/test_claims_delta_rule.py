@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from trial import error, normal, softmax, synthetic, trial, upload
+from reference import error, softmax
+from trial import normal, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict

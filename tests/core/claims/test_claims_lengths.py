@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from trial import normal, softmax, synthetic, trial, upload
+from reference import softmax
+from trial import normal, synthetic, trial, upload
 
 from attention_core import claims
 from attention_core.claims import Verdict

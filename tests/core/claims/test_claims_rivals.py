@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from trial import normal, softmax, synthetic, trial, upload
+from reference import softmax
+from trial import normal, synthetic, trial, upload
 
 from attention_core.claims import Verdict
 from attention_core.claims.checks.linear import linear_sparsity

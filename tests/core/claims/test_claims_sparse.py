@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from trial import error, normal, saved, softmax, synthetic, trial, upload
+from reference import error, softmax
+from trial import normal, saved, synthetic, trial, upload
 
 from attention_core import claims, registry
 from attention_core.benchmarking.counting import count

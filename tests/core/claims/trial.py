@@ -48,16 +48,3 @@ def upload(q, k=None, v=None, *, causal=False):
 
 def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def softmax(q, k, *, causal=False):
-    """Return the reference, ``[..., n, n]`` float64."""
-    logits = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2) / np.sqrt(q.shape[-1])
-    if causal:
-        logits = np.where(np.tri(q.shape[-2], dtype=bool), logits, -np.inf)
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
-
-
-def error(a, b):
-    return np.linalg.norm(a - b) / np.linalg.norm(b)
