@@ -147,7 +147,7 @@ def _why() -> dict[str, dict[str, str]]:
 
     The browser fills in the words in braces.
     """
-    averages = _("{row} averages neighbouring tokens (landmarks), which blurs the weights.")
+    averages = _("{row} averages neighbouring tokens into landmarks, which blurs the weights.")
     return {
         "local": {
             "less": _("{row} hides “{target}”, which is {away} tokens away, outside the window of {setting}."),

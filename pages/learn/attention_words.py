@@ -51,7 +51,7 @@ def finding(found: Sequence[Outcome], shown: int) -> str:
     return paragraph(
         f"**{mostly}**",
         _(
-            "Weight on the answer (framed) in layer {layer}, from step 0 to step {step}: {weights}.",
+            "In layer {layer}, the weight on the answer (framed) changes from step 0 to step {step}: {weights}.",
             layer=layer,
             step=step,
             weights=weights,

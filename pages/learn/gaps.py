@@ -58,7 +58,7 @@ def not_trained_without(found: Sequence[PartOutcome]) -> str:
     if not names:
         return ""
     return _(
-        "Runs with a part removed are not recorded: {names}. Press “Train on this machine” to train these models.",
+        "No runs with a part removed are recorded for {names}. Press “Train on this machine” to train these models.",
         names=enumeration(names),
     )
 

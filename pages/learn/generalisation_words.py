@@ -117,8 +117,12 @@ def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
         text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
         (grown if more else constant).append(text)
     return paragraph(
-        _("Memory of a layer at {n} tokens, which grows with the length: {names}.", n=length, names=enumeration(grown))
+        _(
+            "The memory of a layer grows with the length and is as follows at {n} tokens: {names}.",
+            n=length,
+            names=enumeration(grown),
+        )
         if grown
         else "",
-        _("Memory of a layer at any length: {names}.", names=enumeration(constant)) if constant else "",
+        _("The memory of a layer is the same at any length: {names}.", names=enumeration(constant)) if constant else "",
     )

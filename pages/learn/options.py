@@ -54,8 +54,8 @@ class LearnOptions(Options, prefix="l_"):
         1,
         N_("Heads"),
         help=N_(
-            "With more heads, each head is smaller. The fixed-size states of all heads together then hold fewer "
-            "numbers."
+            "The heads share the width of the model, so more heads are smaller heads. Variants that store a matrix of "
+            "fixed size (the state) then store fewer numbers in total."
         ),
     )
     convolution = choice(

@@ -67,7 +67,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
     """Return a reference line with its name at its start, away from the names of the variants."""
-    return replace(guide(name, x, y), name_at_end=False, texts=[name])
+    return replace(guide(name, x, y), name_at_end=False, texts=[name, *[""] * (len(x) - 1)])
 
 
 def _line(outcome: Outcome, measure: str, by: str) -> Curve:

@@ -44,8 +44,7 @@ def cause(outcome: Outcome) -> str:
         return paragraph(
             text,
             _(
-                "Reading the other {visible} and guessing among the hidden ones gives {expected}.",
-                visible=percent(1 - hidden),
+                "Reading the visible answers and guessing among the hidden ones gives {expected}.",
                 expected=percent(expected),
             ),
         )
@@ -298,13 +297,17 @@ def _count(learned: int, found: Sequence[Outcome], *, names: str) -> str:
 
 def medians(seeds: int) -> str:
     """Return the number of seeds that the lines of a chart show."""
-    return _n("The lines show {n} seed.", "The lines are medians over {n} seeds.", n=seeds)
+    return _n(
+        "The lines show {n} training run of each variant.",
+        "The lines are medians over {n} training runs of each variant, with different seeds.",
+        n=seeds,
+    )
 
 
 def reading(seeds: int, *, dashes: bool) -> str:
     """Return how to see the quartiles of several seeds, and that dash patterns only distinguish variants."""
     return paragraph(
-        _("Point at a line to see its quartiles as a band.") if seeds > 1 else "",
+        _("Point at a line to see the middle half of its runs (between the quartiles) as a band.") if seeds > 1 else "",
         _("Colours and dash patterns only distinguish the variants.") if dashes else "",
     )
 

@@ -70,7 +70,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear leaves out the exponential, "
         "which in softmax enlarges differences. So all words get similar weights (6% to 10%). Nyström averages "
-        "neighbouring tokens (landmarks), which blurs the weights."
+        "neighbouring tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
         "With softmax, “it” gives 77% of its attention to “animal”. This share is 51% with Nyström, 10% with Linear, "

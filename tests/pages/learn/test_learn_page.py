@@ -60,7 +60,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** (72% correct): its mask hides 43% of the answers." in text
-    assert "Reading the other 57% and guessing among the hidden ones gives 70%." in text
+    assert "Reading the visible answers and guessing among the hidden ones gives 70%." in text
     assert text.startswith(
         "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with 24 pairs only Softmax "
         "still reaches an accuracy of 95%.**  \n**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn "
@@ -71,10 +71,10 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
-    [text] = [text for text in texts(at) if "Weight on the answer" in text]
+    [text] = [text for text in texts(at) if "the weight on the answer" in text]
     assert text == (
-        "**With Softmax, a key that appears again attends mostly to its value.** Weight on the answer (framed) in "
-        "layer 0, from step 0 to step 400: **Softmax** (3.3% to 100%) and **Linear** (3.9% to 48%). "
+        "**With Softmax, a key that appears again attends mostly to its value.** In layer 0, the weight on the "
+        "answer (framed) changes from step 0 to step 400: **Softmax** (3.3% to 100%) and **Linear** (3.9% to 48%). "
         "Choose layer 0 to see these weights."
     )
     [notes] = [each.value for each in at.caption if "Accuracy rises most between these training steps" in each.value]
@@ -86,7 +86,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert panels.count("<i style=") == 15
     assert "left:3.12%;top:50.00%;" in panels, "the second symbol follows the first, which is repeated in the middle"
     at = open_learn(l_view="attention", l_task="parity", variants=(ac.get("softmax"),))
-    assert not any("Weight on the answer" in text for text in texts(at))
+    assert not any("the weight on the answer" in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
     assert "on the answer" not in panels
 
@@ -224,8 +224,8 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
 
 def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
-    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "Memory of a layer" in each.value]
-    assert "at 128 tokens, which grows with the length: **Softmax** (16,384 numbers)" in text
+    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "memory of a layer" in each.value]
+    assert "grows with the length and is as follows at 128 tokens: **Softmax** (16,384 numbers)" in text
     assert "**Linear** (4,160 numbers)" in text
     at = press(open_learn(l_heads=4, **pair), "Train on this machine")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
@@ -258,7 +258,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
         shown = [percent(median(final[word, *part])) for part in ((3, 2), (0, 2), (3, 1))]
         assert line[1:] == shown
     assert cells[4] == ["Local · window 16", "72%", "–", "–"]
-    assert any("Runs with a part removed are not recorded: Local · window 16." in each.value for each in at.caption)
+    assert any("No runs with a part removed are recorded for Local · window 16." in each.value for each in at.caption)
     assert any("No model here has a gate. No model here has a position encoding." in each.value for each in at.caption)
     assert len(charts(at)) == 2
     assert any(text.startswith("**Accuracy falls when one part is removed: ") for text in texts(at))

@@ -330,8 +330,7 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    visible = percent(1 - hidden_share(spec))
-    text = f" Reading the other {visible} and guessing among the hidden ones gives {percent(expected)}."
+    text = f" Reading the visible answers and guessing among the hidden ones gives {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.with_guesses(local) == (expected if is_close else None)
     assert words.with_guesses(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -346,13 +345,19 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
     assert of("local~window~13", "induction") == pytest.approx((14 / 2 + 1) / 15)
 
 
-@pytest.mark.parametrize(("seeds", "text"), [(1, "The lines show 1 seed."), (2, "The lines are medians over 2 seeds.")])
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [
+        (1, "The lines show 1 training run of each variant."),
+        (2, "The lines are medians over 2 training runs of each variant, with different seeds."),
+    ],
+)
 def test_what_the_lines_show(seeds, text):
     assert words.medians(seeds) == text
 
 
 BAND, DASHES = (
-    "Point at a line to see its quartiles as a band.",
+    "Point at a line to see the middle half of its runs (between the quartiles) as a band.",
     "Colours and dash patterns only distinguish the variants.",
 )
 
@@ -511,7 +516,10 @@ def test_the_time_of_training_is_told_before_the_press(seconds, text):
     assert training_words.duration(seconds) == text
 
 
-GROWS, CONSTANT = "Memory of a layer at 64 tokens, which grows with the length:", "Memory of a layer at any length:"
+GROWS, CONSTANT = (
+    "The memory of a layer grows with the length and is as follows at 64 tokens:",
+    "The memory of a layer is the same at any length:",
+)
 
 
 @pytest.mark.parametrize(
@@ -677,7 +685,7 @@ def test_the_parts_that_models_do_not_have_are_named():
 def test_models_that_are_not_trained_without_a_part_are_named():
     assert not gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9)])
     assert gaps.not_trained_without([part_outcome("linear", 1.0, layer=0.9, convolution=None)]) == (
-        "Runs with a part removed are not recorded: Linear. Press “Train on this machine” to train these models."
+        "No runs with a part removed are recorded for Linear. Press “Train on this machine” to train these models."
     )
 
 
@@ -717,8 +725,8 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
     rows += with_matrices("linear", [[0.02, 0.3], [0.4, 0.1]])
     found = outcomes(rows)
     text = (
-        "**With Softmax, a key that appears again attends mostly to its value.** Weight on the answer (framed) in "
-        "layer 0, from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** (2.0% to 40%)."
+        "**With Softmax, a key that appears again attends mostly to its value.** In layer 0, the weight on the "
+        "answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** (2.0% to 40%)."
     )
     assert attention_words.finding(found, 0) == text
     assert attention_words.finding(found, 1) == f"{text} Choose layer 0 to see these weights."
@@ -729,9 +737,9 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
 def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts():
     found = outcomes(with_matrices("deltanet", [[0.0], [-0.3]]) + with_matrices("softmax", [[0.01], [0.49]]))
     assert attention_words.finding(found, 0) == (
-        "**No variant here attends mostly to the answer.** Weight on the answer (framed) in layer 0, from step 0 "
-        "to step 10: **Softmax** (1.0% to 49%) and **DeltaNet** (0% to −30%). A negative weight (orange) subtracts the "
-        "value."
+        "**No variant here attends mostly to the answer.** In layer 0, the weight on the answer (framed) "
+        "changes from step 0 to step 10: **Softmax** (1.0% to 49%) and **DeltaNet** (0% to −30%). A negative weight "
+        "(orange) subtracts the value."
     )
 
 
