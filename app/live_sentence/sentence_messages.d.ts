@@ -1,5 +1,7 @@
 // The data that Python sends to the sentence (sentence.py), and the types shared by its modules.
 
+import type { Header } from "../matrix_board/messages";
+
 /** Sentences about the reasons for a smaller, nearly equal or larger weight than the reference's, and for negative weights. */
 export type Reasons = { less?: string; even?: string; more?: string; negative?: string };
 
@@ -17,10 +19,7 @@ export interface SentRow {
   long_costs: number[];
 }
 
-export interface SentenceHeader {
-  kind: "sentence";
-  key: string;
-  digest: string;
+export interface SentenceHeader extends Header<"sentence"> {
   tokens: string[];
   labels: string[]; // the tokens, with numbered repeats
   rows: SentRow[];

@@ -123,9 +123,9 @@ export interface Turnable {
 
 /** One panel as Python describes it: the attributes of `Panel` in app/board_messages/panel.py, and facts about its codes. */
 export interface SentPanel
-  extends Record<"key" | "digest" | "title" | "caption" | "details" | "about" | "opens" | "mark" | "bar_of" | "group", string>,
+  extends Header<"part">,
+    Record<"title" | "caption" | "details" | "about" | "opens" | "mark" | "bar_of" | "group", string>,
     Record<"rows" | "cols" | "exponent" | "highest" | "lowest" | "least", number> {
-  kind: "part";
   row_labels: string[] | null;
   col_labels: string[] | null;
   row_title: string | null;
@@ -200,10 +200,14 @@ export interface Look {
   table(panel: Panel): Uint32Array;
 }
 
-export interface BoardHeader {
-  kind: "board";
+/** The beginning of the header of every message. */
+export interface Header<Kind extends string> {
+  kind: Kind;
   key: string;
   digest: string;
+}
+
+export interface BoardHeader extends Header<"board"> {
   parts: string[];
   inside: number[];
   row_labels: string[] | null;
@@ -212,17 +216,11 @@ export interface BoardHeader {
 }
 
 /** The answer to a dragged knob; its payload is the message of the panel, or empty. */
-export interface HeldHeader {
-  kind: "held";
-  key: string;
-  digest: string;
+export interface HeldHeader extends Header<"held"> {
   heard: number;
 }
 
-export interface HeadsHeader {
-  kind: "heads";
-  key: string;
-  digest: string;
+export interface HeadsHeader extends Header<"heads"> {
   layers: number;
   heads: number;
   size: number;
@@ -241,10 +239,7 @@ export interface HeadsSettings {
   words: Record<"place" | "layer_mark" | "head_mark" | "help", string>;
 }
 
-export interface StripsHeader {
-  kind: "strips";
-  key: string;
-  digest: string;
+export interface StripsHeader extends Header<"strips"> {
   board: string;
   tokens: string[];
   queries: string[] | null;

@@ -1,11 +1,8 @@
 // The data that Python sends to the picture board (pictures.py).
 
-import type { SentKnob } from "../matrix_board/messages";
+import type { Header, SentKnob } from "../matrix_board/messages";
 
-export interface SentTile {
-  kind: "part";
-  key: string;
-  digest: string;
+export interface SentTile extends Header<"part"> {
   title: string;
   number: string;
   details: string;
@@ -19,10 +16,7 @@ export interface SentTile {
   maps: number; // one for each cell, and their mean where there is one more; 0 for none
 }
 
-export interface PicturesHeader {
-  kind: "pictures";
-  key: string;
-  digest: string;
+export interface PicturesHeader extends Header<"pictures"> {
   parts: string[];
   side: number; // of the images, in pixels
   channels: number;

@@ -1,5 +1,7 @@
 // The data that Python sends to the reading board (reading.py).
 
+import type { Header } from "../matrix_board/messages";
+
 export interface SentReading {
   name: string;
   numbers: string[];
@@ -7,10 +9,7 @@ export interface SentReading {
   note: string; // about the colours
 }
 
-export interface ReadingHeader {
-  kind: "reading";
-  key: string;
-  digest: string;
+export interface ReadingHeader extends Header<"reading"> {
   tokens: string[];
   labels: string[]; // the tokens, with numbered repeats
   columns: string[];

@@ -5,22 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import (
-    FORGET,
-    SIDEWAYS,
-    arrays,
-    board,
-    cell,
-    drawn,
-    open_input,
-    query,
-    rows,
-    saved,
-    settle,
-    switch,
-    visit,
-    words,
-)
+from browser import FORGET, arrays, board, cell, drawn, open_input, query, rows, saved, settle, switch, visit, words
 from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
@@ -52,6 +37,17 @@ def point_at(page, panel, across, down):
 
 def opener(page, name):
     return page.get_by_role("button", name=f"Settings of {name}")
+
+
+def upload(page, name, **arrays):
+    """Choose a file with four tokens and further arrays as the input."""
+    file, q = io.BytesIO(), np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    np.savez(file, q=q, k=q, v=q, **arrays)
+    open_input(page)
+    page.get_by_text("File", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": name, "mimeType": "application/zip", "buffer": file.getvalue()}
+    )
 
 
 def test_home_leads_to_a_comparison(page, server):
@@ -299,23 +295,6 @@ def test_the_input_stays_when_the_page_changes(page, server):
     assert {"input=synthetic", "n=20", "causal=1"} <= words(page)
 
 
-def test_a_hostile_link_falls_back_with_a_notice(page, server):
-    matrices(page, server, "?layer=many&variants=nystrm&head=%3Cscript%3E&x%3Cimg%20src%3Dx%3E=1")
-    expect(page.get_by_text("The link contains values that this page does not accept")).to_be_visible()
-    expect(panels(page)).to_have_count(8)
-
-
-@pytest.mark.parametrize("text", ["   ", "\u0007\u0000"])
-def test_blank_text_gives_a_sentence(page, server, text):
-    matrices(page, server)
-    open_input(page)
-    box = page.get_by_label("Your text")
-    box.fill(text)
-    box.press("Control+Enter")
-    expect(page.get_by_test_id("stAlert").first).to_be_visible()
-    assert box.input_value() == text
-
-
 def test_hostile_tokens_stay_text(page, server):
     matrices(page, server)
     open_input(page)
@@ -334,31 +313,10 @@ def test_hostile_tokens_stay_text(page, server):
 
 @pytest.mark.parametrize("token", ["$&", "$$", "$1", "{other}"])
 def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server, token):
-    file = io.BytesIO()
-    q = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
-    np.savez(file, q=q, k=q, v=q, tokens=np.array([token, "b", "c", "d"]))
     matrices(page, server, "?variants=softmax")
-    open_input(page)
-    page.get_by_text("File", exact=True).click()
-    page.locator('input[type="file"]').set_input_files(
-        {"name": "mine.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
-    )
+    upload(page, "mine.npz", tokens=np.array([token, "b", "c", "d"]))
     strip(page, "softmax").locator('[data-j="0"]').click()
     expect(page.locator(".strips")).to_contain_text(f"Weights of query “{token}”")
-
-
-def test_an_upload_is_drawn_and_a_bad_one_gives_a_sentence(page, server):
-    matrices(page, server, "?variants=softmax")
-    open_input(page)
-    page.get_by_text("File", exact=True).click()
-    expect(page.get_by_text("Upload an .npz file").first).to_be_visible()
-    drop = page.locator('input[type="file"]')
-    drop.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": ac.inputs.example_npz()})
-    expect(panels(page)).to_have_count(1)
-    out = io.BytesIO()
-    np.savez(out, q=np.full((1, 4, 2), np.nan), k=np.ones((1, 4, 2)), v=np.ones((1, 4, 2)))
-    drop.set_input_files({"name": "bad.npz", "mimeType": "application/zip", "buffer": out.getvalue()})
-    expect(page.get_by_test_id("stAlert").first).to_be_visible()
 
 
 def test_the_numbers_can_be_downloaded(page, server):
@@ -370,11 +328,6 @@ def test_the_numbers_can_be_downloaded(page, server):
     assert saved(page, page.locator('[data-act="png"]')).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_phone_shows_everything_without_sideways_scrolling(phone, server):
-    matrices(phone, server, SMALL + "&row=3")
-    assert phone.evaluate(SIDEWAYS) <= 390
-
-
 def test_no_other_host_is_requested(page, server):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -383,15 +336,9 @@ def test_no_other_host_is_requested(page, server):
 
 
 def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
-    file, q = io.BytesIO(), np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
     names = ["me@example.com", "www.example.org", "&lt;b&gt;"]
-    np.savez(file, q=q, k=q, v=q, **dict.fromkeys(names, q))
     matrices(page, server, "?variants=softmax")
-    open_input(page)
-    page.get_by_text("File", exact=True).click()
-    page.locator('input[type="file"]').set_input_files(
-        {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
-    )
+    upload(page, "a@example.com.npz", **dict.fromkeys(names, np.ones(1)))
     notice = page.get_by_test_id("stAlert").filter(has_text="These arrays in the file are not used")
     expect(notice).to_be_visible()
     listed = notice.inner_text().replace("\u2060", "").rstrip(".").split(": ")[1]
