@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from colour_vision import EYES, linear
 from driver import joined
 
 from app.board_messages.packing import pack
@@ -47,19 +48,6 @@ def test_a_pair_of_two_primitives_has_the_colour_of_the_first_and_names_both():
     assert [c.name for c in named if c.listed] == ["window", "sink"], "what allows nothing is not in the legend"
 
 
-def linear(colour: str) -> np.ndarray:
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-
-
-DEFICIENT = {
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-"""Transforms of linear sRGB for each kind of colour blindness, from Machado, Oliveira and Fernandes (2009)."""
-
-
 def lab(rgb: np.ndarray) -> np.ndarray:
     xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb.clip(0, 1)
     f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
@@ -80,7 +68,7 @@ TOGETHER = [
 def test_colour_blind_viewers_distinguish_the_kinds_of_one_variant(names, mode):
     ground = ("#f4f4f1", "#1d1f27")[mode]
     colours = {name: PRIMITIVES[name][mode] for name in names} | {"nothing": ground}
-    for matrix in (np.eye(3), *map(np.array, DEFICIENT.values())):
+    for matrix in EYES.values():
         seen = {name: lab(matrix @ linear(colour)) for name, colour in colours.items()}
         for a in seen:
             for b in seen:
@@ -98,15 +86,14 @@ def test_each_layer_has_its_own_colour_in_order_of_contrast(count):
 def seen_by(kind, colours):
     """Return the CIELAB coordinates of colours as seen with a kind of colour vision, one per row."""
     rgb = [linear("#{:02x}{:02x}{:02x}".format(*map(round, colour))) for colour in np.atleast_2d(colours)]
-    return np.array([lab(DEFICIENT_OR_NOT[kind] @ each) for each in rgb])
+    return np.array([lab(EYES[kind] @ each) for each in rgb])
 
 
-DEFICIENT_OR_NOT = {"none": np.eye(3)} | {kind: np.array(matrix) for kind, matrix in DEFICIENT.items()}
 RAMPS = [pytest.param(LIGHT, (255, 255, 255), id="light"), pytest.param(DARK, (23, 22, 20), id="dark")]
 
 
 @pytest.mark.parametrize(("ramps", "page"), RAMPS)
-@pytest.mark.parametrize("kind", DEFICIENT_OR_NOT)
+@pytest.mark.parametrize("kind", EYES)
 def test_negative_and_positive_weights_look_different(ramps, page, kind):
     places = np.linspace(0, 1, 33)
     positive, negative = (seen_by(kind, sample_ramp(ramp, places)) for ramp in (ramps.positive, ramps.negative))
