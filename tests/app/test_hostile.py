@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from driver import open_page, unpacked
+from driver import open_page, set_state, unpacked
 from no_model import without_a_model
 from test_links import VIEWS
 
@@ -58,14 +58,17 @@ def shown(at):
             yield name, " ".join([getattr(each.proto, "label", ""), getattr(each.proto, "help", ""), *contents])
 
 
-@pytest.mark.parametrize("page", VIEWS)
-def test_labels_and_file_names_are_never_markup(page):
-    source, seen = hostile(), set()
+def views_of(page, source):
+    """Yield the views of a page, each opened with an uploaded file, and their link."""
     for view in VIEWS[page]:
         link = {"variants": ["softmax", "local", "reformer"], "h_longest": "128"} | view | {"input": "upload"}
-        at = open_page(page, link)
-        at.session_state[UPLOAD] = source
-        at.run()
+        yield set_state(open_page(page, link), **{UPLOAD: source}), view
+
+
+@pytest.mark.parametrize("page", VIEWS)
+def test_labels_and_file_names_are_never_markup(page):
+    seen = set()
+    for at, view in views_of(page, hostile()):
         for kind, words in shown(at):
             if "javascript" in words or "a href" in words:
                 seen.add(kind)
@@ -265,12 +268,7 @@ def named_strings(value, name=""):
 
 @pytest.mark.parametrize("page", VIEWS)
 def test_right_to_left_tokens_are_isolated_in_every_sentence(page):
-    source = right_to_left()
-    for view in VIEWS[page]:
-        link = {"variants": ["softmax", "local", "reformer"], "h_longest": "128"} | view | {"input": "upload"}
-        at = open_page(page, link)
-        at.session_state[UPLOAD] = source
-        at.run()
+    for at, view in views_of(page, right_to_left()):
         for words in sentences(at):
             outside = ISOLATED.sub("", ISOLATED.sub("", words))
             assert not RIGHT_TO_LEFT.search(outside) or words in HEBREW, (view, words[:500])
