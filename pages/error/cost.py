@@ -126,8 +126,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
         if p.word == UNIFORM:
             ends = [least or prices[UNIFORM], BEYOND * (words.cost_of_softmax(question, times) or prices[UNIFORM])]
             line = guide(_("Plain average"), ends, [p.middle] * 2)
-            text = _("▲ worse than a plain average")
-            drawn.append(replace(line, notes=notes * 2, texts=["", text], name_at_end=False))
+            drawn.append(replace(line, notes=notes * 2, label=_("▲ worse than a plain average"), named_at=1))
         if p.word == REFERENCE:
             # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.

@@ -471,7 +471,7 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     question = asked("softmax", "local")
     zero, line = cost.lines(question, found, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
-    assert (zero.texts, zero.name_at_end) == (["", "▲ worse than a plain average"], False)
+    assert (zero.label, zero.named_at) == ("▲ worse than a plain average", 1)
     assert cost.lines(question, found[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Plain average", "Local", "Local · window 4")
     assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
