@@ -169,7 +169,9 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
         ),
         key="reach.front",
         name="front",
-        alt=_("One row per layer, one column per token: the tokens connected with token {token}", token=token),
+        alt=_("One row per layer, one column per token: tokens that token {token} reaches by this layer", token=token)
+        if heard
+        else _("One row per layer, one column per token: tokens that reach token {token} by this layer", token=token),
     )
 
 

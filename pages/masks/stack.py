@@ -40,7 +40,7 @@ def compose() -> None:
     with st.container(
         horizontal=True, gap="xsmall", vertical_alignment="center", horizontal_alignment="right", key="stack.chips"
     ):
-        repeated = _("These layers repeat until they reach the number of layers set in the panel of the stack.")
+        repeated = _("These layers repeat until the stack has the number of layers that is set on its panel.")
         st.markdown(f"**{_('Layers of the stack')}**", help=repeated, width="content")
         for place, key in enumerate(MasksOptions.stack.value):
             st.button(

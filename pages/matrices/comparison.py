@@ -1,5 +1,6 @@
 """The comparison on the Matrices page: the chosen variants' matrices for the same input, side by side on one board."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from app.words.labels import label
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import OPENING, SUBJECT, MatricesOptions
-from pages.matrices.words import caption, details, hidden_weight, joined_tokens, scope_note, sign_note
+from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
 SLIGHTLY = 1.25
@@ -86,6 +87,12 @@ class Found:
     def drawn(self) -> list[ac.Attention]:
         """Variants on the board; softmax's difference from itself is left out if there are other variants."""
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
+
+    @property
+    def left_out(self) -> dict[str, float]:
+        """Share of the weight of each matrix on the tokens that are not drawn, by the variants' names."""
+        shares = {_(a.title): found.left_out for a, found in self.matrices.items()}
+        return {name: share for name, share in shares.items() if math.isfinite(share)}
 
     @property
     def ceiling(self) -> float:
@@ -174,7 +181,11 @@ def show(found: Found) -> None:
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
             sign_note(found.matrices, difference=difference),
-            scope_note("" if found.chosen.qkv.crosses else hidden, every_head=found.view.head is None),
+            scope_note(
+                "" if found.chosen.qkv.crosses else hidden,
+                {} if difference else found.left_out,
+                every_head=found.view.head is None,
+            ),
         ),
         unit=found.unit,
     )
@@ -198,15 +209,7 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, 
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
-        "\n".join(
-            filter(
-                None,
-                (
-                    caption(attention, compared, difference=difference, slider=knob is not None),
-                    "" if difference else hidden_weight(compared, hidden),
-                ),
-            )
-        ),
+        caption(attention, compared, difference=difference),
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,

@@ -79,7 +79,8 @@ MEASURES = {
         unit="%",
         tolerance=8,
         missing_message=N_(
-            "Choose one head to see this number. It does not exist for the average of all heads, which is shown now."
+            "The first token's weight is measured in single heads, but this screen shows the average of all heads. "
+            "Choose one head."
         ),
     ),
 }

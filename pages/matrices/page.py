@@ -7,9 +7,9 @@ from app.ui import input_panel, variant_picker
 from app.words.i18n import N_
 from pages.matrices import comparison, formula, heads, numbers, pinned_row, take_away
 from pages.matrices.comparison import Found
+from pages.matrices.headline import overall
 from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
-from pages.matrices.words import overall
 
 
 def top() -> Found:

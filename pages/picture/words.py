@@ -39,10 +39,10 @@ def headline(
     return paragraph(
         _best(found, noisy, softmax, costs),
         _n(
-            "**{names} returns almost one colour:** its largest weight is typically only {largest} times the average "
+            "**{names} returns almost one colour:** its weights are typically at most {largest} times the average "
             "(softmax: {softmax} times).",
-            "**{names} return almost one colour:** their largest weights are typically at most {largest} times the "
-            "average (softmax: {softmax} times).",
+            "**{names} return almost one colour:** their weights are typically at most {largest} times the average "
+            "(softmax: {softmax} times).",
             n=len(even),
             names=enumeration(even),
             largest=number(max(even.values())),
@@ -64,7 +64,7 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
     if softmax <= noisy and not better:
         return _("**No variant improves the image:** no PSNR is higher than {noisy:.1f} dB, as before.", **fields)
     return paragraph(
-        _("**Softmax removes noise: the PSNR rises from {noisy:.1f} to {softmax:.1f} dB.**", **fields)
+        _("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields)
         if softmax > noisy
         else _(
             "**Softmax does not improve the image:** the PSNR is {noisy:.1f} dB before and {softmax:.1f} dB after.",
@@ -131,7 +131,7 @@ def why_less_noise(softmax: Denoised, noisy: float) -> str:
 
 def no_exponential(name: str) -> str:
     """Return why linear attention with the features elu + 1 has weights that hardly differ."""
-    return _("{name} has no exponential, so pixels with similar surroundings hardly get more weight.", name=name)
+    return _("{name} has no exponential, so similar pixels hardly get more weight.", name=name)
 
 
 def few_features(name: str, effective: float, features: int) -> str:
@@ -143,9 +143,8 @@ def few_features(name: str, effective: float, features: int) -> str:
         features: number of features.
     """
     return _n(
-        "{name} has only {n} random feature, which hides whether surroundings are similar.",
-        "{name} typically relies on only {effective} of its {n} random features, which hides whether surroundings are "
-        "similar.",
+        "{name} has only {n} random feature, which hides similarity.",
+        "{name} typically relies on {effective} of its {n} random features, which hides similarity.",
         n=features,
         name=name,
         effective=f"{effective:.2g}",

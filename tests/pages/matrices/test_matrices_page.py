@@ -135,7 +135,7 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
     note = settings(open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)))["words"]["note"]
-    assert note == "The matrices leave out [CLS] and [SEP]."
+    assert re.fullmatch(r"Not drawn: \[CLS\] and \[SEP\], with \d+% \(Softmax\) of the weight\.", note)
     assert count(special=True) == "6 tokens · 12 heads × 32 dims"
     assert count(special=False) == ("4 tokens shown · 2 special tokens hidden, rows rescaled · 12 heads × 32 dims")
     assert count(special=False, page="masks") == "6 tokens · 12 heads × 32 dims"
@@ -197,7 +197,7 @@ def test_the_closest_on_screen_is_the_closest():
     zero = float((qkv.v[0].double().mean(0) - full).norm() / full.norm())
     assert errors[first] < zero
     assert (
-        f"**{label(first)} is closest to softmax ({errors[first]:.0%} output error).** "
+        f"**{label(first)} is closest to softmax (output error: {errors[first]:.0%} of softmax's output).** "
         f"**{label(last)}** ({errors[last]:.0%}) is hardly better than equal weights on all keys ({zero:.0%})."
     ) in spoken(open_matrices(input="synthetic", n=24, heads=1, head=0, variants=variants))
 
@@ -207,7 +207,7 @@ def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_wher
     table = at.dataframe[0].value.set_index("variant")
     assert table["causal"].tolist() == ["yes", "yes", "no"]
     assert table["time"].tolist() == [a.variant.complexity for a in (PLAIN, LOCAL, ac.get("linformer"))]
-    assert "leave out" not in settings(at)["words"]["note"]
+    assert "Not drawn" not in settings(at)["words"]["note"]
     assert ac.variant("reformer").note not in spoken(at, "caption")
 
 

@@ -13,23 +13,16 @@ from attention_core.analysis.matrix.telling_row import Share
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE
+from pages.matrices.headline import MASKING, Rival, flatness, headline, inverted, lost, overall
 from pages.matrices.words import (
-    MASKING,
-    Rival,
     attends_to,
     caption,
     changed,
     details,
-    flatness,
     head_in_words,
-    headline,
-    hidden_weight,
     in_one_sentence,
-    inverted,
     joined_tokens,
     leading,
-    lost,
-    overall,
     scope_note,
     sign_note,
     without,
@@ -46,12 +39,12 @@ def rivals(zero=0.95, **errors):
 def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
-        "**Near is closest to softmax (12% output error).** "
+        "**Near is closest to softmax (output error: 12% of softmax's output).** "
         "**Far** (178%) is worse than equal weights on all keys (95%)."
     )
     assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
-        "**Near is closest to softmax (12% output error).** **Far is farthest (178%).** "
-        "Equal weights for all keys would give an error of 190%."
+        "**Near is closest to softmax (output error: 12% of softmax's output).** "
+        "**Far is farthest (178%).** Equal weights for all keys would give an error of 190%."
     )
 
 
@@ -60,7 +53,7 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
     texts = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert texts == {
-        "**Near is closest to softmax (12% output error).** "
+        "**Near is closest to softmax (output error: 12% of softmax's output).** "
         "**Far** (178%) is worse than equal weights on all keys (95%). "
         "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
         "keys."
@@ -74,8 +67,8 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
 def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
-        "**A and B are closest to softmax (12% output error).** **C and D are farthest (50%).** "
-        "Equal weights for all keys would give an error of 95%."
+        "**A and B are closest to softmax (output error: 12% of softmax's output).** "
+        "**C and D are farthest (50%).** Equal weights for all keys would give an error of 95%."
     )
 
 
@@ -91,7 +84,10 @@ def test_what_reads_alike_is_not_ranked():
     ],
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
-    assert headline("softmax", rivals(A=0.5, **far)) == f"**A is closest to softmax (50% output error).** {words}"
+    assert (
+        headline("softmax", rivals(A=0.5, **far))
+        == f"**A is closest to softmax (output error: 50% of softmax's output).** {words}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +118,7 @@ def test_the_baseline_of_causal_attention_averages_the_values_so_far():
         )
     chosen = [ac.get(key) for key in ("softmax", "linear")]
     assert "Equal weights for all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
-    assert "(equal weights for all keys up to each query would" in in_one_sentence(
+    assert "(with equal weights for all keys up to each query: 75%)" in in_one_sentence(
         *measured("local", **WHOLE), causal=True
     )
 
@@ -132,7 +128,7 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     words = headline("softmax", rivals(A=least, B=1.78))
     if better:
         assert words == (
-            f"**A is closest to softmax ({least:.0%} output error).** "
+            f"**A is closest to softmax (output error: {least:.0%} of softmax's output).** "
             "**B** (178%) is worse than equal weights on all keys (95%)."
         )
     else:
@@ -183,8 +179,8 @@ def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     assert "of a row's weight to other keys, on average." in in_one_sentence(local, found(local))
     for attention in (relu2, trig):
         words, numbers = in_one_sentence(attention, found(attention)), found(attention)
-        assert f"compared with softmax: {numbers.passport.relative_error:.0%}." in words
-        assert f"Output error: {numbers.output_error:.0%} (" in words
+        assert f"from the matrix of softmax by {numbers.passport.relative_error:.0%} (" in words
+        assert f"The output error is {numbers.output_error:.0%} (with" in words
         assert "row's weight to other keys" not in words
         assert ("of the sum of absolute weights" in words) == (attention is trig)
     assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
@@ -193,29 +189,36 @@ def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
 @pytest.mark.parametrize(
     ("key", "difference", "words"),
     [
-        ("softmax", False, "reference"),
-        ("softmax", True, "reference"),
-        ("local", False, "output error 25%"),
+        ("softmax", False, "reference\n7 effective keys per row"),
+        ("softmax", True, "reference\n7 effective keys per row"),
+        ("local", False, "output error 25%\n7 effective keys per row"),
         ("local", True, "output error 25%\ndifference from softmax"),
-        ("reformer", False, "output error 25%\nreference shared-QK softmax"),
+        ("reformer", False, "output error 25%\n7 effective keys per row\nreference shared-QK softmax"),
         ("reformer", True, "output error 25%\ndifference from shared-QK softmax"),
     ],
 )
-def test_a_panels_caption_has_its_output_error_and_its_reference(key, difference, words):
-    assert caption(*measured(key, relative_error=1 / 3, entropy=1.5, **WHOLE), difference=difference) == words
+def test_a_panels_caption_has_its_output_error_its_effective_keys_and_its_reference(key, difference, words):
+    assert caption(*measured(key, entropy=math.log(7), **WHOLE), difference=difference) == words
 
 
-def test_the_weight_of_hidden_tokens_is_named_only_where_some_are_hidden():
-    local = dataclasses.replace(measured("local")[1], left_out=0.254)
-    assert hidden_weight(local, "[CLS] and [SEP]") == "[CLS] and [SEP]: 25% of weight, not drawn"
-    assert hidden_weight(local, "") == ""
-    assert hidden_weight(dataclasses.replace(local, left_out=math.nan), "[CLS]") == ""
-
-
-@pytest.mark.parametrize(("share", "tail"), [(NEGATIVE, ""), (0.284, " · negative weight 28%")])
-def test_a_panels_caption_has_its_share_of_negative_weight(share, tail):
-    numbers = measured("nystrom", row_sum_min=1.0, row_sum_max=1.0, negative_mass=share)
-    assert caption(*numbers, difference=False) == f"output error 25%{tail}"
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({}, "Not drawn: [CLS] and [SEP]."),
+        ({"A": 0.254}, "Not drawn: [CLS] and [SEP], with 25% (A) of the weight."),
+        (
+            {"A": 0.254, "B": 0.04, "C": 0.02, "D": 0.132},
+            "Not drawn: [CLS] and [SEP], with 25% (A), 4% (B), 2% (C) and 13% (D) of the weight.",
+        ),
+        (
+            {"A": 0.254, "B": 0.04, "C": 0.02, "D": 0.132, "E": 0.3},
+            "Not drawn: [CLS] and [SEP], with 2% to 30% of the weight.",
+        ),
+    ],
+)
+def test_the_weight_of_hidden_tokens_is_listed_for_few_variants_and_else_as_a_range(shares, words):
+    assert scope_note("[CLS] and [SEP]", shares, every_head=False) == words
+    assert scope_note("", shares, every_head=False) == ""
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
@@ -231,19 +234,13 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
 
 @pytest.mark.parametrize("hidden", ["", "[CLS] and [SEP]"])
 def test_the_note_names_the_tokens_and_heads_of_the_output_error_and_of_the_matrices(hidden):
-    rest = f"The matrices leave out {hidden}." if hidden else ""
+    rest = f"Not drawn: {hidden}." if hidden else ""
     heads = (
         "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
         "heads' matrices."
     )
-    assert scope_note(hidden, every_head=False) == rest
-    assert scope_note(hidden, every_head=True) == f"{heads} {rest}".strip()
-
-
-@pytest.mark.parametrize("key", ["softmax", "linear"])
-def test_a_panel_without_a_slider_has_the_effective_keys_of_its_rows_in_its_place(key):
-    numbers = measured(key, entropy=math.log(7), **WHOLE)
-    assert caption(*numbers, difference=False, slider=False).endswith("\n7 effective keys per row")
+    assert scope_note(hidden, {}, every_head=False) == rest
+    assert scope_note(hidden, {}, every_head=True) == f"{heads} {rest}".strip()
 
 
 def test_the_details_of_softmax_have_no_error():
@@ -274,8 +271,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
     assert overall(given).startswith(
-        "**Local · window 16 is closest to softmax (30% output error).** **Linear is farthest (70%).** Equal weights "
-        "for all keys would give an error of 90%."
+        "**Local · window 16 is closest to softmax (output error: 30% of softmax's output).** "
+        "**Linear is farthest (70%).** Equal weights for all keys would give an error of 90%."
     )
 
 
@@ -283,8 +280,7 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
     assert flatness(given) == (
-        "**Linear** has no exponential that enlarges differences between scores, so a row spreads its weight over 11 "
-        "effective keys (softmax: 7)."
+        "**Linear** has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
         if flat
         else ""
     )
@@ -298,18 +294,21 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
 def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
     attention, numbers = measured("local", total_variation=0.9)
     sentence = lost(attention, dataclasses.replace(numbers, misplaced=share))
-    masks = "**Local** masks keys that hold"
+    masks = "**Local** masks"
     assert sentence == bool(words) * f"{masks} {words} of softmax's weight."
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
-    assert f" hold {share:.0%} of softmax's weight" in lost(attention, found(attention))
+    assert f" masks {share:.0%} of softmax's weight" in lost(attention, found(attention))
     assert lost(*measured("linear")) == ""
-    local, numbers = measured("local", total_variation=0.06)
-    apart = lost(local, dataclasses.replace(numbers, misplaced=0.26), "[CLS] and [SEP]")
-    assert apart == f"{masks} 26% of softmax's weight, mostly on [CLS] and [SEP]."
-    even = lost(local, dataclasses.replace(numbers, misplaced=0.12), "[CLS] and [SEP]")
-    assert even == f"{masks} 12% of softmax's weight."
+    for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
+        local, numbers = measured("local", total_variation=drawn)
+        assert lost(local, dataclasses.replace(numbers, misplaced=share), "[CLS] and [SEP]") == (
+            f"**Local** shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP] "
+            "(not drawn)."
+            if special
+            else f"{masks} {share:.0%} of softmax's weight."
+        )
 
 
 @pytest.mark.parametrize("key", MASKING)
@@ -320,7 +319,7 @@ def test_what_a_mask_hides_is_the_weight_that_softmax_puts_on_masked_keys(key):
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert numbers.misplaced == pytest.approx(share, abs=1e-6)
     words = lost(attention, numbers)
-    assert (f" masks keys that hold {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
+    assert (f" masks {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
@@ -345,10 +344,11 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = measured(key, negative_mass=share)
-    words = "**Nyström** multiplies by an inverse matrix, which makes 28% of its weight negative"
-    assert inverted(*numbers) == (f"{words} (orange)." if named else "")
-    assert inverted(*numbers, difference=True) == (f"{words}." if named else "")
-    assert (f"{words} (orange)." in overall(dict([numbers, measured("softmax")]))) == named
+    words = "**Nyström** (25%) uses an inverse matrix, so 28% of its weight is"
+    end = "unlike in softmax."
+    assert inverted(*numbers) == (f"{words} negative (orange), {end}" if named else "")
+    assert inverted(*numbers, difference=True) == (f"{words} negative, {end}" if named else "")
+    assert (f"{words} negative (orange), {end}" in overall(dict([numbers, measured("softmax")]))) == named
 
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
@@ -367,13 +367,13 @@ def test_one_variant_is_told_with_its_numbers():
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
         "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
-        "Output error: 25% (equal weights for all keys would give 75%)."
+        "The output error is 25% (with equal weights for all keys: 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " moves 1% of a row's weight to")):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
-        "Matrix error of **Local · window 16** compared with softmax: 40%. Output error: 25% (equal weights for all "
-        "keys would give 75%)."
+        "The matrix of **Local · window 16** differs from the matrix of softmax by 40% (matrix error). The output "
+        "error is 25% (with equal weights for all keys: 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms

@@ -20,7 +20,7 @@ def headline(found, noisy, softmax, even=(), causes=()):
     return words.headline(found, noisy, softmax, dict(even), 84.25, costs, causes)
 
 
-SOFTMAX = "**Softmax removes noise: the PSNR rises from 20.0 to 25.2 dB.**"
+SOFTMAX = "**Softmax removes noise (PSNR 20.0 → 25.2 dB).**"
 
 
 def test_the_variants_are_named_with_their_costs_and_causes():
@@ -28,17 +28,17 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     causes = [words.no_exponential("Linear")]
     assert headline(found, 20.0, 25.21, {"Linear": 1.05}, causes) == (
         f"{SOFTMAX} **Local comes within 1.5 dB of softmax at 10% of its cost.** **Linear returns almost one "
-        "colour:** its largest weight is typically only 1.1 times the average (softmax: 84 times). Linear has no "
-        "exponential, so pixels with similar surroundings hardly get more weight."
+        "colour:** its weights are typically at most 1.1 times the average (softmax: 84 times). Linear has no "
+        "exponential, so similar pixels hardly get more weight."
     )
 
 
 @pytest.mark.parametrize(
     ("effective", "features", "text"),
     [
-        (1.0, 1, "Performer has only 1 random feature, which hides whether surroundings are similar."),
-        (1.04, 64, "Performer typically relies on only 1 of its 64 random features, which hides whether "),
-        (1.52, 64, "Performer typically relies on only 1.5 of its 64 random features, which hides whether "),
+        (1.0, 1, "Performer has only 1 random feature, which hides similarity."),
+        (1.04, 64, "Performer typically relies on 1 of its 64 random features, which hides similarity."),
+        (1.52, 64, "Performer typically relies on 1.5 of its 64 random features, which hides similarity."),
     ],
 )
 def test_why_performer_returns_one_colour(effective, features, text):
@@ -131,12 +131,12 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
     [
         (
             {"Linear": 1.05},
-            "**Linear returns almost one colour:** its largest weight is typically only 1.1 times the average "
+            "**Linear returns almost one colour:** its weights are typically at most 1.1 times the average "
             "(softmax: 84 times).",
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "**Linear and Performer return almost one colour:** their largest weights are typically at most 2.9 times "
+            "**Linear and Performer return almost one colour:** their weights are typically at most 2.9 times "
             "the average (softmax: 84 times).",
         ),
     ],

@@ -1,0 +1,278 @@
+"""The headline of the Matrices page: how far each matrix is from its reference, and why."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.state.session import REFERENCE
+from app.words.i18n import _, _n, enumeration, paragraph
+from app.words.labels import label, reference_name
+from attention_core.analysis.matrix.compare import Compared
+from attention_core.metrics.passport import NEGATIVE
+from attention_core.registry import variant
+from attention_core.variant import Attention
+
+LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
+"""Variants with sentences of their own."""
+MASKING = ("atrous", "bigbird", "blocks", "longformer", "sink", "sparse", "topk", "vertical_slash")
+"""Other variants that are softmax over some of the keys, so that their misplaced weight is that of the masked keys."""
+FLATTER = 1.5
+"""Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
+SIMILAR = 0.1
+"""Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
+CLOSE = 5.0
+"""Percentage points up to which the error of equal weights is called hardly larger."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """The output error of one variant, compared with a baseline.
+
+    Attributes:
+        name: name on screen.
+        error: relative error of the variant's output against its reference.
+        zero: relative error of the plain mean of the values.
+    """
+
+    name: str
+    error: float
+    zero: float
+
+
+def overall(
+    matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "", difference: bool = False
+) -> str:
+    """Return how far the variants on screen are from their references (mostly softmax), and why on a second line.
+
+    Args:
+        matrices: the numbers of each variant.
+        causal: whether future keys are hidden.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+        difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
+    """
+    groups: dict[str, list[Rival]] = {_(REFERENCE): []}
+    for attention, found in matrices.items():
+        if attention.word != REFERENCE:
+            rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
+            groups.setdefault(reference_name(attention), []).append(rival)
+    results = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
+    ranked = [attention for attention in matrices if label(attention) in _extremes(groups[_(REFERENCE)])]
+    signed = paragraph(*(inverted(*each, difference=difference) for each in matrices.items()))
+    reasons = paragraph(*(reason(attention, matrices, hidden) for attention in ranked), signed)
+    text = "  \n".join(filter(None, (results, reasons)))
+    return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def _extremes(rivals: Sequence[Rival]) -> set[str]:
+    """Return the names of the variants whose error is the smallest or the largest with the precision shown."""
+    errors = {each.name: in_per_cent(each.error) for each in rivals if math.isfinite(each.error)}
+    return {name for name, error in errors.items() if error in (min(errors.values()), max(errors.values()))}
+
+
+def reason(attention: Attention, matrices: Mapping[Attention, Compared], hidden: str = "") -> str:
+    """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
+
+    Args:
+        attention: the variant.
+        matrices: the numbers of all variants on screen.
+        hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
+    """
+    return flatness(matrices) if attention.key == LINEAR else lost(attention, matrices[attention], hidden)
+
+
+def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
+    """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
+    name = _(attention.title)
+    if attention.key in (LOCAL, *MASKING) and in_per_cent(found.misplaced) > 0:
+        fields = {"name": name, "share": found.misplaced, "hidden": hidden}
+        # Without the special tokens, the mask hides at most this share of all weight.
+        drawn = found.passport.total_variation
+        if hidden and drawn < SIMILAR and drawn < found.misplaced / 2:
+            return _(
+                "**{name}** shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on {hidden} (not "
+                "drawn).",
+                **fields,
+            )
+        return _("**{name}** masks {share:.0%} of softmax's weight.", **fields)
+    budget = attention.variant.budget
+    if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
+        return _("**{name}** replaces groups of tokens by their means, the landmarks.", name=name)
+    return ""
+
+
+def inverted(attention: Attention, found: Compared, *, difference: bool = False) -> str:
+    """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
+    if attention.key != NYSTROM or not found.passport.negative_mass > NEGATIVE:
+        return ""
+    fields = {"name": _(attention.title), "error": found.output_error, "share": found.passport.negative_mass}
+    if difference:
+        return _(
+            "**{name}** ({error:.0%}) uses an inverse matrix, so {share:.0%} of its weight is negative, unlike in "
+            "softmax.",
+            **fields,
+        )
+    return _(
+        "**{name}** ({error:.0%}) uses an inverse matrix, so {share:.0%} of its weight is negative (orange), unlike in "
+        "softmax.",
+        **fields,
+    )
+
+
+def flatness(matrices: Mapping[Attention, Compared]) -> str:
+    """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
+    keys = {attention.key: found.passport.perplexity for attention, found in matrices.items()}
+    linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
+    if not linear > FLATTER * exact:
+        return ""
+    return _(
+        "**{name}** has no exponential to enlarge differences, so a row spreads over {linear:.0f} effective keys "
+        "(softmax: {exact:.0f}).",
+        name=_(variant(LINEAR).title),
+        linear=linear,
+        exact=exact,
+    )
+
+
+def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> str:
+    """Return which variants come closest to their reference and which are farthest, in the same words in any order.
+
+    Variants whose error is not finite are not ranked but named.
+
+    Args:
+        against: the reference's name.
+        rivals: at least one, all compared with this reference.
+        causal: whether future keys are hidden, so that the baseline averages the values up to each query.
+    """
+    ranked = sorted((each for each in rivals if math.isfinite(each.error)), key=lambda each: each.name)
+    broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
+    zero = rivals[0].zero
+    if ranked and not math.isfinite(zero):
+        return paragraph(
+            _("The output of {against} contains values that are not finite.", against=against), not_finite(broken)
+        )
+    words = _ranked(against, ranked, causal=causal) if ranked else ""
+    if against != _(REFERENCE):
+        words = paragraph(
+            words,
+            _(
+                "These variants are compared with {against} instead of softmax, so they are ranked separately.",
+                against=against,
+            ),
+        )
+    return paragraph(words, not_finite(broken))
+
+
+def not_finite(names: Sequence[str]) -> str:
+    """Return which variants have numbers that are not finite, and what helps; empty for none."""
+    if not names:
+        return ""
+    return _(
+        "No error can be computed for **{names}**, because some values are not finite. Use smaller queries and keys.",
+        names=enumeration(names),
+    )
+
+
+def every_key(*, causal: bool) -> str:
+    """Return the keys to which the baseline gives equal weights."""
+    return _("all keys up to each query") if causal else _("all keys")
+
+
+def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
+    """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
+    errors = [in_per_cent(rival.error) for rival in rivals]
+    low, high, zero = min(errors), max(errors), rivals[0].zero
+    first = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == low]
+    last = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == high]
+    fields: dict[str, Any] = {
+        "against": against,
+        "zero": zero,
+        "keys": every_key(causal=causal),
+        "error": min(rival.error for rival in rivals),
+        "most": max(rival.error for rival in rivals),
+    }
+    above = in_per_cent(zero) - high
+    if low == high:
+        return paragraph(
+            _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
+            if len(rivals) > 1
+            else _("**{name} has an output error of {error:.0%} compared with {against}.**", name=first[0], **fields),
+            _baseline(above, **fields),
+        )
+    if low >= in_per_cent(zero):
+        none = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
+        return paragraph(none, _closest(first, **fields), _farthest(last, **fields))
+    if above > CLOSE:
+        return paragraph(_closest(first, first=True, **fields), _farthest(last, **fields), _baseline(above, **fields))
+    return paragraph(_closest(first, first=True, **fields), _near_baseline(last, above, **fields))
+
+
+def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
+    """Return which variants have the smallest error; the ``first`` sentence also names the error."""
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    if first:
+        return _n(
+            "**{names} is closest to {against} (output error: {error:.0%} of {against}'s output).**",
+            "**{names} are closest to {against} (output error: {error:.0%} of {against}'s output).**",
+            **values,
+        )
+    return _n(
+        "**{names} is closest to {against} ({error:.0%}).**",
+        "**{names} are closest to {against} ({error:.0%}).**",
+        **values,
+    )
+
+
+def _farthest(names: Sequence[str], **fields: object) -> str:
+    """Return which variants have the largest error."""
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    return _n("**{names} is farthest ({most:.0%}).**", "**{names} are farthest ({most:.0%}).**", **values)
+
+
+def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
+    """Return that the variants with the largest error are hardly better than equal weights, or not better.
+
+    Args:
+        names: the variants.
+        above: the error of equal weights minus theirs, at most ``CLOSE`` percentage points.
+        fields: values of the message.
+    """
+    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    if above > 0:
+        return _n(
+            "**{names}** ({most:.0%}) is hardly better than equal weights on {keys} ({zero:.0%}).",
+            "**{names}** ({most:.0%}) are hardly better than equal weights on {keys} ({zero:.0%}).",
+            **values,
+        )
+    if above == 0:
+        return _n(
+            "**{names}** ({most:.0%}) is no better than equal weights on {keys} ({zero:.0%}).",
+            "**{names}** ({most:.0%}) are no better than equal weights on {keys} ({zero:.0%}).",
+            **values,
+        )
+    return _n(
+        "**{names}** ({most:.0%}) is worse than equal weights on {keys} ({zero:.0%}).",
+        "**{names}** ({most:.0%}) are worse than equal weights on {keys} ({zero:.0%}).",
+        **values,
+    )
+
+
+def _baseline(above: float, **fields: object) -> str:
+    """Return the error of equal weights, compared with the largest error of the variants.
+
+    Args:
+        above: difference of the two errors in percentage points.
+        fields: values of the message.
+    """
+    if above < 0:
+        return _("Equal weights for {keys} would give an error of only {zero:.0%}.", **fields)
+    if above == 0:
+        return _("Equal weights for {keys} would give an error of {zero:.0%} too.", **fields)
+    if above <= CLOSE:
+        return _("Equal weights for {keys} would give an error of {zero:.0%}, hardly more.", **fields)
+    return _("Equal weights for {keys} would give an error of {zero:.0%}.", **fields)
+
+
+def in_per_cent(error: float) -> float:
+    """Return an error with the precision shown, so that errors that read the same rank equally."""
+    return float(f"{error:.0%}".rstrip("%"))
