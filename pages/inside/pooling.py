@@ -130,7 +130,9 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
     first, last = pools[r]
 
     def draw(key: str) -> None:
-        query = InsideOptions.query.draw_with_options(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
+        query = InsideOptions.query.draw_with_options(
+            otherwise=int(i), key=f"{key}.query", width=240, **tokens(seen.labels)
+        )
         draw_strip(seen, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))
         shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
