@@ -50,7 +50,7 @@ def stamp(device: str, at: datetime | None = None) -> Stamp:
         cpu=cpu,
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         threads=torch.get_num_threads(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),  # msgspec cannot encode torch's own class of strings
         date=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 

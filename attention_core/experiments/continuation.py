@@ -119,7 +119,7 @@ def recorded() -> Document | None:
 def to_json(stamp: Stamp, found: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
     """Encode rows as the recorded file, one row per line."""
     rows = {name: row for task, row in found if (name := key(task)) is not None}
-    head = msgspec.json.encode(replace(stamp, torch=str(stamp.torch)))
+    head = msgspec.json.encode(stamp)
     lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
     return b'{\n"stamp": ' + head + b',\n"rows": {\n' + b",\n".join(lines) + b"\n}\n}\n"
 

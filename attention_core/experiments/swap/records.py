@@ -5,7 +5,6 @@ The tokens of a text are stored once. A task is stored as a key, and a row as th
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
@@ -144,7 +143,7 @@ def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
             parts["readings"][name] = Reading(_short(row.perplexity), _short(row.seconds), row.losses)
             if row.labels and isinstance(task, ReadingTask):
                 parts["texts"][digest(task.text)] = Text(row.total, row.labels)
-    lines = [f'"stamp": {json.dumps(msgspec.to_builtins(replace(stamp, torch=str(stamp.torch))))}']
+    lines = [f'"stamp": {json.dumps(msgspec.to_builtins(stamp))}']
     for part, rows in parts.items():
         each = ",\n".join(f"{json.dumps(name)}: {msgspec.json.encode(row).decode()}" for name, row in rows.items())
         lines.append(f'"{part}": {{\n{each}\n}}')
