@@ -19,6 +19,8 @@ LINE = 16
 """Height in pixels of a line of a name, and the smallest height of a bar's row."""
 BAR = 6
 """Height in pixels of one of several bars side by side."""
+DOT = 9
+"""Diameter in pixels of a dot."""
 NAME = 16
 """Largest number of Latin characters in a line of a name."""
 Points = Iterable[tuple[float, float]]
@@ -44,7 +46,7 @@ def small_figure(
         x_title: name of the horizontal axis, with its unit; bars are horizontal and leave it out.
         y_title: name of the values, with their unit.
         colours: indices in the shared series of colours, by the same names; by default, in their order.
-        categories: names of the positions 0, 1, … of bars; empty for lines.
+        categories: names of the positions 0, 1, … of bars; empty for lines. Bars of similar lengths become dots.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
@@ -55,10 +57,11 @@ def small_figure(
     if not heights:
         return None
     paint = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(drawn)}
-    low, high = ends(min(heights), max(heights), log=log_y, zero=bool(categories))
+    dots = bool(categories) and not log_y and min(heights) > max(heights) / 2
+    low, high = ends(min(heights), max(heights), log=log_y, zero=bool(categories) and not dots)
     ticks = [_tick(100 * each) + "%" if share else _tick(each) for each in (low, high)]
     if categories:
-        return _bars(drawn, paint, categories, (low, high), ticks, log_y, y_title, alt)
+        return _bars(drawn, paint, categories, (low, high), ticks, log_y, dots, share, y_title, alt)
     return _lines(drawn, paint, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
@@ -160,20 +163,32 @@ def _bars(
     axis: tuple[float, float],
     ticks: Sequence[str],
     log_y: bool,
+    dots: bool,
+    share: bool,
     y_title: str,
     alt: str,
 ) -> str:
-    """Return a chart of horizontal bars, from zero or from the end of a logarithmic axis, next to their names."""
+    """Return a chart of horizontal bars between their names and their values, in ascending order of the first series.
+
+    Bars begin at zero, or at the end of a logarithmic axis. Values that differ little are dots (``dots``), whose axis
+    begins near the smallest value.
+    """
     alone = list(drawn) == list(categories)
-    named = list(map(_wrapped, categories))
-    rows = [max(LINE * len(lines), 0 if alone else BAR * len(drawn)) + EDGE / 2 for lines in named]
-    along = _scale(axis, (1, WIDTH - EDGE), log=log_y)
-    foot = along(axis[0] if log_y else 0.0)
+    values = {i: [y for line in drawn.values() for x, y in line if x == i] for i in range(len(categories))}
+    order = sorted(values, key=lambda i: values[i][:1])
+    named = [_wrapped(categories[i]) for i in order]
+    rows = [max(LINE * len(lines), 0 if alone or dots else BAR * len(drawn)) + EDGE / 2 for lines in named]
+    along = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
+    foot = 1.0 if dots else along(axis[0] if log_y else 0.0)
     parts = [f'<path d="M{foot:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
     for i, (name, line) in enumerate(drawn.items()):
         for x, y in line:
-            row, size = int(x), BAR if not alone else LINE - EDGE / 2
+            row, size = order.index(int(x)), BAR if not alone else LINE - EDGE / 2
             middle = sum(rows[:row]) + rows[row] / 2
+            if dots:
+                place = f'd="M{along(y):.1f} {middle:.1f}h0"'  # A round end makes a dot that is not stretched.
+                parts.append(f'<path {place} stroke="{paint[name]}" stroke-width="{DOT}" stroke-linecap="round"/>')
+                continue
             top = middle - size / 2 if alone else middle + (i - len(drawn) / 2) * BAR
             start, end = sorted((foot, along(y)))
             parts.append(
@@ -184,12 +199,13 @@ def _bars(
         f'<span style="height:{size:.1f}px">{"<br>".join(map(_text, lines))}</span>'
         for lines, size in zip(named, rows, strict=True)
     )
+    texts = [" · ".join(number(100 * y, 3) + "%" if share else number(y, 3) for y in values[i]) for i in order]
+    sizes = "".join(f'<span style="height:{size:.1f}px">{text}</span>' for text, size in zip(texts, rows, strict=True))
     legend = "" if alone else "".join(f"<span>{_dot(paint[name])}{_text(name)}</span>" for name in drawn)
     return (
-        f'<span class="chart bars">{f"<small>{legend}</small>" if legend else ""}<span class="names">{names}</span>'
-        f"{_image(parts, sum(rows), alt)}"
-        f'<span class="marks"><small>{ticks[0]}</small><small>{_text(y_title)}</small><small>{ticks[1]}</small></span>'
-        "</span>"
+        f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names}</span>'
+        f'{_image(parts, sum(rows), alt)}<span class="names">{sizes}</span>'
+        f'<span class="marks"><small>{ticks[0]}</small><small>{ticks[1]}</small></span></span>'
     )
 
 

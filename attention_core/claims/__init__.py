@@ -103,6 +103,11 @@ class Outcome:
         return claim(self.key)
 
     @property
+    def heads(self) -> int:
+        """The number of heads that the rows are about; 0 if they are not about single heads."""
+        return len({row.head for row in self.rows if getattr(row, "head", None) is not None})
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The finding and the notes that apply, or the reason why nothing was judged; placeholders are not filled."""
         if self.untestable_reason:

@@ -37,6 +37,7 @@ class Quantity:
         digits: significant digits shown.
         bound: whether the finding states it as an upper bound; the number is then rounded up.
         share: whether it is a share from 0 to 1, or a relative error, which texts show as a percentage.
+        of_heads: whether it is the per cent of the measured heads for which something is true.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Quantity:
     digits: int = 3
     bound: bool = False
     share: bool = False
+    of_heads: bool = False
     brief: str = ""
 
     def format(self, value: float) -> str:

@@ -1,8 +1,10 @@
 """The texts of the Claims page: verdicts, findings, and how far a number is from the bound that decides the verdict."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
+from urllib.parse import urlsplit
 
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
@@ -80,19 +82,15 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
 
     Args:
         outcome: the claim's outcome.
-        brief: whether to return only a number that explains the verdict, and what the claim needs to hold. The number
-            has its brief name; without one, it has its label if the finding does not name it.
+        brief: whether to return only a number that explains the verdict, and what the claim needs to hold.
     """
     claim = outcome.claim
     if outcome.untestable_reason or claim.theorem:
         return ""
-    decisive = claim.explanation(outcome.numbers) if brief else claim.margin(outcome.numbers)
-    quantity, value, bound = _compared(claim, decisive)
     if brief:
-        named = f"{{{quantity.name}}}" in outcome.sentences[0]
-        needs = _(NEEDS[decisive.comparison], bound=bound)
-        label = quantity.brief or ("" if named else quantity.label)
-        return f"{_(label)}: {value} ({needs})" if label else f"{value} ({needs})"
+        return _needed(outcome, claim.explanation(outcome.numbers))
+    decisive = claim.margin(outcome.numbers)
+    quantity, value, bound = _compared(claim, decisive)
     return _(
         "{label}: {value} ({closeness} of {bound})",
         closeness=closeness(decisive),
@@ -108,11 +106,19 @@ def conditions(outcome: Outcome) -> str:
         return ""
     lines = []
     for met, each in outcome.claim.conditions(outcome.numbers):
-        quantity, value, bound = _compared(outcome.claim, each)
-        needs = _(NEEDS[each.comparison], bound=bound)
         mark = f":green[:material/check: **{_('yes')}**]" if met else f":red[:material/close: **{_('no')}**]"
-        lines.append(f"{mark} {escape_markdown(f'{_(quantity.brief or quantity.label)}: {value} ({needs})')}")
+        lines.append(f"{mark} {escape_markdown(_needed(outcome, each))}")
     return "  \n".join(lines)
+
+
+def _needed(outcome: Outcome, margin: Margin) -> str:
+    """Return a number of a rule, by its brief name, and what the rule needs; a share of heads as a number of heads."""
+    quantity, value, bound = _compared(outcome.claim, margin)
+    if quantity.of_heads and outcome.heads:
+        count, least = (round(outcome.heads * each / 100, 6) for each in (margin.value, margin.threshold))
+        value = _("{count} of {heads}", count=round(count), heads=outcome.heads)
+        bound = str((math.ceil if margin.comparison in (">=", "<") else math.floor)(least))
+    return f"{_(quantity.brief or quantity.label)}: {value} ({_(NEEDS[margin.comparison], bound=bound)})"
 
 
 def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:
@@ -161,9 +167,9 @@ def plain_finding(outcome: Outcome) -> str:
 
 
 def article(source: Paper) -> str:
-    """Return the authors and year of an article, as a Markdown link with the title as its tooltip."""
-    title = paper_title(source).replace('"', "”")
-    return f'[{source.authors}, {source.year}]({source.url} "{escape_markdown(title)}")'
+    """Return the authors, year and site of an article as a small link in Markdown, with the title as its tooltip."""
+    title, site = paper_title(source).replace('"', "”"), urlsplit(source.url).hostname
+    return f':small[[{source.authors}, {source.year}, {site}]({source.url} "{escape_markdown(title)}")]'
 
 
 def drawn(claim: Claim) -> str:

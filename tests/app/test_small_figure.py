@@ -125,7 +125,7 @@ def test_bars_start_at_the_left_and_have_proportional_lengths(log):
     assert low[0] == high[0]
     assert low[1] < high[1]
     assert (low[4], high[4]) == (SERIES[0], SERIES[1])
-    assert {"a", "b", "one", "error (%)"} <= set(words(chart))
+    assert {"a", "b", "one", "error (%) "} <= set(words(chart))
     if not log:
         assert high[2] == pytest.approx(4 * low[2], abs=0.2)
 
@@ -138,7 +138,27 @@ def test_bars_of_their_own_name_have_no_legend():
 def test_negative_bars_start_at_zero():
     up, down = bars(small_figure({"a": [(0, 1.0), (1, -1.0)]}, categories=["one", "two"], **TITLES))
     assert up[0] == pytest.approx(down[0] + down[2], abs=0.2)
-    assert up[1] < down[1]
+
+
+def test_bars_ascend_by_their_first_series_and_have_their_values():
+    series = {"a": [(0, 9.0), (1, 1.0), (2, 4.0)], "b": [(0, 2.0), (1, 3.456), (2, 5.0)]}
+    chart = small_figure(series, categories=["high", "low", "middle"], **TITLES)
+    assert [each for each in words(chart) if each] == [
+        "error (%) ", "a", "b", "low", "middle", "high", "1 · 3.46", "4 · 5", "9 · 2", "0", "9"
+    ]  # fmt: skip
+    tops = {length: top for _left, top, length, _height, colour in bars(chart) if colour == SERIES[0]}
+    assert [tops[length] for length in sorted(tops)] == sorted(tops.values())
+
+
+@pytest.mark.parametrize(("low", "log", "dots"), [(0.8, False, True), (0.4, False, False), (0.8, True, False)])
+def test_values_that_differ_little_are_dots_on_an_axis_that_begins_near_them(low, log, dots):
+    chart = small_figure({"a": [(0, low), (1, 0.9)]}, categories=["one", "two"], log_y=log, share=True, **TITLES)
+    drawn = [float(place) for place in re.findall(r'd="M([\d.]+) [\d.]+h0"', svg(chart))]
+    assert (len(drawn), len(bars(chart))) == ((2, 0) if dots else (0, 2))
+    if dots:
+        assert drawn == [EDGE, WIDTH - EDGE]
+    assert {f"{100 * low:.0f}%", "90%"} <= set(words(chart))
+    assert ("0%" in words(chart)) == (not dots and not log)
 
 
 def test_more_series_than_colours_repeat_colours_without_grey():

@@ -75,12 +75,31 @@ CLAIM = Claim(
     details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
     "{softmax_many}%.",
     quantities=(
-        Quantity("linear", "largest number of pairs at which linear attention answers at least 95% correctly"),
+        Quantity(
+            "linear",
+            "largest number of pairs at which linear attention answers at least 95% correctly",
+            brief="pairs recalled by linear attention",
+        ),
         Quantity("softmax", "largest number of pairs at which softmax answers at least 95% correctly"),
-        Quantity("linear_many", "accuracy of linear attention with the largest number of pairs", "%"),
+        Quantity(
+            "linear_many",
+            "accuracy of linear attention with the largest number of pairs",
+            "%",
+            brief="accuracy of linear attention with most pairs",
+        ),
         Quantity("softmax_many", "accuracy of softmax with the largest number of pairs", "%"),
-        Quantity("linear_few", "accuracy of linear attention with as many pairs as in training", "%"),
-        Quantity("softmax_few", "accuracy of softmax with as many pairs as in training", "%"),
+        Quantity(
+            "linear_few",
+            "accuracy of linear attention with as many pairs as in training",
+            "%",
+            brief="accuracy of linear attention with few pairs",
+        ),
+        Quantity(
+            "softmax_few",
+            "accuracy of softmax with as many pairs as in training",
+            "%",
+            brief="accuracy of softmax with few pairs",
+        ),
         Quantity("few", "pairs in training"),
         Quantity("many", "largest number of pairs tested"),
     ),

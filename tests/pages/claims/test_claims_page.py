@@ -163,8 +163,8 @@ def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expe
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened] == first + others
     assert all(claim.source.authors for claim in claims.discover().values())
     for claim in EVERY:
-        article = f'[{claim.source.authors}, {claim.source.year}]({claim.source.url} "{plain(claim.source.title)}")'
-        assert article in said(at)
+        assert plain(words.article(claim.source)) in said(at)
+        assert f"[{claim.source.authors}, {claim.source.year}, " in words.article(claim.source)
     subjects = [claim.subject for claim in EVERY]
     assert [each.value for each in at.markdown if each.value.startswith("## ")] == [
         f"## {title}" for title in (words.FAILED, *(words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)))

@@ -9,6 +9,7 @@ import pytest
 from app.ui.input_panel import ChosenInput
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict
+from attention_core.claims.checks.linear import cosine_closest
 from attention_core.claims.checks.sparse import two_layers
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, TrainedSource, UploadSource
 from attention_core.variant import Paper
@@ -27,6 +28,7 @@ FOUND = Outcome(
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
     rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
 )
+YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"
 CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
@@ -178,21 +180,26 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
             {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
             "heads in which 1 + cos comes closest: 8% (needs at least 50%)",
         ),
-        ("relu2_normaliser", {"exponent": 0.5}, "0.500 (needs at most 0.9)"),
+        ("relu2_normaliser", {"exponent": 0.5}, "growth exponent of the row sums: 0.500 (needs at most 0.9)"),
         # On each side of a value, the nearer bound is needed.
-        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "3 (needs at least 3.8)"),
-        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "5 (needs at most 4.2)"),
+        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "cost of full ÷ atrous attention: 3 (needs at least 3.8)"),
+        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "cost of full ÷ atrous attention: 5 (needs at most 4.2)"),
         (
             "linear_pairs",
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
-            "16 (needs less than 24)",
+            "pairs recalled by linear attention: 16 (needs less than 24)",
         ),
-        ("running_sums", {"times": 0.5}, "0.500 (needs more than 1)"),
-        # A number that the finding does not name has its label.
+        ("running_sums", {"times": 0.5}, "memory with all states ÷ running sums: 0.500 (needs more than 1)"),
+        # A number without a brief name has its label.
+        (
+            "maximum_disperses",
+            {"softmax_falls": 4.0},
+            f"accuracy that softmax loses: 4{NBSP}percentage points (needs more than 5{NBSP}percentage points)",
+        ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error with 1 + cos(q, k), median over heads: 60% (needs less than 50%)",
+            "matrix error of 1 + cos in the median head: 60% (needs less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -204,6 +211,38 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
     assert words.margin(outcome, brief=True) == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "numbers", "heads", "expected"),
+    [
+        ("cosine_closest", {"heads": 100 / 12}, 12, "heads in which 1 + cos comes closest: 1 of 12 (needs at least 6)"),
+        ("cosine_closest", {"heads": 100.0}, 1, "heads in which 1 + cos comes closest: 1 of 1 (needs at least 1)"),
+        ("landmark_inverse", {}, 2, "heads in which six iterations of the inverse help: 0 of 2 (needs at least 2)"),
+        ("landmark_inverse", {}, 0, "heads in which six iterations of the inverse help: 0% (needs at least 75%)"),
+    ],
+)
+def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, expected):
+    known = claims.claim(key)
+    numbers = dict.fromkeys((each.name for each in known.quantities), 0.0) | {"uniform": 1.0} | numbers
+    row = cosine_closest.KernelRow(kernel="1 + cos", of="matrix", head=None, error=0.5)
+    rows = tuple(replace(row, head=head) for head in (*range(heads), None))
+    outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
+    assert outcome.heads == heads
+    assert words.margin(outcome, brief=True) == expected
+
+
+def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
+    known = claims.claim("cosine_closest")
+    numbers = {"heads": 25.0, "duels": 0.0, "cosine": 0.5, "best": 0.4, "uniform": 0.9}
+    row = cosine_closest.KernelRow(kernel="1 + cos", of="matrix", head=0, error=0.5)
+    outcome = Outcome(
+        key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
+    )
+    assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
+        f"{YES} matrix error of 1 + cos in the median head: 50% (needs less than 90%)",
+        f"{NO} heads in which 1 + cos comes closest: 3 of 12 (needs at least 6)",
+    ]
+
+
 def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
     def listed(key, **changed):
         known = claims.claim(key)
@@ -211,19 +250,18 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
         outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
         return words.conditions(outcome).replace(r"\:", ":")
 
-    yes, no = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{yes} attention within the window: 45.9% (needs at least 26%)",
-        f"{no} output error of the window: 96.3% (needs at most 25%)",
-        f"{no} attention within the window, first token removed: 20% (needs at least 26%)",
-        f"{yes} output error of the window, first token removed: 9% (needs at most 25%)",
+        f"{YES} attention within the window: 45.9% (needs at least 26%)",
+        f"{NO} output error of the window: 96.3% (needs at most 25%)",
+        f"{NO} attention within the window, first token removed: 20% (needs at least 26%)",
+        f"{YES} output error of the window, first token removed: 9% (needs at most 25%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     assert listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3}) == ""
     assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{no} {BOTH_LAYERS}: 95% (needs at least 100%)",
-        f"{yes} {BOTH_LAYERS}: 95% (needs at least 90%)",
+        f"{NO} connected pairs of tokens: 95% (needs at least 100%)",
+        f"{YES} connected pairs of tokens: 95% (needs at least 90%)",
     ]
 
 
@@ -237,23 +275,21 @@ def test_a_badge_tells_the_verdict():
 
 def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     card = board.card(FOUND)
-    article = f":small[{words.article(FOUND.claim.source)}]"
-    assert card.startswith(f'{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
-    assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)} {article}")
+    article = words.article(FOUND.claim.source)
+    assert card.startswith(f'{article}\n\n{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
+    assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>local twice</span>" in card
     assert f'alt="{words.drawn(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
-        == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)} {article}"
+        == f"{article}\n\n:blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
     )
     nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
     assert "<img" not in board.card(nothing)
     rows = claims.claim("nystrom_all_landmarks")
     theorem = Outcome(key=rows.key, verdict=UNTESTABLE, untestable_reason=SHORT)
-    assert board.card(theorem).startswith(
-        ":blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]"
-    )
+    assert "\n\n:blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]" in board.card(theorem)
 
 
 def test_a_claim_that_runs_only_on_request_says_why():
@@ -363,7 +399,7 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
-    assert words.article(odd.source) == r"""[Su, 2020](https://example.org/a_b "On \[x\]")"""
+    assert words.article(odd.source) == r""":small[[Su, 2020, example.org](https://example.org/a_b "On \[x\]")]"""
     assert words.drawn(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
     assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 

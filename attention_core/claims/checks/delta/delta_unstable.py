@@ -60,8 +60,8 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule updates a matrix of stored values (the state). It is stable if the update strength times "
-    "the squared norm of the key is at most 2, and unstable otherwise.",
+    statement="The delta rule corrects a matrix of stored values (the state) at every token. This is stable as long "
+    "as the strength of a correction, times the squared norm of the key, is at most 2, and unstable otherwise.",
     short="the delta rule is stable up to strength 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
@@ -88,18 +88,21 @@ CLAIM = Claim(
     details="At β = 3, the largest factor in the median head is {half} after half of the text and {far} at the end.",
     quantities=(
         Quantity(
-            "beyond", "growth factor of the matrix of stored values at update strength β = 2.1, smallest over heads"
+            "beyond",
+            "factor by which stored values grow over the whole text at update strength β = 2.1, smallest over heads",
         ),
         Quantity(
             "within",
-            "growth factor of the matrix of stored values for update strengths β up to 2, largest over heads",
+            "largest factor by which stored values grow over the whole text at update strengths β up to 2, over all "
+            "heads",
             bound=True,
         ),
-        Quantity("far", "growth factor of the matrix of stored values at update strength β = 3, median over heads"),
+        Quantity(
+            "far", "factor by which stored values grow over the whole text at update strength β = 3, median over heads"
+        ),
         Quantity(
             "half",
-            "growth factor of the matrix of stored values at update strength β = 3 after half of the text, median "
-            "over heads",
+            "factor by which stored values grow over half of the text at update strength β = 3, median over heads",
         ),
     ),
     figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),

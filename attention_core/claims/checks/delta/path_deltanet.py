@@ -61,7 +61,7 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="In PaTH attention, every token removes one direction from all earlier keys. If this direction is the "
-    "token's own key, PaTH's matrix before its softmax equals DeltaNet's matrix.",
+    "token's own key, PaTH's scores before its softmax equal the weights of DeltaNet, which uses the delta rule.",
     short="PaTH's matrix can equal DeltaNet's",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",

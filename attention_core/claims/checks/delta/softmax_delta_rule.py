@@ -73,8 +73,9 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax attention is close to the mean of the values so far plus a "
-    "correction. A delta rule reads this correction from one decaying matrix of stored values.",
+    statement="Even without training, softmax's output is close to the average of the values so far plus a "
+    "correction. The correction is read from one matrix of stored values, which is updated at every token (delta "
+    "rule).",
     short="softmax is nearly a delta rule",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
@@ -93,10 +94,9 @@ CLAIM = Claim(
     "met. It holds partly if only one is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="The delta rule must replace all earlier keys and values by one matrix of fixed size. Its matrix error "
-    "(relative difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, "
-    "the delta rule has a smaller matrix error than both the first-order Taylor expansion of softmax and the mean of "
-    "the values.",
+    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error "
+    "(difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, it is "
+    "smaller than the errors of both a first-order Taylor expansion and the mean of the values.",
     details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t. It is "
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
@@ -113,6 +113,7 @@ CLAIM = Claim(
             "share of heads where the matrix error of the delta rule with steps of 1/t is at most 50%",
             "%",
             brief="heads in which the delta rule's matrix error is at most 50%",
+            of_heads=True,
         ),
         Quantity(
             "closer",
@@ -120,6 +121,7 @@ CLAIM = Claim(
             "of softmax and the mean of the values",
             "%",
             brief="heads in which the delta rule comes closest",
+            of_heads=True,
         ),
         Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),

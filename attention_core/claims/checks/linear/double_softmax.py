@@ -86,8 +86,17 @@ CLAIM = Claim(
     details="A causal mask hides parts of the distributions, so row sums can be below 1. The smallest row sum is "
     "{hidden}. With linear attention's features elu + 1, rows are not normalised, and their sums reach {other}.",
     quantities=(
-        Quantity("off", "largest distance of a row sum of the double softmax from one, without a mask", bound=True),
-        Quantity("used", "largest distance of a row sum of the double softmax from one, with this model's mask"),
+        Quantity(
+            "off",
+            "largest distance of a row sum of the double softmax from one, without a mask",
+            bound=True,
+            brief="distance of a row sum from 1 without a mask",
+        ),
+        Quantity(
+            "used",
+            "largest distance of a row sum of the double softmax from one, with this model's mask",
+            brief="distance of a row sum from 1 with the model's mask",
+        ),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
         Quantity("other", "largest row sum with linear attention's features elu + 1"),
     ),

@@ -149,9 +149,15 @@ CLAIM = Claim(
             "fall",
             "exponent p of the decrease (1/nᵖ) of linear attention's weight on the first 4 of n tokens, "
             "without a decay",
+            brief="exponent p of linear attention",
         ),
         Quantity("softmax_fall", "exponent p of the decrease (1/nᵖ) of softmax's weight on the first 4 of n tokens"),
-        Quantity("kept", "share of the tokens in the top quarter by weight that stay there with a decay", "%"),
+        Quantity(
+            "kept",
+            "share of the tokens in the top quarter by weight that stay there with a decay",
+            "%",
+            brief="tokens that stay in the top quarter",
+        ),
         Quantity(
             "early",
             "linear attention without a decay: share of weight that queries in the newest quarter give to the "

@@ -30,8 +30,9 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention replaces softmax's exponential with a product of two feature maps, one of the query "
-    "and one of the key. It costs less than full attention, and its cost grows linearly with the number of tokens.",
+    statement="Linear attention replaces softmax's exponential by a product of two functions (feature maps), one of "
+    "the query and one of the key. It then costs less than full attention, and its cost grows in proportion to the "
+    "number of tokens.",
     short="linear attention's cost grows linearly",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
@@ -56,10 +57,22 @@ CLAIM = Claim(
     details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
     "work of linear attention.",
     quantities=(
-        Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
-        Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),
+        Quantity(
+            "work",
+            "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)",
+            brief="growth exponent of the multiply-adds",
+        ),
+        Quantity(
+            "memory",
+            "growth exponent p of linear attention's peak memory (nᵖ for n tokens)",
+            brief="growth exponent of the peak memory",
+        ),
         Quantity("full", "growth exponent p of full attention's multiply-adds (nᵖ for n tokens)"),
-        Quantity("saved", "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length"),
+        Quantity(
+            "saved",
+            "multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length",
+            brief="multiply-adds of full ÷ linear attention",
+        ),
         Quantity("longest", "longest measured length", "tokens"),
     ),
     figure=Figure(

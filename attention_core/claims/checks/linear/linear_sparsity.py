@@ -72,11 +72,15 @@ CLAIM = Claim(
     "{softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
     quantities=(
         Quantity("softmax", "median evenness S of softmax's rows"),
-        Quantity("linear", "median evenness S of linear attention's rows"),
-        Quantity("hedgehog", "median evenness S of Hedgehog's rows"),
-        Quantity("cosformer", "median evenness S of cosFormer's rows"),
+        Quantity("linear", "median evenness S of linear attention's rows", brief="evenness S of linear attention"),
+        Quantity("hedgehog", "median evenness S of Hedgehog's rows", brief="evenness S of Hedgehog"),
+        Quantity("cosformer", "median evenness S of cosFormer's rows", brief="evenness S of cosFormer"),
         Quantity(
-            "less", "share of heads where softmax has sparser rows than all three variants of linear attention", "%"
+            "less",
+            "share of heads where softmax has sparser rows than all three variants of linear attention",
+            "%",
+            brief="heads in which softmax is the sparsest of four methods",
+            of_heads=True,
         ),
         Quantity("heads", "number of heads"),
     ),

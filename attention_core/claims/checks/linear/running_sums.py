@@ -97,8 +97,8 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The gradient of causal linear attention needs only two running sums. Storing these sums after every "
-    "token would multiply the memory by the head size.",
+    statement="To train causal linear attention, its gradient needs only two running sums over the tokens. Storing "
+    "these sums after every token would multiply the memory by the head size.",
     short="running sums save memory in training",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
@@ -141,9 +141,17 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("times", "peak memory with all states stored ÷ peak memory with running sums"),
+        Quantity(
+            "times",
+            "peak memory with all states stored ÷ peak memory with running sums",
+            brief="memory with all states ÷ running sums",
+        ),
         Quantity("size", "size of this input's heads"),
-        Quantity("growth", "growth exponent p of the ratio of the two peak memories (dᵖ for head size d)"),
+        Quantity(
+            "growth",
+            "growth exponent p of the ratio of the two peak memories (dᵖ for head size d)",
+            brief="growth exponent of this ratio with the head size",
+        ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
             "difference",
@@ -151,6 +159,7 @@ CLAIM = Claim(
             "entry",
             digits=2,
             bound=True,
+            brief="difference between the gradients",
         ),
         Quantity("sums", "peak memory with running sums", "KiB"),
         Quantity("states", "peak memory with all states stored", "KiB"),

@@ -66,12 +66,14 @@ CLAIM = Claim(
             " no inverse",
             "%",
             brief="heads in which six iterations of the inverse help",
+            of_heads=True,
         ),
         Quantity(
             "exact_wins",
             "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
             brief="heads in which the exact inverse helps",
+            of_heads=True,
         ),
         Quantity("double", "matrix error of Nyström attention without an inverse, median over heads", share=True),
         Quantity(

@@ -76,8 +76,8 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer averages all keys into a fixed number of means. For the same error, a long text needs no more "
-    "means than a short text.",
+    statement="Linformer replaces all keys by a fixed number of averages of keys. For the same error, a long text "
+    "needs no more averages than a short text.",
     short="Linformer's rank need not grow with the text",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
@@ -104,29 +104,40 @@ CLAIM = Claim(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} tokens, the "
-    "matrix error is {error} for Linformer and {uniform} for uniform attention (equal weights).",
-    details="The best possible matrix of the same rank has a matrix error of {floor}. From {shortest} tokens on, "
-    "Linformer's matrix error grows as n to the power {exponent}, where n is the number of tokens. An error close to "
-    "that of uniform attention cannot grow much more.",
+    finding="The tested averages are fixed, whereas Linformer would train them: each of the {rank} averages "
+    "represents more keys as the text grows. At {longest} tokens, the matrix error (difference from softmax's matrix) "
+    "is {error} for Linformer and {uniform} for equal weights.",
+    details="The best possible matrix of the same rank (here {rank}) has a matrix error of {floor}. From {shortest} "
+    "tokens on, Linformer's matrix error grows as n to the power {exponent}, where n is the number of tokens. Once it "
+    "is near the error of equal weights, it can hardly grow further.",
     cases=(
         Case(
-            finding="Each of the {rank} averaged keys represents more tokens as the text grows. At {longest} "
-            "tokens, Linformer's matrix error is {error}. This is not clearly better than uniform attention (equal "
-            "weights), which has {uniform}.",
+            finding="The tested averages are fixed, whereas Linformer would train them: each of the {rank} averages "
+            "represents more keys as the text grows. At {longest} tokens, the matrix error (difference from softmax's "
+            "matrix) is {error}, not clearly better than the {uniform} of equal weights.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity("exponent", "growth exponent p of Linformer's matrix error (nᵖ for n tokens)", digits=2),
+        Quantity(
+            "exponent",
+            "growth exponent p of Linformer's matrix error (nᵖ for n tokens)",
+            digits=2,
+            brief="growth exponent of Linformer's error",
+        ),
         Quantity(
             "error",
             "matrix error of Linformer at the longest length, median over heads",
             share=True,
             brief="Linformer's matrix error",
         ),
-        Quantity("floor", "matrix error of the best matrix of the same rank, median over heads", share=True),
+        Quantity(
+            "floor",
+            "matrix error of the best matrix of the same rank, median over heads",
+            share=True,
+            brief="matrix error of the best matrix of the same rank",
+        ),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),
         Quantity("shortest", "shortest measured length", "tokens"),

@@ -66,8 +66,8 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention equals softmax under two conditions: every token is its own landmark, and the matrix "
-    "of weights between the landmarks is inverted exactly.",
+    statement="Nyström attention summarises the tokens by landmarks, usually averages of tokens. If every token is "
+    "its own landmark and the matrix between landmarks is inverted exactly, the result equals softmax.",
     short="Nyström with all tokens equals softmax",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),

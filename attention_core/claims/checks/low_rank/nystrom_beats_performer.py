@@ -72,8 +72,9 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention with 64 landmarks (averaged tokens) is closer to softmax than Performer, even if the "
-    "number of Performer's random features is several times the head size.",
+    statement="Performer estimates softmax from random features of queries and keys. Nyström attention with 64 "
+    "landmarks (averaged tokens) comes closer to softmax, even if Performer has several times as many features as the "
+    "head size.",
     short="Nyström is closer to softmax than Performer",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
@@ -105,8 +106,14 @@ CLAIM = Claim(
             "share of heads where Nyström attention has a smaller matrix error than Performer",
             "%",
             brief="heads in which Nyström attention is closer to softmax",
+            of_heads=True,
         ),
-        Quantity("nystrom", "matrix error of Nyström attention, median over heads", share=True),
+        Quantity(
+            "nystrom",
+            "matrix error of Nyström attention, median over heads",
+            share=True,
+            brief="Nyström's matrix error in the median head",
+        ),
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("features", "number of Performer's random features (four times the head size)"),

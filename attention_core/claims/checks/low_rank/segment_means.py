@@ -36,8 +36,8 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="In Nyström attention, landmarks that average neighbouring tokens are about as accurate as k-means "
-    "centres, which cost more.",
+    statement="Nyström attention needs a few vectors (landmarks) that represent all tokens. Averages of neighbouring "
+    "tokens are about as accurate as averages of similar tokens (k-means), which cost more.",
     short="averages of neighbours are as good as k-means",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),

@@ -62,8 +62,8 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Six iterations are enough to invert the 64 × 64 matrix in Nyström attention with 64 landmarks "
-    "(averaged tokens).",
+    statement="Nyström attention with 64 landmarks (averaged tokens) must invert a 64 × 64 matrix. Six steps of an "
+    "iterative method are enough for this.",
     short="six iterations invert the landmark matrix",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
@@ -98,17 +98,22 @@ CLAIM = Claim(
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
-            "residual", "residual of the inverse after six iterations (0: exact inverse), median over heads", share=True
+            "residual",
+            "residual of the inverse after six iterations (0: exact inverse), median over heads",
+            share=True,
+            brief="residual of the inverse",
         ),
         Quantity(
             "error",
             "matrix error of Nyström attention with six iterations of the inverse, median over heads",
             share=True,
+            brief="matrix error after six iterations",
         ),
         Quantity(
             "later",
             "matrix error of Nyström attention with twelve iterations of the inverse, median over heads",
             share=True,
+            brief="matrix error after twelve iterations",
         ),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,

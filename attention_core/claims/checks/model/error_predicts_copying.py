@@ -27,7 +27,11 @@ CLAIM = correlation_claim(
     "The error and the loss are measured on a sequence that is repeated once: 48 of the first {tokens} tokens that "
     "SmolLM2 reads.",
     quantities=(
-        Quantity("rho", "rank correlation between a replacement's output error and the loss of copying"),
+        Quantity(
+            "rho",
+            "rank correlation between a replacement's output error and the loss of copying",
+            brief="rank correlation of error and lost copying",
+        ),
         Quantity(
             "tau", "Kendall's τ (another rank correlation) between a replacement's output error and the loss of copying"
         ),

@@ -23,7 +23,11 @@ CLAIM = correlation_claim(
     "tokens. Kendall's τ, another rank correlation, is {tau}. Both output error and perplexity are measured on "
     "{tokens} tokens that SmolLM2 reads.",
     quantities=(
-        Quantity("rho", "rank correlation between a replacement's output error and the model's perplexity"),
+        Quantity(
+            "rho",
+            "rank correlation between a replacement's output error and the model's perplexity",
+            brief="rank correlation of error and perplexity",
+        ),
         Quantity(
             "tau",
             "Kendall's τ (another rank correlation) between a replacement's output error and the model's perplexity",

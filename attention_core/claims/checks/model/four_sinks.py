@@ -130,13 +130,22 @@ CLAIM = Claim(
     ),
     quantities=(
         Quantity(
-            "four", "perplexity with four sinks ÷ perplexity if the last 36 tokens are reread for each prediction"
+            "four",
+            "perplexity with four sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
+            brief="perplexity with four sinks ÷ rereading",
         ),
         Quantity(
-            "window", "perplexity without sinks ÷ perplexity if the last 36 tokens are reread for each prediction"
+            "window",
+            "perplexity without sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
+            brief="perplexity without sinks ÷ rereading",
         ),
         Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
-        Quantity("gain", "reduction in perplexity from using eight sinks instead of four", "%"),
+        Quantity(
+            "gain",
+            "reduction in perplexity from using eight sinks instead of four",
+            "%",
+            brief="reduction by eight instead of four sinks",
+        ),
         Quantity(
             "margin", "difference between the reduction by eight sinks and the limit in the rule", "percentage points"
         ),

@@ -100,9 +100,13 @@ CLAIM = Claim(
         Quantity(
             "worst",
             "perplexity with the worst replacement in one middle layer, divided by the unchanged model's perplexity",
+            brief="perplexity factor of the worst replacement",
         ),
         Quantity(
-            "lost", "share of the gain from copying that is lost with the worst replacement in one middle layer", "%"
+            "lost",
+            "share of the gain from copying that is lost with the worst replacement in one middle layer",
+            "%",
+            brief="copying gain lost with the worst replacement",
         ),
         Quantity(
             "best", "perplexity with the best replacement in all layers, divided by the unchanged model's perplexity"

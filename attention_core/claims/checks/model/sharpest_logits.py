@@ -68,9 +68,17 @@ CLAIM = Claim(
     "a rank correlation of {rho}, where −1 means opposite rankings. All values are measured on {tokens} tokens that "
     "SmolLM2 reads.",
     quantities=(
-        Quantity("alive", "number of replacements that keep the weight of the highest-scoring keys and work"),
+        Quantity(
+            "alive",
+            "number of replacements that keep the weight of the highest-scoring keys and work",
+            brief="working replacements that keep the highest weights",
+        ),
         Quantity("keepers", "number of replacements that keep the weight of the highest-scoring keys"),
-        Quantity("spared", "number of replacements that do not keep the weight of the highest-scoring keys, but work"),
+        Quantity(
+            "spared",
+            "number of replacements that do not keep the weight of the highest-scoring keys, but work",
+            brief="working replacements that do not keep them",
+        ),
         Quantity("others", "number of replacements that do not keep the weight of the highest-scoring keys"),
         Quantity(
             "copying",

@@ -55,8 +55,8 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A second-order Taylor expansion of the whole softmax is closer to softmax than an expansion of only "
-    "its exponential. In the second case, each row is divided by its sum after the expansion.",
+    statement="A parabola (second-order Taylor expansion) can approximate softmax. Expanding the whole formula, with "
+    "its division by the row sum, comes closer to softmax than expanding only the exponential.",
     short="expanding the whole softmax is closer",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
@@ -86,6 +86,7 @@ CLAIM = Claim(
             "exponential",
             "%",
             brief="heads where expanding the whole softmax gives the smaller error",
+            of_heads=True,
         ),
         Quantity(
             "own",

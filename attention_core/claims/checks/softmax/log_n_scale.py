@@ -96,8 +96,8 @@ def flatter(end: str) -> Condition:
 
 
 CLAIM = Claim(
-    statement="Multiplying the logits by log n keeps the entropy (spread) of softmax steady as the number of tokens "
-    "n grows, but has no effect on normalised squared ReLU.",
+    statement="The more tokens n a text has, the more evenly softmax spreads its weight (higher entropy). Multiplying "
+    "the scores by log n prevents this, but has no effect if squares replace the exponentials (squared ReLU).",
     short="a log n factor keeps the entropy steady",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
@@ -129,23 +129,29 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "scaled",
-            "growth exponent p of the effective number of keys (nᵖ) up to the base length, with the log n factor",
+            "growth exponent p of the effective number of keys (nᵖ for n tokens) in shorter texts, with the log n "
+            "factor",
             brief="growth exponent of softmax's effective keys in short texts",
         ),
         Quantity(
             "plain",
-            "growth exponent p of the effective number of keys (nᵖ) up to the base length, without the log n factor",
+            "growth exponent p of the effective number of keys (nᵖ for n tokens) in shorter texts, without the log n "
+            "factor",
         ),
         Quantity(
             "scaled_beyond",
-            "growth exponent p of the effective number of keys (nᵖ) beyond the base length, with the log n factor",
+            "growth exponent p of the effective number of keys (nᵖ for n tokens) in longer texts, with the log n "
+            "factor",
             brief="growth exponent of softmax's effective keys in long texts",
         ),
         Quantity(
             "plain_beyond",
-            "growth exponent p of the effective number of keys (nᵖ) beyond the base length, without the log n factor",
+            "growth exponent p of the effective number of keys (nᵖ for n tokens) in longer texts, without the log n "
+            "factor",
         ),
-        Quantity("base", "base length: the number of tokens at which the log n factor is 1", "tokens"),
+        Quantity(
+            "base", "base length, which separates shorter from longer texts; the log n factor is 1 there", "tokens"
+        ),
         Quantity("longest", "longest measured length", "tokens"),
         Quantity("softmax", "largest change of softmax's entropy by the log n factor", "nats"),
         Quantity(

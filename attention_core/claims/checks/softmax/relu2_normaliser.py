@@ -74,8 +74,8 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="With squared ReLU instead of softmax, row sums grow more slowly than the number of tokens n, so "
-    "dividing by n is too strong for long texts.",
+    statement="Squared ReLU can replace softmax's exponential: it squares positive scores and sets the others to 0. "
+    "Its row sums then grow more slowly than the number of tokens n, so dividing them by n is too strong.",
     short="squared ReLU's row sums grow slowly",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
@@ -96,9 +96,17 @@ CLAIM = Claim(
     "growth, row sums grow as n to the power {lowest}. The Entropy page instead fits the median growth over heads, "
     "which is n to the power {curve}.",
     quantities=(
-        Quantity("exponent", "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"),
         Quantity(
-            "slower", "share of heads where squared ReLU's row sums grow clearly more slowly than the length n", "%"
+            "exponent",
+            "growth exponent p of squared ReLU's row sums (nᵖ) in the median head",
+            brief="growth exponent of the row sums",
+        ),
+        Quantity(
+            "slower",
+            "share of heads where squared ReLU's row sums grow clearly more slowly than the length n",
+            "%",
+            brief="heads in which row sums grow clearly more slowly than n",
+            of_heads=True,
         ),
         Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ), smallest over heads"),
         Quantity("curve", "growth exponent p of the median row sum over heads (nᵖ)"),

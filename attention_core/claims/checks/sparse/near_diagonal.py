@@ -100,7 +100,8 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Trained attention is concentrated on keys close to the query, so a local window loses little.",
+    statement="Trained models attend mostly to nearby tokens, so little is lost if each query may attend only to a "
+    "local window.",
     short="a local window loses little",
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."

@@ -75,8 +75,8 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Blocks of keys that are chosen by the mean and the covariance of their keys contain more of softmax's "
-    "weight than blocks chosen by the mean alone.",
+    statement="To save time, each query can attend to only a few blocks of keys. Blocks chosen by the mean and the "
+    "spread (covariance) of their keys contain more of softmax's weight than blocks chosen by the mean alone.",
     short="mean and covariance choose better blocks",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
@@ -107,12 +107,14 @@ CLAIM = Claim(
             "blocks selected by the mean",
             "%",
             brief="heads in which mean and covariance select better blocks",
+            of_heads=True,
         ),
         Quantity(
             "loses",
             "share of heads where blocks selected by mean and covariance contain less of softmax's weight "
             "than blocks selected by the mean",
             "%",
+            of_heads=True,
         ),
         Quantity("second", "softmax's weight in the blocks selected by mean and covariance, median over heads", "%"),
         Quantity("mean", "softmax's weight in the blocks selected by the mean key, median over heads", "%"),

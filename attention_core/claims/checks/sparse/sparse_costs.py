@@ -40,8 +40,8 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Atrous attention (every k-th key) costs 1/k of full attention, and local attention (only nearby keys) "
-    "has a cost linear in the number of tokens.",
+    statement="Atrous attention (every k-th key) costs 1/k of full attention. The cost of local attention (only "
+    "nearby keys) grows in proportion to the number of tokens.",
     short="atrous costs 1/k, local grows linearly",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
@@ -62,8 +62,16 @@ CLAIM = Claim(
     "tokens.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
-        Quantity("saving", "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length"),
-        Quantity("local", "growth exponent p of local attention's cost (nᵖ for n tokens)"),
+        Quantity(
+            "saving",
+            "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length",
+            brief="cost of full ÷ atrous attention",
+        ),
+        Quantity(
+            "local",
+            "growth exponent p of local attention's cost (nᵖ for n tokens)",
+            brief="growth exponent of local attention's cost",
+        ),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),
     ),

@@ -108,8 +108,9 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local and sparse attention compute less than full attention but take longer, while atrous attention is "
-    "faster. Computing the full matrix and masking it saves no time.",
+    statement="Local attention (nearby keys) and sparse attention (nearby and every k-th key) compute less than full "
+    "attention but take longer. Atrous attention (every k-th key) is faster, and masking the full matrix saves no "
+    "time.",
     short="local and sparse are slower, atrous is faster",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
@@ -156,16 +157,40 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity("local", "time of local attention ÷ time of full attention at the longest length"),
-        Quantity("sparse", "time of sparse attention ÷ time of full attention at the longest length"),
-        Quantity("atrous", "time of atrous attention ÷ time of full attention at the longest length"),
+        Quantity(
+            "local",
+            "time of local attention ÷ time of full attention at the longest length",
+            brief="time of local ÷ full attention",
+        ),
+        Quantity(
+            "sparse",
+            "time of sparse attention ÷ time of full attention at the longest length",
+            brief="time of sparse ÷ full attention",
+        ),
+        Quantity(
+            "atrous",
+            "time of atrous attention ÷ time of full attention at the longest length",
+            brief="time of atrous ÷ full attention",
+        ),
         Quantity("longest", "longest timed length", "tokens"),
-        Quantity("local_here", "time of local attention ÷ time of full attention at this input's length"),
-        Quantity("sparse_here", "time of sparse attention ÷ time of full attention at this input's length"),
+        Quantity(
+            "local_here",
+            "time of local attention ÷ time of full attention at this input's length",
+            brief="time of local ÷ full attention at this input's length",
+        ),
+        Quantity(
+            "sparse_here",
+            "time of sparse attention ÷ time of full attention at this input's length",
+            brief="time of sparse ÷ full attention at this input's length",
+        ),
         Quantity("atrous_here", "time of atrous attention ÷ time of full attention at this input's length"),
         Quantity("own", "length of this input", "tokens"),
         Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
-        Quantity("masked", "time of full attention with the masked score matrix ÷ time with the unmasked matrix"),
+        Quantity(
+            "masked",
+            "time of full attention with the masked score matrix ÷ time with the unmasked matrix",
+            brief="time with ÷ without the mask",
+        ),
         Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(

@@ -101,7 +101,12 @@ CLAIM = Claim(
     "layers connect {atrous}%. Together, the local layer and the atrous layer compute {keys}% as many attention "
     "weights as one layer of full attention.",
     quantities=(
-        Quantity("two", "share of token pairs connected by a local layer and an atrous layer", "%"),
+        Quantity(
+            "two",
+            "share of token pairs connected by a local layer and an atrous layer",
+            "%",
+            brief="connected pairs of tokens",
+        ),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),
         Quantity("local", "share of token pairs connected by two local layers", "%"),
         Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),

@@ -83,7 +83,8 @@ CLAIM = Claim(
             "heads",
             "share of heads in which linear attention's output is closer to the mean of all values",
             "%",
-            brief="heads closer to the mean of the values",
+            brief="heads in which the mean of the values is closer",
+            of_heads=True,
         ),
         Quantity(
             "mean", "distance from linear attention's output to the mean of all values, median over heads", share=True

@@ -72,6 +72,7 @@ CLAIM = Claim(
         Quantity(
             "better",
             "number of window sizes at which the square window gives a higher PSNR than the window along the row",
+            brief="sizes at which the square is better",
         ),
         Quantity("sizes", "number of window sizes"),
         Quantity("least", "smallest difference in PSNR", "dB"),
