@@ -115,18 +115,10 @@ def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
 
 def summary_text(found: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
-    where: dict[str, list[tuple[float, str, str]]] = {}
-    for line in found:
-        at = None if line.is_reference or line.masked else crossing(line.ratios)
-        if at is not None:
-            name = escape_markdown(line.name)
-            text = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
-            if at.where == "below":
-                text = _("{name} at every measured length", name=name)
-            where.setdefault(at.where, []).append((at.tokens, name, text))
+    where = crossings(found)
     if not where:
         return _("Add a variant to see from which number of tokens it is faster than softmax.")
-    faster = [*where.get("below", []), *sorted(where.get("at", []))]
+    faster = [*where.get("below", []), *where.get("at", [])]
     line, missing = found[0], missing_text(found[0].run)
     every = sum(map(len, where.values()))
     values = {
@@ -134,6 +126,8 @@ def summary_text(found: Sequence[Series]) -> str:
         "device": _("this machine") if line.live else escape_markdown(line.run.stamp.device),
         "limits": measured_limits(line.run),
     }
+    first = _fastest_below(found, where)
+    below = _("Below {n} tokens, softmax is the fastest.", n=first) if first else ""
     if not faster:
         text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
     elif len(faster) < every:
@@ -144,13 +138,28 @@ def summary_text(found: Sequence[Series]) -> str:
             all=every,
             **values,
         )
-    else:
+    elif every == 1 or "at" not in where:
         text = _n(
             "**The variant shown is faster than softmax: {names}** ({device}, {limits}).",
             "**Every variant shown is faster than softmax: {names}** ({device}, {limits}).",
-            n=len(faster),
+            n=every,
             **values,
         )
+    else:
+        values["last"] = format_interpolated(where["at"][-1][0])
+        if first:
+            text = _(
+                "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
+                "is the fastest** ({device}, {limits}).",
+                first=first,
+                **values,
+            )
+        else:
+            text = _(
+                "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
+            )
+        text = paragraph(text, _("Faster than softmax: {names}.", **values))
+        below = ""
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
         certain = _(
@@ -158,7 +167,24 @@ def summary_text(found: Sequence[Series]) -> str:
             "round to round."
         )
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
-    return paragraph(text, _fastest_below(found, where), *others, certain, missing)
+    return paragraph(text, below, *others, certain, missing)
+
+
+def crossings(found: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
+    """Return the variants of a run by ``Crossing.where``, each with its length, its name and both in words.
+
+    The lengths ascend. Names are Markdown.
+    """
+    where: dict[str, list[tuple[float, str, str]]] = {}
+    for line in found:
+        at = None if line.is_reference or line.masked else crossing(line.ratios)
+        if at is not None:
+            name = escape_markdown(line.name)
+            text = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
+            if at.where == "below":
+                text = _("{name} at every measured length", name=name)
+            where.setdefault(at.where, []).append((at.tokens, name, text))
+    return {key: sorted(each) if key == "at" else each for key, each in where.items()}
 
 
 def _fastest_below(found: Sequence[Series], where: Mapping[str, Sequence[tuple[float, str, str]]]) -> str:
@@ -174,7 +200,7 @@ def _fastest_below(found: Sequence[Series], where: Mapping[str, Sequence[tuple[f
     shorter = [ratio for line in found if not line.masked for ratio in line.ratios if ratio.n < first]
     if any(ratio.middle < 1 for ratio in shorter):
         return ""
-    return _("Below {n} tokens, softmax is the fastest.", n=format_interpolated(first))
+    return format_interpolated(first)
 
 
 def slower(where: str, names: Sequence[str]) -> str:

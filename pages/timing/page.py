@@ -7,7 +7,7 @@ from app.jobs import timing_runs
 from app.page import Page
 from app.ui import variant_picker
 from app.words.i18n import N_, _
-from pages.timing import options, recorded_run, results, words
+from pages.timing import charts, options, recorded_run, results, words
 from pages.timing.options import TimingOptions
 
 
@@ -26,7 +26,7 @@ def show(headline: DeltaGenerator) -> None:
         recorded = recorded_run.show(spec)
     places = [headline, st.empty()]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
-        st.markdown("## " + _(results.TITLES[TimingOptions.side.value]), anchors=False, width="content")
+        st.markdown("## " + _(charts.TITLES[TimingOptions.side.value]), anchors=False, width="content")
         TimingOptions.side.draw(label_visibility="collapsed")
     places.append(st.empty())
     timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, places, f"timing.{key}"))

@@ -1,13 +1,16 @@
 """Sentences of the Timing page: memory, masked full attention, and how times are measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
-from app.jobs.timing_runs import Series, summary_text
+import attention_core as ac
+from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
-from app.words.i18n import N_, _, escape_markdown, paragraph
-from attention_core.benchmarking.full_matrix_mask import attention_from_word
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.labels import label
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
 from attention_core.formatting import memory, number, percent
 from pages.timing.options import FORMS
@@ -17,6 +20,13 @@ STARTING = 4
 time of a short text."""
 MUCH = 0.5
 """Smallest share of multiply-adds that are the same at every length which explains a slow start."""
+
+
+def name(attention: ac.Attention) -> str:
+    """Return the name on screen of a timed variant or mask."""
+    if isinstance(attention, Masked):
+        return _("{name}, as a mask", name=label(attention))
+    return label(attention)
 
 
 def growth_of_softmax(found: Sequence[Series]) -> str:
@@ -65,7 +75,7 @@ def starting_time(found: Sequence[Series]) -> str:
 
 
 def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
-    """Return which variants are faster than softmax in a recorded run on another device; empty without such a run.
+    """Return from where variants are faster than softmax in a recorded run on another device; empty without such a run.
 
     Args:
         found: series on the page.
@@ -74,24 +84,59 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in found}]
     if not found or len(same) < 2:
         return ""
-    return _("Result on another device: {finding}", finding=summary_text(same).replace("**", ""))
+    short = [line.name.partition(" · ")[0] for line in same]
+    if len(set(short)) == len(short):  # The settings are those of the variants shown.
+        same = [replace(line, name=each) for line, each in zip(same, short, strict=True)]
+    where = crossings(same)
+    faster = [text for kind in ("below", "at") for _tokens, _name, text in where.get(kind, [])]
+    every = sum(map(len, where.values()))
+    values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(faster)}
+    if not faster:
+        return _("On {device}, no variant shown is faster than softmax at the longest length.", **values)
+    if len(faster) == every:
+        return _n(
+            "On {device}, the variant shown is faster than softmax: {names}.",
+            "On {device}, every variant shown is faster than softmax: {names}.",
+            n=every,
+            **values,
+        )
+    return _n(
+        "On {device}, only {n} of these {all} variants is faster than softmax: {names}.",
+        "On {device}, only {n} of these {all} variants are faster than softmax: {names}.",
+        n=len(faster),
+        all=every,
+        **values,
+    )
+
+
+def speedup(found: Sequence[Series]) -> tuple[int, str, str] | None:
+    """Return the longest length of a run, and how many times as fast as softmax its variants are there.
+
+    The two factors are the least and the largest one. Return None unless all variants are faster at that length.
+    """
+    last = [line.ratios[-1] for line in found if not line.masked and not line.is_reference and line.ratios]
+    if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
+        return None
+    least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
+    return last[0].n, least, most
 
 
 def gain(found: Sequence[Series]) -> str:
-    """Return how many times as fast as softmax the variants of a run are at its longest length, if all are faster."""
-    lines = [line for line in found if not line.masked and not line.is_reference and line.ratios]
-    last = [line.ratios[-1] for line in lines]
-    if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
+    """Return the ``speedup`` in one sentence; empty without one."""
+    if (factors := speedup(found)) is None:
         return ""
-    least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
-    values = {"n": last[0].n, "least": least, "most": most}
-    if len(last) == 1:
-        return _(
-            "At {n:,} tokens, {name} is {most} times as fast as softmax.", name=escape_markdown(lines[0].name), **values
-        )
+    n, least, most = factors
+    names = [escape_markdown(line.name) for line in found if not line.masked and not line.is_reference and line.ratios]
+    if len(names) == 1:
+        return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=most)
     if least == most:
-        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", **values)
-    return _("At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax.", **values)
+        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", n=n, most=most)
+    return _(
+        "At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax.",
+        n=n,
+        least=least,
+        most=most,
+    )
 
 
 def slow_start(found: Sequence[Series]) -> str:
@@ -113,22 +158,23 @@ def slow_start(found: Sequence[Series]) -> str:
     share = (2 * first.multiply_adds - double.multiply_adds) / first.multiply_adds
     if share < MUCH:
         return ""
+    longest = max(line.points[-1].n for line in lines)
+    last = {line.word: line.points[-1].quartiles[1] for line in lines if line.points[-1].n == longest}
+    if len(last) == len(lines) and min(last, key=last.__getitem__) == slowest.word:
+        finding = N_("{name} is the slowest at {n:,} tokens and the fastest at {longest:,} tokens.")
+    else:
+        finding = N_("{name} is the slowest at {n:,} tokens.")
     if share == 1:
-        text = N_(
-            "At {n:,} tokens, {name} is the slowest, because it needs as many multiply-adds for this short text as "
-            "for one twice as long."
-        )
+        cause = N_("For {n:,} tokens, it needs as many multiply-adds as for twice as many tokens.")
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
-        text = N_(
-            "At {n:,} tokens, {name} is the slowest. {share} of its multiply-adds do not depend on the length of the "
-            "text. They compute the matrix inverse and other products of landmarks (averaged tokens)."
+        cause = N_(
+            "At {n:,} tokens, {share} of its multiply-adds go into work that does not grow with the text, such as the "
+            "inverse of a matrix."
         )
     else:
-        text = N_(
-            "At {n:,} tokens, {name} is the slowest, because {share} of its multiply-adds do not depend on the length "
-            "of the text."
-        )
-    return _(text, n=first.n, name=f"**{escape_markdown(slowest.name)}**", share=percent(share))
+        cause = N_("At {n:,} tokens, {share} of its multiply-adds go into work that does not grow with the text.")
+    values = {"n": first.n, "longest": longest, "share": percent(share)}
+    return paragraph(_(finding, name=f"**{escape_markdown(slowest.name)}**", **values), _(cause, **values))
 
 
 def least_memory(found: Sequence[Series]) -> str:

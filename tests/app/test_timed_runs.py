@@ -109,14 +109,26 @@ def test_the_faster_variants_come_first():
         "**Sparse** shows no clear difference from softmax at the longest length. "
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
     )
-    assert summary_text(series(times)).startswith("**Every variant shown is faster than softmax: Local at every ")
+    assert summary_text(series(times)) == (
+        "**From 60 tokens on, every variant shown is faster than softmax** (this machine, 16 to 64 tokens). Faster "
+        f"than softmax: Local at every measured length, Linear from 32 tokens and Top-k from 60 tokens. {certain}"
+    )
+    always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
+    assert summary_text(series(always)) == (
+        "**Every variant shown is faster than softmax: Local at every measured length and Longformer at every measured "
+        "length** (this machine, 16 to 64 tokens)."
+    )
     one = {word: ms for word, ms in (times | others).items() if word in ("softmax", "local", "atrous")}
     assert summary_text(series(one)).startswith("**1 of 2 variants shown is faster than softmax: Local at every ")
 
 
 def test_softmax_is_the_fastest_below_the_first_crossing_if_no_variant_is_faster_at_a_shorter_length():
     times = {"softmax": (1.0, 4.0, 16.0), "local": (2.0, 6.0, 8.0), "linear": (1.5, 2.0, 8.0)}
-    assert "tokens). Below 21 tokens, softmax is the fastest." in summary_text(series(times, sizes=(16, 32, 64)))
+    assert summary_text(series(times, sizes=(16, 32, 64))).startswith(
+        "**From 41 tokens on, every variant shown is faster than softmax; below 21 tokens, softmax is the fastest** "
+    )
+    slow = times | {"topk": (2.0, 6.0, 17.0)}
+    assert "tokens). Below 21 tokens, softmax is the fastest." in summary_text(series(slow, sizes=(16, 32, 64)))
     times["local"] = (0.9, 6.0, 8.0)
     times["linear"] = (1.5, 5.0, 8.0)
     assert "softmax is the fastest" not in summary_text(series(times, sizes=(16, 32, 64)))

@@ -2,18 +2,22 @@
 
 import csv
 import io
+import math
+import re
 from dataclasses import replace
 
 import pytest
 
 import attention_core as ac
+from app.figures.theme import SERIES
 from app.jobs.timing_runs import Series
+from app.words.labels import label
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
 from attention_core.benchmarking.run_records import BOUNDED, Point, Run, Skipped
 from attention_core.benchmarking.run_summary import Ratio, of_variant, ratios
 from attention_core.benchmarking.timing import TimingSpec
-from pages.timing import results
+from pages.timing import charts, missing, table, words
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
 from pages.timing.words import (
@@ -46,7 +50,7 @@ RUN = Run(
 def line(word, **more):
     own = attention_from_word(word)
     return Series(
-        **{"run": RUN, "word": word, "name": results.name(own), "colour": 0, "live": True}
+        **{"run": RUN, "word": word, "name": words.name(own), "colour": 0, "live": True}
         | {"points": of_variant(RUN, word), "ratios": ratios(RUN, word), "masked": own if "." in word else None}
         | more
     )
@@ -112,18 +116,25 @@ def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
 )
 def test_the_label_of_a_crossing_is_not_cut_off(tokens, is_first, narrow, side):
     """Check no room at the left, room, a first label, a first label in the right half, and a phone."""
-    text = "Local: faster from 99 tokens"
-    assert results._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
+    text = '<span style="color:#000000">●</span> Linear: faster from 96<br>Local: faster from 99 tokens'
+    assert charts._label_side(text, tokens, [16, 4096], is_first=is_first, narrow=narrow) == side
 
 
 def test_close_crossings_share_a_label():
-    labels = results.crossing_labels
-    assert labels([(96.0, "Local"), (99.0, "Linear"), (180.0, "Nyström")]) == [
+    labels = charts.crossing_labels
+    assert labels([(96.0, "Local", 1), (99.0, "Linear", 2), (180.0, "Nyström", 3)]) == [
         "",
-        "Local and Linear: faster from 96 and 99 tokens",
+        f'<span style="color:{SERIES[1]}">●</span> Local: faster from 96 tokens<br>'
+        f'<span style="color:{SERIES[2]}">●</span> Linear: faster from 99 tokens',
         "Nyström: faster from 180 tokens",
     ]
-    assert labels([(20.0, ""), (96.0, ""), (96.2, "")]) == ["faster from 20 tokens", "", "faster from 96 tokens"]
+    assert labels([(20.0, "", 1), (96.0, "", 2), (96.2, "", 3)]) == [
+        "faster from 20 tokens",
+        "",
+        "faster from 96 tokens",
+    ]
+    twice = labels([(96.0, "Local", 1), (96.2, "Local", 1)])
+    assert twice == ["", f'<span style="color:{SERIES[1]}">●</span> Local: faster from 96 tokens']
     assert labels([]) == []
 
 
@@ -141,18 +152,15 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            ". 50% of its multiply-adds do not depend on the length of the text. They compute the matrix inverse and ",
+            "At 64 tokens, 50% of its multiply-adds go into work that does not grow with the text, such as the inverse "
+            "of a matrix.",
         ),
         (
             "nystrom~inverse~exact",
             (100, 120),
-            ", because 80% of its multiply-adds do not depend on the length of the text.",
+            "At 64 tokens, 80% of its multiply-adds go into work that does not grow with the text.",
         ),
-        (
-            "nystrom",
-            (100, 100),
-            ", because it needs as many multiply-adds for this short text as for one twice as long.",
-        ),
+        ("nystrom", (100, 100), "For 64 tokens, it needs as many multiply-adds as for twice as many tokens."),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
         ("softmax", (100, 120), ""),
@@ -162,10 +170,19 @@ def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, w
     """Check the smallest share that explains it, an exact inverse, less fixed work, less work than others, softmax."""
     other = counted("linear", 50, 100, ms=0.5)
     one = counted(slow, *work, ms=2.0)
-    text = slow_start([other, one])
-    begins = f"At 64 tokens, **{one.name}** is the slowest"
-    assert text.removeprefix(begins).startswith(expected) if expected else text == ""
-    assert text.startswith(begins) == bool(expected)
+    assert slow_start([other, one]) == (f"**{one.name}** is the slowest at 64 tokens. {expected}" if expected else "")
+
+
+@pytest.mark.parametrize(
+    ("ms", "sizes", "fastest"), [(0.4, (64, 128), True), (0.6, (64, 128), False), (0.4, (64, 128, 256), False)]
+)
+def test_a_variant_that_starts_slowly_may_be_the_fastest_at_the_longest_length(ms, sizes, fastest):
+    """Check the fastest, another than the fastest, and a length at which the other variant was not measured."""
+    one = counted("nystrom", *(100, 120, 140)[: len(sizes)], ms=2.0, sizes=sizes)
+    one = replace(one, points=[one.points[0], *(replace(point, ms=(ms,)) for point in one.points[1:])])
+    text = slow_start([counted("linear", 50, 100, ms=0.5), one])
+    assert text.startswith(f"**{one.name}** is the slowest at 64 tokens")
+    assert (" and the fastest at 128 tokens. " in text) == fastest
 
 
 def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
@@ -215,11 +232,10 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
 def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device([line("softmax"), line("local")], other)
-    assert text == (
-        "Result on another device: The variant shown is faster than softmax: Local · window 16 at every measured "
-        "length (A GPU, 16 to 64 tokens)."
-    )
+    assert text == "On A GPU, the variant shown is faster than softmax: Local at every measured length."
     assert other_device([line("softmax"), line("local~window~4")], other) == ""
+    twice = [*other, replace(line("local"), live=False, name="Local · window 4")]
+    assert "Local · window 16 at every measured length and Local · window 4 at" in other_device(twice, twice)
     assert other_device([line("softmax"), line("local")], []) == ""
 
 
@@ -286,17 +302,17 @@ def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algori
 )
 def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, expected):
     run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
-    [said] = results.left_out(run, {"local": "Local"}, live=True)
+    [said] = missing.left_out(run, {"local": "Local"}, live=True)
     assert expected in said
 
 
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
 def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
-    text = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
+    text = missing.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
     assert text == [rf"There is no {run} measurement of Local\* at 2,048 tokens or more. Reason: Too \*slow\*."]
-    assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
+    assert missing.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
     both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
-    text = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
+    text = missing.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
     assert text == [
         rf"There are no {run} measurements of Local and Linear at 2,048 tokens or more. Reason for each variant: "
         r"Too \*slow\*.",
@@ -305,8 +321,8 @@ def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
 
 
 def test_a_mask_is_told_from_the_algorithm_by_its_name():
-    assert results.name(ac.get("local")) == "Local · window 16"
-    assert results.name(attention_from_word("fused.local")) == "Local · window 16, as a mask"
+    assert words.name(ac.get("local")) == "Local · window 16"
+    assert words.name(attention_from_word("fused.local")) == "Local · window 16, as a mask"
 
 
 def test_a_run_is_told_from_others_by_machine_set_up_and_day():
@@ -315,7 +331,7 @@ def test_a_run_is_told_from_others_by_machine_set_up_and_day():
 
 def test_the_file_holds_every_sample_with_its_machine_and_set_up():
     lines = [line("softmax"), line("local", live=False)]
-    read = list(csv.DictReader(io.StringIO(results.csv(lines).decode("utf-8-sig"))))
+    read = list(csv.DictReader(io.StringIO(table.csv(lines).decode("utf-8-sig"))))
     assert [(row["variant"], row["run"], row["tokens"], row["sample"], row["ms"]) for row in read] == [
         (word, run, str(n), str(i), str(ms * n))
         for word, run, each in (("softmax", "live", (2.0, 6.0)), ("local", "recorded", (1.0, 3.0)))
@@ -327,18 +343,18 @@ def test_the_file_holds_every_sample_with_its_machine_and_set_up():
 
 
 def test_every_row_of_the_table_is_at_the_same_length():
-    assert results.row(line("local"), 64) == {
+    assert table.row(line("local"), 64) == {
         **{"variant": "Local · window 16", "run": "live", "faster from": "below 16", "ms at n = 64": 128.0},
         **{"time ∝ n^": pytest.approx(1), "R²": pytest.approx(1), "work ∝ n^": pytest.approx(1), "× softmax": 0.5},
         **{"quartiles (ms)": "96 … 160", "peak MiB": 64.0, "multiply-adds": 64, "by formula": None},
         "per second": 500.0,
     }
-    assert results.row(line("local"), 16)["ms at n = 16"] == 32.0
-    softmax = results.row(line("softmax", live=False), 64)
+    assert table.row(line("local"), 16)["ms at n = 16"] == 32.0
+    softmax = table.row(line("softmax", live=False), 64)
     assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "—", 1.0)
-    assert results.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["× softmax"] is None
-    missing = results.row(line("local"), 32)
-    assert [missing[name] for name in ("ms at n = 32", "× softmax", "peak MiB", "quartiles (ms)")] == [None] * 4
+    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["× softmax"] is None
+    unmeasured = table.row(line("local"), 32)
+    assert [unmeasured[name] for name in ("ms at n = 32", "× softmax", "peak MiB", "quartiles (ms)")] == [None] * 4
 
 
 @pytest.mark.parametrize(
@@ -350,7 +366,7 @@ def test_every_row_of_the_table_is_at_the_same_length():
     ],
 )
 def test_beside_the_time_stand_ratios_without_softmaxs_own_or_what_a_call_holds_and_does(side, names, heights):
-    drawn = results.side_lines(side, [line("softmax"), line("local")])
+    drawn = charts.side_lines(side, [line("softmax"), line("local")])
     assert [each.name for each in drawn] == names
     assert (drawn[-1].x, drawn[-1].y, drawn[-1].low) == ((16, 64), heights, None)
 
@@ -365,7 +381,7 @@ def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_d
         ("mask", line("fused.local"), [live]),
         ("recorded mask", line("fused.local", live=False), [live]),
     ):
-        drawn[name] = results.curve(one, [(p.n, *p.quartiles) for p in one.points], among)
+        drawn[name] = charts.curve(one, [(p.n, *p.quartiles) for p in one.points], among)
     assert {name: each.dash for name, each in drawn.items()} == {
         **{"live": "solid", "recorded": "dash", "alone": "solid", "mask": "dot", "recorded mask": "dashdot"}
     }
@@ -386,6 +402,48 @@ OVERTAKEN = replace(
         *(points("local", n, ms) for n, ms in ((16, 4.0), (64, 8.0), (256, 32.0))),
     ),
 )
+
+
+def on_other_device(*times):
+    """Return the sentence about a run of softmax (64 ms at 256 tokens) and variants with these times there."""
+    word_of = dict(zip(("local", "linear", "topk"), times, strict=False))
+    run = replace(
+        OVERTAKEN,
+        points=(
+            *OVERTAKEN.points[:3],
+            *(
+                points(word, n, ms * n / 256 if n == 256 else 8.0)
+                for word, ms in word_of.items()
+                for n in (16, 64, 256)
+            ),
+        ),
+    )
+    lines = [
+        line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word), live=False)
+        for word in ("softmax", *word_of)
+    ]
+    return other_device(lines, lines)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ((32.0,), "On A GPU, the variant shown is faster than softmax: Local from 130 tokens."),
+        (
+            (32.0, 32.0),
+            "On A GPU, every variant shown is faster than softmax: Linear from 130 tokens and Local from 130 tokens.",
+        ),
+        ((32.0, 99.0), "On A GPU, only 1 of these 2 variants is faster than softmax: Local from 130 tokens."),
+        (
+            (32.0, 99.0, 32.0),
+            "On A GPU, only 2 of these 3 variants are faster than softmax: Local from 130 tokens and Top-k "
+            "from 130 tokens.",
+        ),
+        ((99.0, 64.0), "On A GPU, no variant shown is faster than softmax at the longest length."),
+    ],
+)
+def test_the_variants_that_are_faster_on_another_device_are_counted(times, expected):
+    assert on_other_device(*times) == expected
 
 
 def overtaken(**more):
@@ -414,24 +472,35 @@ def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last
     )
     lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
     assert gain(lines) == expected
+    figure = {"layout": {}}
+    charts.mark_speedup(figure, lines)
+    labels = [each["text"] for each in figure["layout"].get("annotations", ())]
+    times = re.findall(r"(?:\d+ to )?\d+ times as fast", expected)
+    assert labels == times
+    if times:
+        [shape], [mark] = figure["layout"]["shapes"], figure["layout"]["annotations"]
+        heights = [float(each) for each in re.findall(r"[ML][\d.]+ ([\d.]+)", shape["path"])]
+        assert heights == [64.0, 64.0, max(last), max(last)]
+        assert math.log10(max(last)) < mark["y"] < math.log10(64)
+        assert 10 ** mark["x"] < 256
 
 
 def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side():
     softmax = line("softmax", run=OVERTAKEN, points=of_variant(OVERTAKEN, "softmax"))
-    [mark] = results.crossovers([softmax, overtaken(colour=3)])
+    [mark] = charts.crossovers([softmax, overtaken(colour=3)])
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
     assert (mark.colour, mark.group, mark.name_at_end) == (3, "Local · window 16", False)
     assert (mark.texts, mark.text_position) == (["Local: faster from 130 tokens"], "top left")
-    assert results.crossovers([overtaken()], narrow=True)[0].texts == ["faster from 130 tokens"]
+    assert charts.crossovers([overtaken()], narrow=True)[0].texts == ["faster from 130 tokens"]
     sooner = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, 1.0)))
-    both = results.crossovers([overtaken(), overtaken(run=sooner)])
+    both = charts.crossovers([overtaken(), overtaken(run=sooner)])
     assert [(each.texts, each.text_position) for each in both] == [
         (mark.texts, "top left"),
         (["Local: faster from 78 tokens"], "top left"),
     ]
     longer = replace(sooner, points=(*sooner.points, points("softmax", 10**5, 1e9), points("local", 10**5, 1e8)))
-    assert [each.text_position for each in results.crossovers([overtaken(run=longer), overtaken()])] == [
+    assert [each.text_position for each in charts.crossovers([overtaken(run=longer), overtaken()])] == [
         "bottom right",
         "top left",
     ]
@@ -445,56 +514,52 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
 def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
     """Check three cases without crossover: equal at 64 ms, slower at 100 ms, and a mask, which is not an algorithm."""
     run = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, last)))
-    assert bool(results.crossovers([overtaken(run=run)])) == (last == 1.0)
-    assert results.crossovers([line("local")]) == [], "faster from the shortest length on"
-    assert results.crossovers([overtaken(run=run, masked=attention_from_word("fused.local"))]) == []
+    assert bool(charts.crossovers([overtaken(run=run)])) == (last == 1.0)
+    assert charts.crossovers([line("local")]) == [], "faster from the shortest length on"
+    assert charts.crossovers([overtaken(run=run, masked=attention_from_word("fused.local"))]) == []
 
 
 def test_a_lines_end_says_whether_its_run_is_complete():
-    assert results.end_name(overtaken()) == "Local · window 16"
-    assert results.end_name(line("softmax")) == "Softmax (fused\N{NO-BREAK SPACE}kernel)"
+    assert charts.end_name(overtaken()) == "Local · window 16"
+    assert charts.end_name(line("softmax")) == "Softmax (fused\N{NO-BREAK SPACE}kernel)"
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
-    assert results.end_name(overtaken(run=cut)) == "Local · window 16, so far"
-    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
+    assert charts.end_name(overtaken(run=cut)) == "Local · window 16, so far"
+    assert charts.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
 
 
 def test_empty_cells_have_their_reason():
-    decoded, softmax, first = (
-        results.row(line("local"), 64),
-        results.row(line("softmax"), 64),
-        results.first_columns(64),
-    )
-    assert results.empty_cells([decoded], first, 64) == ""
-    assert results.empty_cells([softmax], first, 64) == ""
-    assert results.empty_cells([decoded], list(decoded), 64) == (
+    decoded, softmax, first = (table.row(line("local"), 64), table.row(line("softmax"), 64), table.first_columns(64))
+    assert table.empty_cells([decoded], first, 64) == ""
+    assert table.empty_cells([softmax], first, 64) == ""
+    assert table.empty_cells([decoded], list(decoded), 64) == (
         "Empty cells: by formula (known only for a forward pass)."
     )
-    alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
-    assert results.empty_cells([alone], list(alone), 16) == (
+    alone = table.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
+    assert table.empty_cells([alone], list(alone), 16) == (
         "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R² and work ∝ "
         "n^ (needs at least two lengths); by formula (known only for a forward pass)."
     )
-    missing = results.row(line("local"), 32)
-    assert results.empty_cells([missing], results.first_columns(32), 32) == (
+    unmeasured = table.row(line("local"), 32)
+    assert table.empty_cells([unmeasured], table.first_columns(32), 32) == (
         "Empty cells: ms at n = 32 (not measured at this length); × softmax (needs softmax at this length)."
     )
 
 
 def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
-    monkeypatch.setattr(results, "subjects", lambda: chosen)
-    assert results.not_measured(RUN, live=False) == [
+    monkeypatch.setattr(missing, "subjects", lambda: chosen)
+    assert missing.not_measured(RUN, live=False) == [
         "Nyström · landmarks 32 and Linear: not measured in the recorded run."
     ]
     press = "To measure your settings, press “Run on this machine”."
-    assert results.other_settings(RUN, live=False) == [
+    assert missing.other_settings(RUN, live=False) == [
         f":material/info: The recorded run measured **Local · window 16** instead of Local · window 4. {press}"
     ]
-    assert results.other_settings(RUN, live=True) == [
+    assert missing.other_settings(RUN, live=True) == [
         f":material/info: The live run measured **Local · window 16** instead of Local · window 4. {press}"
     ]
-    monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
-    assert results.not_measured(RUN, live=True) == results.other_settings(RUN, live=True) == []
+    monkeypatch.setattr(missing, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
+    assert missing.not_measured(RUN, live=True) == missing.other_settings(RUN, live=True) == []
 
 
 @pytest.mark.parametrize(
@@ -502,13 +567,13 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
 )
 def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, expected):
     mask = attention_from_word("fused.sink")
-    monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), mask))
+    monkeypatch.setattr(missing, "subjects", lambda: (ac.get("softmax"), mask))
     monkeypatch.setattr(TimingOptions.masked.__class__, "value", chosen)
-    assert results.not_measured(RUN, live=True) == [text.replace("Sink", results.label(mask)) for text in expected]
+    assert missing.not_measured(RUN, live=True) == [text.replace("Sink", label(mask)) for text in expected]
 
 
 def test_the_table_begins_with_the_columns_that_a_reader_needs():
-    first = results.first_columns(64)
+    first = table.first_columns(64)
     assert len(first) == 6
     assert "ms at n = 64" in first
-    assert set(first) < set(results.row(line("local"), 64))
+    assert set(first) < set(table.row(line("local"), 64))

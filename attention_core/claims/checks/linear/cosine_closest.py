@@ -68,8 +68,8 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention replaces softmax's exponential by a simple function (kernel) of query and key. Of "
-    "these kernels, 1 + cos(q, k) comes closest to softmax.",
+    statement="Linear attention replaces softmax's exponential by a simple function (kernel) of query and key. The "
+    "kernel 1 + cos(q, k) comes closest to softmax.",
     short="1 + cos is the kernel closest to softmax",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),

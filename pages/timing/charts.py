@@ -1,0 +1,213 @@
+"""The charts of the Timing page: time against the number of tokens with crossings, and the second chart."""
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from app.figures.lines import ends
+from app.figures.lines.curves import WIDTH, Curve, curves
+from app.figures.lines.machine_stamp import add_machine_stamp
+from app.figures.theme import GREY, SERIES, Figure, add_line, annotation
+from app.jobs.timing_runs import Series, stamp_lines
+from app.ui import chart
+from app.words.i18n import N_, _, enumeration
+from attention_core.benchmarking.run_records import Run
+from attention_core.benchmarking.run_summary import Overtaking, overtaking
+from attention_core.experiments.timing_length import unfinished
+from attention_core.formatting import MIB, format_interpolated
+from pages.timing.words import speedup
+
+HEIGHT = 350
+"""Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
+NARROW = 250
+"""Width in pixels of the lines on a phone."""
+NEAR = 1.5
+"""Ratio of two lengths up to which their labels would overlap."""
+BRACKET = 0.95
+"""Position of the bracket of the speedup, as a part of the longest length."""
+TITLES = {
+    "ratio": N_("Time relative to softmax"),
+    "memory": N_("Peak memory of one call"),
+    "work": N_("Multiply-adds of one call"),
+}
+"""Titles of the charts that can be shown next to the time chart."""
+UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
+"""Their axis titles."""
+
+
+def crossovers(found: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
+    """Return a large marker where each variant overtakes softmax; tooltips have both times.
+
+    Args:
+        found: series on the page.
+        narrow: whether there is only room for the lengths, without names.
+    """
+    places = [(line, at) for line in found if not line.masked and (at := overtaking(line.run, line.word))]
+    rising = sorted(range(len(places)), key=lambda i: places[i][1].tokens)
+    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in places]
+    labels = crossing_labels([(places[i][1].tokens, names[i], places[i][0].colour) for i in rising])
+    texts = dict(zip(rising, labels, strict=True))
+    first = next(filter(None, labels), "")
+    sizes = sorted(point.n for line in found for point in line.points)
+    return [
+        Curve(
+            _("{name}: crossover", name=line.name),
+            [at.tokens],
+            [at.ms],
+            colour=line.colour,
+            dash="solid" if line.live else "dash",
+            group=line.name,
+            hollow=True,
+            size=15,
+            name_at_end=False,
+            notes=[crossover_in_words(line.name, at)],
+            texts=[texts[i]],
+            text_position=_label_side(texts[i], at.tokens, sizes, is_first=texts[i] == first, narrow=narrow),
+        )
+        for i, (line, at) in enumerate(places)
+    ]
+
+
+def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: bool, narrow: bool) -> str:
+    """Return where the label of a crossing is: above to the left if there is room, else below to the right.
+
+    The first label is below the lines in the left half, because it would cover the line of a slow start.
+    """
+    share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
+    room = share * (NARROW if narrow else WIDTH)
+    width = max(map(ends.text_width, re.sub("<span.*?</span>", "", text).split("<br>")))
+    return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
+
+
+def crossing_labels(places: Sequence[tuple[float, str, int]]) -> list[str]:
+    """Return the text at each crossing, as HTML for Plotly.
+
+    The last one of neighbouring crossings has the texts of all of them, each in a line with a dot in its colour.
+
+    Args:
+        places: length, short name and colour of each crossing, by ascending length; an empty name is left out.
+    """
+    near, texts = list[tuple[float, str, int]](), list[str]()
+    for place, following in zip_longest(places, places[1:]):
+        near.append(place)
+        if following is not None and following[0] <= NEAR * place[0]:
+            texts.append("")
+            continue
+        if any(name for _n, name, _colour in near):
+            dots = [
+                f'<span style="color:{SERIES[colour]}">●</span> ' if len(near) > 1 else "" for *_place, colour in near
+            ]
+            lines = [
+                dot + _("{names}: faster from {n} tokens", names=name, n=format_interpolated(n))
+                for dot, (n, name, _colour) in zip(dots, near, strict=True)
+            ]
+            texts.append("<br>".join(dict.fromkeys(lines)))
+        else:
+            lengths = enumeration(dict.fromkeys(format_interpolated(n) for n, _name, _colour in near))
+            texts.append(_("faster from {n} tokens", n=lengths))
+        near = []
+    return texts
+
+
+def crossover_in_words(name: str, at: Overtaking) -> str:
+    """Return where a variant overtakes softmax, and both times at the two nearest lengths, as HTML for Plotly."""
+    sentences = [
+        _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
+        for n, own, full in (at.before, at.after)
+    ]
+    return "<br>".join(
+        [_("{name} becomes faster than softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
+    )
+
+
+def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
+    """Return the curves of the chart next to the time chart."""
+    if side == "ratio":
+        return [
+            curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], found)
+            for line in found
+            if line.ratios and not line.is_reference
+        ]
+    values = {"memory": lambda p: p.peak_bytes / MIB, "work": lambda p: p.multiply_adds}[side]
+    return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], found) for line in found]
+
+
+def curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
+    """Return a variant's curve: dotted for a mask, hollow if recorded, and also dashed if there is a live run."""
+    solid = {other.name for other in found if other.live}
+    x, low, middle, high = zip(*values, strict=True)
+    # If two runs are drawn, only the one on this machine ("live") has bands, since bands of two runs would overlap.
+    banded = low != high and (line.live or not solid)
+    dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
+    return Curve(
+        line.name,
+        x,
+        [y or None for y in middle],
+        low=low if banded else None,
+        high=high if banded else None,
+        colour=line.colour,
+        dash=dash[bool(solid) and not line.live],
+        group=line.name,
+        name_at_end=line.live or line.name not in solid,
+        label=end_name(line),
+        hollow=not line.live,
+    )
+
+
+def end_name(line: Series) -> str:
+    """Return the label at a curve's end: the variant as measured, and whether its run is incomplete."""
+    title = _("{name} (fused\N{NO-BREAK SPACE}kernel)", name=line.name) if line.is_reference else line.name
+    return _("{name}, so far", name=title) if unfinished(line.run) else title
+
+
+def mark_speedup(figure: Figure, found: Sequence[Series]) -> None:
+    """Mark the ``speedup`` of the variants at the longest length by a bracket from their times to softmax's time."""
+    factors, softmax = speedup(found), next((line for line in found if line.is_reference), None)
+    if factors is None or softmax is None:
+        return
+    n, least, most = factors
+    slowest = max(line.points[-1].quartiles[1] for line in found if not line.is_reference and not line.masked)
+    top, x = softmax.points[-1].quartiles[1], n * BRACKET
+    path = f"M{n * BRACKET**0.5} {top}L{x} {top}L{x} {slowest}L{n * BRACKET**0.5} {slowest}"
+    shape = {"type": "path", "path": path, "line": {"color": SERIES[GREY], "width": 1}}
+    figure["layout"].setdefault("shapes", []).append(shape)
+    text = _("{most} times as fast", most=most)
+    if least != most:
+        text = _("{least} to {most} times as fast", least=least, most=most)
+    # Annotations, unlike shapes, have logarithms as positions on a logarithmic axis.
+    place = math.log10(x), (math.log10(top) + 2 * math.log10(slowest)) / 3
+    figure["layout"].setdefault("annotations", []).append(
+        annotation(text, *place, name="speedup", xanchor="right", xshift=-4)
+    )
+
+
+def draw(
+    lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], found: Sequence[Series], key: str, name: str
+) -> None:
+    """Draw a chart of two runs at most, with their stamps.
+
+    Args:
+        lines: the curves.
+        unit: title of the vertical axis.
+        runs: each run, and whether it was made on this machine in this session.
+        found: series on the page.
+        key: key of the element.
+        name: "time", or one of ``TITLES``.
+    """
+    sizes = sorted({point.n for line in found for point in line.points})
+    figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
+    if name == "ratio":
+        add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
+    alone = len({line.live for line in found}) == 1
+    if name == "time" and alone and not chart.is_narrow():
+        mark_speedup(figure, found)
+    text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
+    chart.show(
+        add_machine_stamp(
+            figure, [stamp_lines(run, live=on, alone=alone) for run, on in runs], narrow=chart.is_narrow()
+        ),
+        key=key,
+        name=f"timing-{name}",
+        alt=text,
+    )

@@ -1,0 +1,89 @@
+"""Sentences about chosen variants that a run did not measure, or measured with other settings."""
+
+from collections.abc import Mapping
+
+from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
+from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
+from attention_core.benchmarking.run_records import Run, Skipped
+from pages.timing.options import TimingOptions, subjects
+from pages.timing.words import name
+
+
+def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
+    """Return which chosen variants were not measured from some length on and why, in one sentence per reason.
+
+    Args:
+        run: the run.
+        names: names of the chosen variants, by key.
+        live: whether the run was made on this machine in this session.
+    """
+    missing: dict[tuple[int, str], list[str]] = {}
+    for left in run.left_out:
+        if (key := left.variant.partition("~")[0]) in names:
+            missing.setdefault((left.n, _reason(run, left)), []).append(escape_markdown(names[key]))
+    return [
+        _n(
+            "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",
+            "There are no {run} measurements of {names} at {tokens:,} tokens or more. Reason for each variant: "
+            "{reason}",
+            n=len(gathered),
+            names=enumeration(gathered),
+            run=_("live") if live else _("recorded"),
+            tokens=tokens,
+            reason=escape_markdown(reason),
+        )
+        for (tokens, reason), gathered in missing.items()
+    ]
+
+
+def _reason(run: Run, left: Skipped) -> str:
+    """Return why a variant was not measured, in one sentence."""
+    variant = attention_from_word(left.variant).variant
+    if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
+        # A recorded file has the words of its day, which the catalogue may no longer have.
+        return _("{name} cannot be causal: {reason}", name=_(variant.title), reason=_(variant.causal_reason))
+    return _(left.reason, **left.fields)
+
+
+def words_of(run: Run) -> dict[str, list[str]]:
+    """Return the words that a run measured, by the variant's key."""
+    found: dict[str, list[str]] = {}
+    for word in run.spec.variants:
+        found.setdefault(word.partition("~")[0], []).append(word)
+    return found
+
+
+def not_measured(run: Run, *, live: bool) -> list[str]:
+    """Return which chosen variants a run did not measure, in at most one sentence; a mask only if it was chosen.
+
+    Args:
+        run: the run.
+        live: whether the run was made on this machine in this session.
+    """
+    measured = words_of(run)
+    missing = [
+        escape_markdown(name(each))
+        for each in subjects()
+        if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
+    ]
+    where = _("the live run") if live else _("the recorded run")
+    return [_("{names}: not measured in {run}.", run=where, names=enumeration(missing))] if missing else []
+
+
+def other_settings(run: Run, *, live: bool) -> list[str]:
+    """Return which variants a run measured with other settings than the chosen ones, in at most one sentence."""
+    measured = words_of(run)
+    others = [
+        _(
+            "{own} instead of {chosen}",
+            own=f"**{escape_markdown(name(attention_from_word(words[0])))}**",
+            chosen=escape_markdown(name(each)),
+        )
+        for each in subjects()
+        if (words := measured.get(each.key)) and each.word not in words
+    ]
+    if not others:
+        return []
+    text = _("The live run measured {names}.") if live else _("The recorded run measured {names}.")
+    more = _("To measure your settings, press “Run on this machine”.")
+    return [":material/info: " + paragraph(_(text, names=clauses(others)), more)]

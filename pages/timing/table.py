@@ -1,0 +1,108 @@
+"""The table of the Timing page: each variant at one length, with the growth of its time and work."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.jobs.timing_runs import Series, crossing_text
+from app.ui import export
+from app.ui.about import what_is_counted
+from app.words.i18n import _, clauses, enumeration
+from attention_core.benchmarking.run_records import samples
+from attention_core.benchmarking.run_summary import growth
+from attention_core.formatting import MIB, between
+from pages.timing.options import TimingOptions
+
+
+def show(found: Sequence[Series], key: str, *, is_last: bool) -> None:
+    """Draw the table at one length, and, below the last drawing of a run, its controls and the download."""
+    sizes = sorted({p.n for line in found for p in line.points})
+    common = [n for n in sizes if all(n in {p.n for p in line.points} for line in found)]
+    n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common or sizes)
+    rows = [row(line, n) for line in found]
+    shown = list(rows[0]) if TimingOptions.columns.value else first_columns(n)
+    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown)
+    if text := empty_cells(rows, shown, n):
+        st.caption(text)
+    if TimingOptions.columns.value:
+        st.caption(what_is_counted())
+    if is_last:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=120)
+            TimingOptions.columns.draw()
+            export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
+
+
+def row(line: Series, n: int) -> dict[str, object]:
+    """Return a row of the table: the results at one length, and the growth of time and work."""
+    sizes = [point.n for point in line.points]
+    time = growth(sizes, [p.quartiles[1] for p in line.points])
+    work = growth(sizes, [p.multiply_adds for p in line.points])
+    at = next((point for point in line.points if point.n == n), None)
+    low, middle, high = at.quartiles if at else (math.nan,) * 3
+    return {
+        _("variant"): line.name,
+        _("run"): _("live") if line.live else _("recorded"),
+        _("faster from"): "—" if line.is_reference else crossing_text(line),
+        _at(n): at and middle,
+        _("× softmax"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
+        _("peak MiB"): at and at.peak_bytes / MIB,
+        _("time ∝ n^"): time and time.exponent,
+        "R²": time and time.r2,
+        _("work ∝ n^"): work and work.exponent,
+        _("quartiles (ms)"): at and between(low, high, ".3g"),
+        _("multiply-adds"): at and at.multiply_adds,
+        _("by formula"): at and at.promised,
+        _("per second"): at and at.multiply_adds / middle * 1e3,
+    }
+
+
+def _at(n: int) -> str:
+    return _("ms at n = {n:,}", n=n)
+
+
+def first_columns(n: int) -> list[str]:
+    """Return the columns of the table that are shown initially."""
+    return [_("variant"), _("run"), _("faster from"), _at(n), _("× softmax"), _("peak MiB")]
+
+
+def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: int) -> str:
+    """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
+    short = _("needs at least two lengths")
+    why = {
+        _("faster from"): _("needs softmax"),
+        _at(n): _("not measured at this length"),
+        _("× softmax"): _("needs softmax at this length"),
+        _("time ∝ n^"): short,
+        "R²": short,
+        _("work ∝ n^"): short,
+        _("by formula"): _("known only for a forward pass"),
+    }
+    reasons: dict[str, list[str]] = {}
+    for column, reason in why.items():
+        if column in shown and any(row[column] in (None, "") for row in rows):
+            reasons.setdefault(reason, []).append(column)
+    text = clauses(
+        _("{names} ({reason})", names=enumeration(columns), reason=reason) for reason, columns in reasons.items()
+    )
+    return _("Empty cells: {reasons}.", reasons=text) if text else ""
+
+
+def _columns(n: int) -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        **dict.fromkeys((_("time ∝ n^"), _("work ∝ n^"), _("× softmax")), number(format="%.2f")),
+        **dict.fromkeys((_("multiply-adds"), _("by formula"), _("per second")), number(format="compact")),
+        "R²": number(format="%.3f"),
+        _at(n): number(format="%.3g"),
+        _("peak MiB"): number(format="%.3g"),
+        _("faster from"): st.column_config.TextColumn(width=250),
+    }
+
+
+def csv(found: Sequence[Series]) -> bytes:
+    """Return every sample with its device, settings and length, as CSV."""
+    rows = [row for line in found for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
+    return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))
