@@ -158,7 +158,7 @@ def summary_text(found: Sequence[Series]) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-        text = paragraph(text, _("Faster than softmax: {names}.", **values))
+        text = paragraph(text, _("These variants are faster than softmax: {names}.", **values))
         below = ""
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:

@@ -231,21 +231,15 @@ def theorem(claim: Claim) -> str:
 
 
 def overall(outcomes: Sequence[Outcome]) -> str:
-    """Return how many claims are tested, with their verdicts, and how many are not and why, in two sentences."""
+    """Return how many claims are tested, with their verdicts, and how many are not and why."""
     every, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
     untestable, unchecked = count[Verdict.UNTESTABLE], every - len(outcomes)
     reasons = [
-        _n("{n} is not testable on this input", "{n} are not testable on this input", n=untestable),
-        _n("{n} is not checked yet", "{n} are not checked yet", n=unchecked),
+        _n("{n} claim is not testable on this input.", "{n} claims are not testable on this input.", n=untestable),
+        _n("{n} claim is not checked yet.", "{n} claims are not checked yet.", n=unchecked),
     ]
-    shown = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
-    missing = _n(
-        "{n} claim is not tested: {reasons}.",
-        "{n} claims are not tested: {reasons}.",
-        n=untestable + unchecked,
-        reasons=enumeration(shown),
-    )
-    return paragraph(_verdicts(outcomes), missing if shown else "")
+    missing = [reason for n, reason in zip((untestable, unchecked), reasons, strict=True) if n]
+    return paragraph(_verdicts(outcomes), *missing)
 
 
 def overall_trained(judged: Sequence[Outcome], every: int) -> str:

@@ -89,7 +89,7 @@ def test_checks_can_be_stopped_and_continued(page, server):
     press(page, "Stop")
     expect(stopped).to_be_visible(timeout=60_000)
     settle(page)
-    expect(page.get_by_text(re.compile(r"\d+ (is|are) not checked yet"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d+ claims? (is|are) not checked yet"))).to_be_visible()
     press(page, "Continue")
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible()
     expect(stopped).to_have_count(0)

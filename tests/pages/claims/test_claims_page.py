@@ -89,7 +89,7 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     dispatch.forget("claims", timed)
     at = open_claims(n=43)
     assert len(chips(at)) == len(EVERY) - 1
-    assert " 1 is not checked yet" in said(at)
+    assert " 1 claim is not checked yet" in said(at)
     assert said(at).count("This claim is checked only on request, because it measures time.") == 1
     assert dispatch.known("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
@@ -106,7 +106,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
     assert said(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
-    assert " 6 are not checked yet" in said(at)  # and the claim that measures time
+    assert " 6 claims are not checked yet" in said(at)  # and the claim that measures time
     assert at.button(key="claims.check").label == "Check 6 more claims"
     at.button(key="claims.check").click().run()
     assert at.session_state["reads"] is at.session_state["check"] is True

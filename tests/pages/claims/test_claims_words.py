@@ -64,21 +64,20 @@ def named(*numbers):
         ),
         (
             [HOLDS] * (ALL - 4) + [PARTLY] + [UNTESTABLE] * 3,
-            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 claim holds partly. 3 claims are not tested: 3 are "
-            f"not testable on this input.",
+            f"**{ALL - 4} of {ALL - 3} tested claims hold.** 1 claim holds partly. 3 claims are "
+            "not testable on this input.",
         ),
         (
             [FAILS] * (ALL - 1),
             f"**0 of {ALL - 1} tested claims hold.** **{ALL - 1} claims do not hold here:** numbers "
-            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 claim is not tested: 1 is not "
-            "checked yet.",
+            f"{', '.join(named(*range(1, ALL - 1)))} and {named(ALL - 1)[0]}. 1 claim is not checked yet.",
         ),
-        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} claims are not tested: {ALL - 1} are not checked yet."),
-        ([], f"No claim is tested yet. {ALL} claims are not tested: {ALL} are not checked yet."),
+        ([HOLDS], f"**1 of 1 tested claim holds.** {ALL - 1} claims are not checked yet."),
+        ([], f"No claim is tested yet. {ALL} claims are not checked yet."),
         (
             [HOLDS, FAILS, UNTESTABLE],
-            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {named(2)[0]}. {ALL - 2} "
-            f"claims are not tested: 1 is not testable on this input and {ALL - 3} are not checked yet.",
+            f"**1 of 2 tested claims hold.** **1 claim does not hold here:** number {named(2)[0]}. 1 claim "
+            f"is not testable on this input. {ALL - 3} claims are not checked yet.",
         ),
     ],
 )

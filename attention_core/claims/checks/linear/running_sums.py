@@ -150,7 +150,7 @@ CLAIM = Claim(
         Quantity(
             "growth",
             "growth exponent p of the ratio of the two peak memories (dᵖ for head size d)",
-            brief="growth exponent of this ratio with the head size",
+            brief="growth exponent of the memory ratio",
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(

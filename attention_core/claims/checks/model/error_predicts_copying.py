@@ -30,7 +30,7 @@ CLAIM = correlation_claim(
         Quantity(
             "rho",
             "rank correlation between a replacement's output error and the loss of copying",
-            brief="rank correlation of error and lost copying",
+            brief="rank correlation of output error and lost copying",
         ),
         Quantity(
             "tau", "Kendall's τ (another rank correlation) between a replacement's output error and the loss of copying"

@@ -26,7 +26,7 @@ CLAIM = correlation_claim(
         Quantity(
             "rho",
             "rank correlation between a replacement's output error and the model's perplexity",
-            brief="rank correlation of error and perplexity",
+            brief="rank correlation of output error and perplexity",
         ),
         Quantity(
             "tau",

@@ -132,12 +132,12 @@ CLAIM = Claim(
         Quantity(
             "four",
             "perplexity with four sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
-            brief="perplexity with four sinks ÷ rereading",
+            brief="perplexity with four sinks ÷ with rereading",
         ),
         Quantity(
             "window",
             "perplexity without sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
-            brief="perplexity without sinks ÷ rereading",
+            brief="perplexity without sinks ÷ with rereading",
         ),
         Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
         Quantity(

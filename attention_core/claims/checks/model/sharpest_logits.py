@@ -77,7 +77,7 @@ CLAIM = Claim(
         Quantity(
             "spared",
             "number of replacements that do not keep the weight of the highest-scoring keys, but work",
-            brief="working replacements that do not keep them",
+            brief="working replacements that do not keep the highest weights",
         ),
         Quantity("others", "number of replacements that do not keep the weight of the highest-scoring keys"),
         Quantity(
