@@ -110,8 +110,9 @@ def test_the_faster_variants_come_first():
         f"**Atrous** and **Nyström** are slower than softmax at the longest length. {certain}"
     )
     assert summary_text(series(times)) == (
-        "**From 60 tokens on, every variant shown is faster than softmax** (this machine, 16 to 64 tokens). Faster "
-        f"than softmax: Local at every measured length, Linear from 32 tokens and Top-k from 60 tokens. {certain}"
+        "**From 60 tokens on, every variant shown is faster than softmax** (this machine, 16 to 64 tokens). These "
+        "variants are faster than softmax: Local at every measured length, Linear from 32 tokens and Top-k from 60 "
+        f"tokens. {certain}"
     )
     always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
     assert summary_text(series(always)) == (
