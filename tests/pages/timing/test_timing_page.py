@@ -95,8 +95,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
     kernel = "At 32 tokens, full attention with the mask of Local · window 16 (torch's fused kernel)"
     assert f"{kernel} takes {masked_ratio}× softmax's time." in text
     assert f"The variant's own algorithm takes {own_ratio}×." in text
-    assert "Local" not in sentence(at).replace("Local · window 16", "")
-    assert "with the mask of" not in sentence(at)
+    assert "mask" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
     assert not at.session_state["timing.run"].is_running
 
