@@ -75,12 +75,6 @@ def test_a_model_that_cannot_be_loaded_gives_a_sentence(model):
     assert len(at.error) == 1
 
 
-def test_a_layer_and_a_head_beyond_the_model_are_reset():
-    at = open_app(layer=99, head=99, variants=(ac.get("softmax"),))
-    assert not at.error
-    assert (at.session_state["layer"], at.session_state["head"]) == (presets.LAYER, presets.HEAD)
-
-
 def npz(**arrays):
     out = io.BytesIO()
     np.savez(out, **arrays)
