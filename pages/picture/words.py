@@ -40,9 +40,9 @@ def headline(
         _best(found, noisy, softmax, costs),
         _n(
             "**{names} returns almost one colour:** its weights are typically at most {largest} times the average "
-            "(softmax: {softmax} times).",
+            "(softmax: {softmax}).",
             "**{names} return almost one colour:** their weights are typically at most {largest} times the average "
-            "(softmax: {softmax} times).",
+            "(softmax: {softmax}).",
             n=len(even),
             names=enumeration(even),
             largest=number(max(even.values())),
@@ -112,7 +112,7 @@ def _rivals(better: Mapping[str, float], noisy: float, softmax: float, costs: Ma
             limit=NEAR_SOFTMAX,
         ),
         _(
-            "{name} still reaches {psnr:.1f} dB at {cost}.",
+            "{name} reaches {psnr:.1f} dB at {cost}.",
             name=cheapest,
             psnr=better[cheapest],
             cost=percent(costs[cheapest]),
@@ -144,7 +144,7 @@ def few_features(name: str, effective: float, features: int) -> str:
     """
     return _n(
         "{name} has only {n} random feature, which hides similarity.",
-        "{name} typically relies on {effective} of its {n} random features, which hides similarity.",
+        "{name} mostly relies on {effective} of {n} random features, which hides similarity.",
         n=features,
         name=name,
         effective=f"{effective:.2g}",
