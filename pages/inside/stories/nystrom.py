@@ -158,7 +158,7 @@ def _factors(seen: Seen) -> Step:
     left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
     top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
-    errors = (relative_error_of(each, seen.reference) for each in (product(left, right), seen.weights))
+    without, error = (relative_error_of(each, seen.reference) for each in (product(left, right), seen.weights))
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
@@ -190,20 +190,21 @@ def _factors(seen: Seen) -> Step:
         },
         findings=paragraph(
             "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
-            inverse_effect(*errors, float(np.abs(inverse).max())),
+            inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
         details=work_sentence(n, work(seen, n), cheaper_from(seen)),
         draw=draw,
     )
 
 
-def inverse_effect(without: float, error: float, largest: float) -> str:
+def inverse_effect(without: float, error: float, largest: float, *, averaged: bool) -> str:
     """Return the sentences about the matrix error of the product with and without the inverse Z.
 
     Args:
         without: the error without Z.
         error: the error with Z.
         largest: the largest entry of Z in absolute value.
+        averaged: whether there are fewer landmarks than tokens.
     """
     values = {"without": percent(without), "error": percent(error), "largest": number(largest)}
     if values["without"] == values["error"]:
@@ -212,7 +213,9 @@ def inverse_effect(without: float, error: float, largest: float) -> str:
         return _("**Here, Z helps: without it, the matrix error is {without} instead of {error}.**", **values)
     return paragraph(
         _("**Here, Z does harm: without it, the matrix error is {without} instead of {error}.**", **values),
-        _("The entries of Z (up to ±{largest}) enlarge the errors of averaging in L and R.", **values),
+        _("The entries of Z (up to ±{largest}) enlarge the errors of averaging in L and R.", **values)
+        if averaged and largest > 1
+        else "",
     )
 
 

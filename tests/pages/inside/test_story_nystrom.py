@@ -158,4 +158,10 @@ def test_landmarks_of_one_size_have_no_range(least, most, words):
     ],
 )  # fmt: skip
 def test_the_matrix_is_compared_with_the_product_without_the_inverse(without, words):
-    assert inverse_effect(without, 0.43, 10.4) == words
+    assert inverse_effect(without, 0.43, 10.4, averaged=True) == words
+
+
+@pytest.mark.parametrize(("largest", "averaged"), [(1.0, True), (10.4, False)])
+def test_only_large_entries_enlarge_the_errors_of_averaging(largest, averaged):
+    text = "**Here, Z does harm: without it, the matrix error is 40% instead of 43%.**"
+    assert inverse_effect(0.4, 0.43, largest, averaged=averaged) == text
