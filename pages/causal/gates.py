@@ -41,9 +41,8 @@ class GateOptions(Options, prefix="c_"):
         N_("Gate γ"),
         form="{:g}",
         help=N_(
-            "Share of the state that a token keeps if its key is orthogonal to the reference direction. With the gate"
-            " “by key novelty”, this direction is the mean of the earlier keys. With the gate “random”, it is a "
-            "random direction."
+            "Share of the state that is kept at a token whose key is orthogonal to a reference direction. This "
+            "direction is the mean of the earlier keys (gate “by key novelty”) or random (gate “random”)."
         ),
     )
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})

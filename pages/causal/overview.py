@@ -109,7 +109,7 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
             times=number(softmax / linear.state_bytes),
         ),
         _(
-            "Of the {able} variants that can generate text, {fixed} keep their memory constant, as linear attention "
+            "{fixed} of the {able} variants that can generate text keep their memory constant, as linear attention "
             "does. The price: they merge or discard earlier tokens.",
             able=len(rows),
             fixed=sum(not row.grown_bytes for row in rows),

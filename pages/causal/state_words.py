@@ -51,12 +51,13 @@ def finding(grown: StateHistory) -> str:
     each = grown.cache.shape[1]
     return paragraph(
         _(
-            "**The state holds {size:,} numbers at any length**, because every token is merged into the same matrices.",
+            "**The state holds {size:,} numbers at any length**, because it merges all tokens into matrices of fixed "
+            "size.",
             size=grown.held,
         ),
         _(
-            "Softmax's key-value cache grows by {each:,} numbers with each token, so from **{n:,}** tokens on it is "
-            "larger than the state.",
+            "Softmax stores the key and the value of every token ({each:,} numbers per token). From **{n:,}** tokens "
+            "on, this key-value cache is larger than the state.",
             each=each,
             n=grown.held // each + 1,
         ),
@@ -97,14 +98,15 @@ def change(grown: StateHistory, i: int) -> str:
         share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
         if grown.changes.along:
             taken = _(
-                "The state returns a value for the token's direction w. The token erases **{share}** of this value (a"
-                " change of norm {erased}).",
+                "The state returns a value for the token's erase direction w. The token erases **{share}** of this "
+                "value, which changes the state by a matrix of norm {erased}.",
                 share=share,
                 erased=erased,
             )
         else:
             taken = _(
-                "The token erases **{share}** of the value that its key retrieves (a change of norm {erased}).",
+                "The state returns a value for the token's key. The token erases **{share}** of this value, which "
+                "changes the state by a matrix of norm {erased}.",
                 share=share,
                 erased=erased,
             )

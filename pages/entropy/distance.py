@@ -161,7 +161,7 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
             **values,
         ),
         _(
-            "RoPE also sets an upper limit for |logit|. The limit for distant keys is {bound} of the limit for "
+            "RoPE also sets an upper bound for |logit|. The bound for distant keys is {bound} of the bound for "
             "adjacent keys.",
             **values,
         ),
@@ -174,8 +174,8 @@ def alone(distance: int, bound: float, cosine: float) -> str:
     return paragraph(
         _("**With RoPE, a distant key cannot have as large a logit as a near key.**") if bound < 1 else "",
         _(
-            "RoPE limits how large |logit| can be. At a distance of {distance} tokens, this limit is {bound} of the "
-            "limit at distance 0.",
+            "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
+            "bound at distance 0.",
             distance=distance,
             bound=percent(bound),
         ),

@@ -102,7 +102,9 @@ def scale(question: Question, reference: str) -> str:
         "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
         "mass": N_("Misplaced weight of 100% means that all weight is on other keys than {reference}'s."),
         "kl": N_("A KL divergence of 0 nats means the same weights as {reference}'s."),
-        "missed": N_("100% missed top keys means that none of {reference}'s 10 heaviest keys is among the variant's."),
+        "missed": N_(
+            "100% missed top keys means that {reference}'s 10 heaviest keys and the variant's have no key in common."
+        ),
         "output": N_("An output error of 100% is as large as {reference}'s output itself."),
         "turn": N_("A direction error of 0 means the same direction as {reference}'s output; 1 means a right angle."),
     }

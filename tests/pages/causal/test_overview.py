@@ -28,7 +28,7 @@ def test_every_variant_has_a_row_by_what_it_remembers_and_a_reason_if_it_cannot_
     assert f"- **Nyström · landmarks 32**: {ac.variant('nystrom').causal_reason}" in said
     assert said.count("- **") == len(ac.all_variants()) - len(able)
     constant = found["Memory"].str.endswith("constant").sum()
-    assert f"Of the {len(able)} variants that can generate text, {constant} keep their memory constant, as" in said
+    assert f"{constant} of the {len(able)} variants that can generate text keep their memory constant, as" in said
     assert " 10 variants, such as Nyström, cannot generate text, because their" in said
     assert found.loc["Softmax", "Memory"] == f"{2 * (8 + 8) * 4 / 2**10:.1f} KiB per token"  # two heads of size 8
     assert found.loc["Linear", "Memory"] == f"{2 * 8 * 9 * 4 / 2**10:.1f} KiB, constant"
@@ -106,7 +106,7 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     assert ENDS[-1] == 16384
     assert sentence(found, ["Nyström", "Funnel"]) == (
         "**After 16,384 tokens, softmax stores 32.0 MiB in one layer, 2,048 times as much as linear attention (16.0 "
-        "KiB at any length).** Of the 3 variants that can generate text, 2 keep their memory constant, as linear "
+        "KiB at any length).** 2 of the 3 variants that can generate text keep their memory constant, as linear "
         "attention does. The price: they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
         "text, because their earlier outputs depend on later tokens."
     )

@@ -40,8 +40,9 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     )
     assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
     assert finding(grown()) == (
-        "**The state holds 8 numbers at any length**, because every token is merged into the same matrices. Softmax's "
-        "key-value cache grows by 5 numbers with each token, so from **2** tokens on it is larger than the state."
+        "**The state holds 8 numbers at any length**, because it merges all tokens into matrices of fixed size. "
+        "Softmax stores the key and the value of every token (5 numbers per token). From **2** tokens on, this "
+        "key-value cache is larger than the state."
     )
 
 
@@ -71,13 +72,13 @@ def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, expected):
 def test_what_is_taken_back_is_told_where_the_rule_takes_back():
     # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
     assert change(weights(0.25, erases=1.5), 2) == (
-        "At this token, **25%** of the previous state decays. The token erases **150%** of the value that its key "
-        "retrieves (a change of norm 0.50). "
+        "At this token, **25%** of the previous state decays. The state returns a value for the token's key. The "
+        "token erases **150%** of this value, which changes the state by a matrix of norm 0.50. "
         "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
     assert (
-        "The state returns a value for the token's direction w. The token erases **150%** of this value (a change of "
-        "norm 0.50)." in change(weights(0.25, 1.5, along=True), 2)
+        "The state returns a value for the token's erase direction w. The token erases **150%** of this value, which "
+        "changes the state by a matrix of norm 0.50." in change(weights(0.25, 1.5, along=True), 2)
     )
 
 

@@ -301,17 +301,17 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
     text = distance.size_and_bound((2.0, far), (10.0, 4.0), 40).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         f"**With RoPE, {finding}.** The mean |logit| of distant keys (more than 20 tokens from the query) is {size}% "
-        "of the mean |logit| of adjacent keys. RoPE also sets an upper limit for |logit|. The limit for distant keys "
-        f"is 40% of the limit for adjacent keys. For distant keys, the bound in the chart is {times} times the "
+        "of the mean |logit| of adjacent keys. RoPE also sets an upper bound for |logit|. The bound for distant keys "
+        f"is 40% of the bound for adjacent keys. For distant keys, the bound in the chart is {times} times the "
         "actual mean |logit|."
     )
     rises = distance.size_and_bound((2.0, far), (4.0, 5.0), 40)
-    assert "The limit for distant keys is 125% of the limit for adjacent keys." in rises
+    assert "The bound for distant keys is 125% of the bound for adjacent keys." in rises
 
 
 def test_rope_alone_is_described_at_the_largest_distance():
     limited = (
-        "RoPE limits how large |logit| can be. At a distance of 30 tokens, this limit is {bound} of the limit at "
+        "RoPE sets an upper bound for |logit|. At a distance of 30 tokens, the bound is {bound} of the bound at "
         "distance 0. If a query and a key are equal before the rotation, their dot product at this distance is "
         "\N{MINUS SIGN}10% of its value at distance 0."
     )

@@ -90,7 +90,10 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
         ("matrix", "A matrix error of 100% is as large as softmax's matrix itself."),
         ("mass", "Misplaced weight of 100% means that all weight is on other keys than softmax's."),
         ("kl", "A KL divergence of 0 nats means the same weights as softmax's."),
-        ("missed", "100% missed top keys means that none of softmax's 10 heaviest keys is among the variant's."),
+        (
+            "missed",
+            "100% missed top keys means that softmax's 10 heaviest keys and the variant's have no key in common.",
+        ),
         ("output", "An output error of 100% is as large as softmax's output itself."),
         ("turn", "A direction error of 0 means the same direction as softmax's output; 1 means a right angle."),
     ],
