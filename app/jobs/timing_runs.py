@@ -1,7 +1,7 @@
 """The run that measures times, shared by several pages: its button, progress bar, lines, and text about its results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from streamlit.delta_generator import DeltaGenerator
@@ -158,6 +158,8 @@ def summary_text(found: Sequence[Series]) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
+        short = crossings(without_settings(found))
+        values["names"] = enumeration(text for key in ("below", "at") for _tokens, _name, text in short.get(key, []))
         text = paragraph(text, _("These variants are faster than softmax: {names}.", **values))
         below = ""
     certain = ""
@@ -168,6 +170,15 @@ def summary_text(found: Sequence[Series]) -> str:
         )
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
     return paragraph(text, below, *others, certain, missing)
+
+
+def without_settings(found: Sequence[Series]) -> list[Series]:
+    """Return the series that are no masks, with names without settings unless two would then have the same name."""
+    own = [line for line in found if not line.masked]
+    names = [line.name.partition(" · ")[0] for line in own]
+    if len(set(names)) < len(names):
+        return own
+    return [replace(line, name=name) for line, name in zip(own, names, strict=True)]
 
 
 def crossings(found: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:

@@ -1,12 +1,11 @@
 """Sentences of the Timing page: memory, masked full attention, and how times are measured."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
 import attention_core as ac
-from app.jobs.timing_runs import Series, crossings
+from app.jobs.timing_runs import Series, crossings, without_settings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
@@ -84,10 +83,7 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     same = [line for line in recorded if line.is_reference or line.word in {other.word for other in found}]
     if not found or len(same) < 2:
         return ""
-    short = [line.name.partition(" · ")[0] for line in same]
-    if len(set(short)) == len(short):  # The settings are those of the variants shown.
-        same = [replace(line, name=each) for line, each in zip(same, short, strict=True)]
-    where = crossings(same)
+    where = crossings(without_settings(same))  # The settings are those of the variants shown.
     faster = [text for kind in ("below", "at") for _tokens, _name, text in where.get(kind, [])]
     every = sum(map(len, where.values()))
     values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(faster)}

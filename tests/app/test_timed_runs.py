@@ -114,6 +114,10 @@ def test_the_faster_variants_come_first():
         "variants are faster than softmax: Local at every measured length, Linear from 32 tokens and Top-k from 60 "
         f"tokens. {certain}"
     )
+    named = [dataclasses.replace(line, name=f"{line.name} · k 3") for line in series(times)]
+    assert "faster than softmax: Local at every measured length, Linear from 32 tokens and" in summary_text(named)
+    twice = [*named, dataclasses.replace(named[-1], name="Linear · k 4")]
+    assert "faster than softmax: Local · k 3 at every measured length, Linear · k 3 from 32" in summary_text(twice)
     always = {word: times[word] for word in ("softmax", "local")} | {"longformer": (0.9, 1.0)}
     assert summary_text(series(always)) == (
         "**Every variant shown is faster than softmax: Local at every measured length and Longformer at every measured "
