@@ -241,7 +241,11 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "showlegend": line.name_at_end,
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
         "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
-        **({"text": list(line.texts), "textposition": line.text_position or SIDES[0]} if any(line.texts) else {}),
+        **(
+            {"text": list(line.texts), "textposition": line.text_position or SIDES[0], "cliponaxis": False}
+            if any(line.texts)
+            else {}
+        ),
         "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
             "size": line.size
