@@ -107,7 +107,10 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         level = _guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x])
         lines.append(replace(level, text_position="bottom right"))
     else:
-        lines.append(_guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x]))
+        # The line falls, so there is room below and to the left of its second point.
+        level = guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x])
+        texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
+        lines.append(replace(level, name_at_end=False, texts=texts, text_position="bottom left"))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
     longest = length_for(wanted, spec.length, int(x[-1]))
     stored = {each.name: numbers_stored(each.rows[0].spec.model) for each in found}
