@@ -372,7 +372,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
-    assert f"effective keys at {x[-1]:g} tokens ({many}) as at {x[0]:g} tokens ({few})." in spoken(at)
+    assert f"({few} effective keys at {x[0]:g} tokens, {many} at {x[-1]:g})" in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
@@ -393,7 +393,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert points(keys)["uniform attention"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
     scaled = number(points(keys)["Softmax · log n, n₀ 64"][128])
-    assert f" to {scaled}." in spoken(keys)
+    assert f"sharpens them above ({scaled} at 128)." in spoken(keys)
     assert keys.dataframe[0].value["share of all keys, n = 128"].iloc[-1] == percent(
         points(keys)["Softmax · log n, n₀ 64"][128] / 128
     )
