@@ -7,6 +7,7 @@ import html
 import zlib
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,6 +29,8 @@ GUESSED = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
 ANSWERED = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
+_HIDING = f"<style>{Path(__file__).with_name('pending.css').read_text('utf-8')}</style>"
+"""HTML that hides the page's controls until the step's question is answered."""
 
 
 def show(page: str) -> Callable[[], None]:
@@ -111,7 +114,7 @@ def _head(lesson: Lesson, place: int, translate: Callable[[str], str], *, pendin
         pending: whether the step's question has no answer yet; the page's controls are hidden until then.
     """
     count, present = len(lesson.steps), LessonOptions.present.value
-    kinds = ["lesson-head", *(["present"] if present else []), *(["pending"] if pending else [])]
+    kinds = ["lesson-head", *(["present"] if present else [])]
     links = [
         step_link(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
         step_link(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
@@ -121,6 +124,7 @@ def _head(lesson: Lesson, place: int, translate: Callable[[str], str], *, pendin
         f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
         f"{_progress_dots(i < place for i in range(count))}{' '.join(filter(None, links))}</div>"
+        f"{_HIDING if pending else ''}"
     )
 
 
