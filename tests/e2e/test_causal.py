@@ -119,9 +119,9 @@ def test_every_view_opens_one_after_the_other(page, server):
     expect(page.get_by_text("Causal", exact=True).locator("visible=true")).to_have_count(0)
 
 
-def test_a_phone_shows_the_whole_label_of_the_mark(phone, server):
+def test_a_phone_shows_the_whole_name_of_the_crossing_in_the_legend(phone, server):
     visit(phone, f"{server}/causal")
-    label = chart(phone).get_by_text(re.compile(r"^softmax needs over \d"))
+    label = chart(phone).locator(".legend").get_by_text(re.compile(r"^softmax needs more from \d+ tokens on$"))
     expect(label).to_be_visible()
     place = label.bounding_box()
     assert place["x"] >= 0
