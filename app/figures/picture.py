@@ -81,7 +81,7 @@ def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> s
         dark: whether the page is dark.
     """
     type_look = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
-    x, y, drawn = MARGIN, LINE, []
+    x, y, drawn = float(MARGIN), LINE, []
     for place, word in enumerate(words):
         width = LETTER * len(word)
         if x + width > WIDTH - MARGIN:

@@ -7,7 +7,6 @@ import html
 import zlib
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -29,8 +28,18 @@ GUESSED = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
 ANSWERED = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
-_HIDING = f"<style>{Path(__file__).with_name('pending.css').read_text('utf-8')}</style>"
-"""HTML that hides the page's controls until the step's question is answered."""
+_HIDING = """<style>
+.stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
+.stMain :is(
+  .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
+  .stElementContainer:not([class*="play"]) > .stButton, .modebar, [class*="st-key-learn-open-"],
+  .st-key-controls-entropy-scales
+):not(.st-key-lesson *) { display: none; }
+</style>"""
+"""HTML that shows only what the step is about until its question is answered: no inputs, choices and menus.
+
+The numbers in the captions of panels may be the answer. ``app/page_script/style.css`` uses the properties.
+"""
 
 
 def show(page: str) -> Callable[[], None]:

@@ -37,7 +37,8 @@ def top() -> tuple[DeltaGenerator, Question]:
             with st.container():
                 variant_picker.show()
             names = {"log_n": _("Log n scaling"), "temperature": _("Temperature"), "unscaled": _("Without 1/√d")}
-            with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            key = "controls.entropy.scales"
+            with st.container(horizontal=True, vertical_alignment="center", width="content", key=key):
                 st.caption(_("Compare softmax with:"), width="content")
                 EntropyOptions.scales.draw(format_func=names.__getitem__, label_visibility="collapsed")
         variant_picker.show_left_out()

@@ -78,7 +78,7 @@ def values_of(setting: Setting, most: int) -> st.SearchStrategy[Value]:
 
 
 def any_settings(variant: Variant, most: int = 64, *, text: bool = False) -> st.SearchStrategy[Params]:
-    """Return a strategy that draws all settings of a variant at once; numbers are at most ``most``.
+    """Return a strategy that draws all settings of a variant together; numbers are at most ``most``.
 
     With ``text``, no variant distinguishes the rows and columns of an image.
     """
