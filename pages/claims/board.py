@@ -102,8 +102,9 @@ class Board:
             if (task := self.waiting.get(claim.key)) is not None:
                 place.markdown(f"{article}\n\n{words.on_request(task)}")
             else:
-                room = f'<div class="chart-room" style="height: {CARD}px"></div>'
-                place.markdown(f"{article}\n\n{room}", unsafe_allow_html=True)
+                with place.container():
+                    st.markdown(article)
+                    st.html(f'<div class="chart-room" style="height: {CARD}px"></div>')
             return
         if outcome.untestable_reason is None:
             place.markdown(card(outcome), unsafe_allow_html=True)

@@ -18,7 +18,10 @@ def top() -> None:
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Hover over a word, drag a slider, or type your own sentence.")
     start = card.step_link(next(iter(shipped().values())), 1, _("New here? Start lesson 1") + " →")
-    st.markdown(f"# {purpose}\n\n{instruction} {start}", unsafe_allow_html=True, anchors=False)
+    with st.container(gap=None):
+        st.markdown(f"# {purpose}", anchors=False)
+        # Streamlit draws Markdown that contains HTML later, which would move the page.
+        st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
     parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _questions()
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)

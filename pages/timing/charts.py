@@ -177,9 +177,7 @@ def mark_speedup(figure: Figure, found: Sequence[Series]) -> None:
         text = _("{least} to {most} times as fast", least=least, most=most)
     # Annotations, unlike shapes, have logarithms as positions on a logarithmic axis.
     place = math.log10(x), (math.log10(top) + 2 * math.log10(slowest)) / 3
-    figure["layout"].setdefault("annotations", []).append(
-        annotation(text, *place, xanchor="right", xshift=-4)
-    )
+    figure["layout"].setdefault("annotations", []).append(annotation(text, *place, xanchor="right", xshift=-4))
 
 
 def draw(

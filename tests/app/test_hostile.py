@@ -150,13 +150,11 @@ ALLOWED = {
         "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
     },
     "pages/claims/board.py": {
-        "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone",
-        "place.markdown(f'{article}\\n\\n{room}', unsafe_allow_html=True)": "the claim declares its article",
+        "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone"
     },
     "pages/home/page.py": {
-        "st.markdown(f'# {purpose}\\n\\n{instruction} {start}', unsafe_allow_html=True, anchors=False)": "ours",
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True, anchors=False)": "the lessons that ship, and the "
-        "pages; what a visitor types is only in the addresses of the links, escaped",
+        "pages; what a visitor types is only in the addresses of the links, escaped"
     },
     "pages/home/tree.py": {
         "st.markdown(f':small[{text}]\\n\\n{roots}', unsafe_allow_html=True)": "names and settings are ours"
