@@ -119,9 +119,8 @@ def encode(
     for found in rows:
         kept = found.matrices if found.spec.seed in with_matrices else None
         runs.setdefault(name(found.spec), []).append(_numbers(found, kept))
-    plain = replace(stamp, torch=str(stamp.torch))  # torch has its own class of strings for its version
     earlier = {} if after is None else after.runs
-    return msgspec.msgpack.encode(Document(plain, earlier | {run: tuple(own) for run, own in runs.items()}))
+    return msgspec.msgpack.encode(Document(stamp, earlier | {run: tuple(own) for run, own in runs.items()}))
 
 
 def _numbers(found: LearnRow, matrices: np.ndarray | None) -> Recorded:
