@@ -114,7 +114,7 @@ def test_an_error_that_stays_at_uniform_attentions_is_called_that(kind, little):
     found = trial("linformer_rank", synthetic(kind))
     said = " ".join(claims.claim("linformer_rank").sentences(found.numbers))
     assert (
-        ("not clearly better than uniform" in said)
+        ("not clearly better than the {uniform} of equal weights" in said)
         == little
         == (found.numbers["error"] > 0.9 * found.numbers["uniform"])
     )
