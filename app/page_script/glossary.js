@@ -37,20 +37,21 @@ export function explainTerms(terms) {
   meanings.clear();
   foundTerms = new WeakMap();
   for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
-  const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map(bounded);
-  termPattern = new RegExp(forms.join("|"), "giu");
+  const forms = [...meanings.keys()].sort((a, b) => b.length - a.length);
+  const [unspaced, spaced] = [true, false].map((kind) => forms.filter((form) => UNSPACED.test(form[0]) === kind));
+  // What stands before a term is tested once for all forms, because this test is slow.
+  const starts = spaced.length ? [`(?<!${SPACED})(?:${spaced.map(closed).join("|")})`] : [];
+  termPattern = new RegExp([...starts, ...unspaced.map(closed)].join("|"), "giu");
   if (first) watchTerms();
 }
 
 /**
- * Return a regular expression for a term. Letters and digits around it make it part of another word, except Chinese and
- * Japanese ones, as these scripts put no spaces between words.
+ * Return a regular expression for a term and its end. A letter or digit after it makes it part of another word, except a
+ * Chinese or Japanese one, as these scripts put no spaces between words.
  * @param {string} form
  */
-function bounded(form) {
-  const before = UNSPACED.test(form[0]) ? "" : `(?<!${SPACED})`;
-  const after = UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`;
-  return before + form.replace(SIGNS, "\\$&") + after;
+function closed(form) {
+  return form.replace(SIGNS, "\\$&") + (UNSPACED.test(form.at(-1) ?? "") ? "" : `(?!${SPACED})`);
 }
 
 /**
