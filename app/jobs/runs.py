@@ -119,7 +119,7 @@ def run_immediately(
     run: Run[RowT] | None = state.get(f"{key}.run")
     if run is None or run.request != question:
         run = state[f"{key}.run"] = Run(question)
-    with (place or st).container(horizontal=True, vertical_alignment="center"):
+    with (place or st).container(horizontal=True, vertical_alignment="center", key=f"controls.{key}"):
         headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()

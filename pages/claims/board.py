@@ -153,7 +153,7 @@ def show(chosen: ChosenInput) -> None:
     top = st.container(key="claims-summary")
     top.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="controls.claims"
     ):
         ClaimsOptions.verdict.draw()
         draw_heads(chosen.qkv.heads)
