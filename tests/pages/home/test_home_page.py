@@ -90,7 +90,7 @@ def test_home_leads_to_every_page_by_its_question_under_its_section():
 
 
 def test_home_offers_beginners_the_first_lesson():
-    [top] = [each.value for each in open_page("home").markdown if "New here?" in each.value]
+    [top] = [each.proto.body for each in open_page("home").get("html") if "New here?" in each.proto.body]
     [link] = re.findall(r'href="(.*?)">New here\? Start lesson 1 →</a>', top)
     first = next(iter(shipped().values()))
     assert way(link)[0] == first.steps[0].page
