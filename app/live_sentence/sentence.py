@@ -90,7 +90,7 @@ def live_sentence(
         way: the address of the page with whole matrices, to which the variants of all rows and the word are added.
         pinned: the name of the query parameter for the word's index there.
         columns: the names of the error and of both costs.
-        headings: the same names above the columns, with what they mean.
+        headings: the headings of these columns, which also explain the names.
         caption: sentences about these numbers, under the rows.
         notes: sentences behind the button that explains the numbers.
     """

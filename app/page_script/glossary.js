@@ -39,7 +39,7 @@ export function explainTerms(terms) {
   for (const [meaning, forms] of terms) for (const form of forms) meanings.set(form.toLowerCase(), meaning);
   const forms = [...meanings.keys()].sort((a, b) => b.length - a.length);
   const [unspaced, spaced] = [true, false].map((kind) => forms.filter((form) => UNSPACED.test(form[0]) === kind));
-  // What stands before a term is tested once for all forms, because this test is slow.
+  // The test that no letter precedes a term is slow, so one test serves all forms.
   const starts = spaced.length ? [`(?<!${SPACED})(?:${spaced.map(closed).join("|")})`] : [];
   termPattern = new RegExp([...starts, ...unspaced.map(closed)].join("|"), "giu");
   if (first) watchTerms();

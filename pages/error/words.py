@@ -97,7 +97,7 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
 
 
 def scale(question: Question, reference: str) -> str:
-    """Return what a large or the smallest value of the chosen metric means."""
+    """Return one sentence that gives the scale of the chosen metric."""
     texts = {
         "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
         "mass": N_("Misplaced weight of 100% means that all weight is on other keys than {reference}'s."),

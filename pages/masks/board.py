@@ -125,7 +125,7 @@ def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
 
 
 def connected_after(whole: Reach, depth: int, layers: Sequence[Pattern]) -> str:
-    """Return the caption of the panel of a stack of layers at a depth: what it connects, or what all pairs cost."""
+    """Return the caption of the stack's panel: the share of pairs that layers connect, or the cost of all pairs."""
     if whole.complete is not None and depth >= whole.complete:
         return cost(layers, whole.complete)
     share = percent(whole.shares[depth])

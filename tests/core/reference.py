@@ -14,5 +14,5 @@ def softmax(q, k, *, causal=False):
 
 
 def error(found, wanted):
-    """Return the norm of the difference, divided by the norm of what is wanted."""
+    """Return the norm of the difference between two arrays, divided by the norm of the expected one."""
     return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)

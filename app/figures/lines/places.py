@@ -8,8 +8,8 @@ SIDES = ("top right", "top left", "bottom left", "bottom right", "middle right",
 """Places of a text relative to its point, in plotly's words, the preferred one first."""
 GAP = 4
 """Pixels between a point and its text."""
-BESIDE = 8
-"""Pixels between a point of a line and the name next to the marker on this point."""
+MARK_GAP = 8
+"""Pixels between the centre of a marker on a line and the name next to the marker."""
 Path = Sequence[tuple[float, float]]
 """Points of a line in pixels, from the left and from below."""
 
@@ -76,7 +76,7 @@ def find_rise(
             rises = (pair for pair in pairwise(path) if pair[0][1] < y <= pair[1][1])
             for (x0, y0), (x1, y1) in islice(rises, 1):
                 x = x0 + (x1 - x0) * (y - y0) / (y1 - y0)
-                box = _box(x, y, *size, side, BESIDE)
+                box = _box(x, y, *size, side, MARK_GAP)
                 inside = box.left >= path[0][0]
                 if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
                     return (x, y), side, box
