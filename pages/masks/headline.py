@@ -150,8 +150,7 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         )
     if complete is None:
         return _(
-            "The stack never connects all pairs, because information stays within groups of tokens, however often the "
-            "stack is repeated."
+            "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others."
         )
     if widest > 1:
         others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
@@ -259,7 +258,8 @@ def never(steps: Mapping[str, int]) -> str:
     """
     if len(steps) > 1:
         return _(
-            "Repeated alone, **{names}** never connect all pairs, because information stays within groups of tokens.",
+            "Repeated alone, **{names}** never connect all pairs, because no chain of allowed pairs leads from "
+            "some tokens to others.",
             names=enumeration(steps),
         )
     for name, step in steps.items():
@@ -273,7 +273,9 @@ def never(steps: Mapping[str, int]) -> str:
                 step=step,
             )
         return _(
-            "**{name}** alone never connects all pairs, because information stays within groups of tokens.", name=name
+            "**{name}** alone never connects all pairs, because no chain of allowed pairs leads from some tokens to "
+            "others.",
+            name=name,
         )
     return ""
 

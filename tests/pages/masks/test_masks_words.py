@@ -99,14 +99,18 @@ def test_the_sparsest_pattern_is_named_where_layers_cannot_be_stacked():
     [
         ({}, ""),
         ({"A": 0}, "**A** alone never connects all pairs, because each token attends only to itself."),
-        ({"A": 1}, "**A** alone never connects all pairs, because information stays within groups of tokens."),
+        (
+            {"A": 1},
+            "**A** alone never connects all pairs, because no chain of allowed pairs leads from some tokens to others.",
+        ),
         (
             {"A": 2},
             "**A** alone never connects all pairs, because it reaches only distances that are multiples of 2 tokens.",
         ),
         (
             {"A": 2, "B": 1},
-            "Repeated alone, **A and B** never connect all pairs, because information stays within groups of tokens.",
+            "Repeated alone, **A and B** never connect all pairs, because no chain of allowed pairs leads from "
+            "some tokens to others.",
         ),
     ],
 )
@@ -253,8 +257,7 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
         (
             {"A": 1, "B": 8},
             None,
-            "The stack never connects all pairs, because information stays within groups of tokens, however often the "
-            "stack is repeated.",
+            "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others.",
         ),
         ({"A": 1, "B": 8}, 2, "**B** reaches keys 8 tokens away, and **A** fills the gaps between them."),
         (
