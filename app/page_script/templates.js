@@ -11,11 +11,22 @@ const ISOLATED = /\u2068[^\u2068\u2069]*\u2069/g;
  */
 export const isolated = (words) => (RIGHT_TO_LEFT.test(words.replace(ISOLATED, "")) ? `\u2068${words}\u2069` : words);
 
+// A Chinese template's spaces next to its values become a Unicode noncharacter, which vanishes between two Chinese words
+// or marks. `_` in app/words/i18n.py does the same in Python.
+const NEXT_TO_VALUE = / (?=\{)|(?<=\}) /g;
+const HAN = /[\u3400-\u4dbf\u4e00-\u9fff]/;
+const WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]";
+const SUPERFLUOUS = new RegExp(`(?<=${WIDE})\ufdd0(?=${WIDE})`, "g");
+
 /**
  * Return a template with its `{name}` places filled in. Each value appears exactly as given: a value that holds `$&` or
- * `{name}` changes nothing else. Right-to-left values are isolated.
+ * `{name}` changes nothing else. Right-to-left values are isolated. A Chinese template has spaces next to its values,
+ * because there is a space between a Chinese and a Latin word; between two Chinese words it has none.
  * @param {string} template
  * @param {Record<string, string>} values
  */
 export const fill = (template, values) =>
-  template.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? isolated(values[name]) : whole));
+  (HAN.test(template) ? template.replace(NEXT_TO_VALUE, "\ufdd0") : template)
+    .replace(/\{(\w+)\}/g, (whole, name) => (name in values ? isolated(values[name]) : whole))
+    .replace(SUPERFLUOUS, "")
+    .replaceAll("\ufdd0", " ");

@@ -24,6 +24,13 @@ LANGUAGE = "lang"
 ENGLISH = "en"
 CONTEXT = "\x04"
 """Character between a context and its message in gettext's catalogues."""
+_SPACE = "\ufdd0"
+"""A Unicode noncharacter: it replaces a template's spaces next to its values until these are filled in."""
+_NEXT_TO_VALUE = re.compile(r" (?=(?:\*\*)?\{)|(?:(?<=\})|(?<=\}\*\*)) ")
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
+_WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]"
+# Markdown shows the asterisks of bold text that ends or begins with a mark unless a space separates it from a word.
+_SUPERFLUOUS = re.compile(rf"(?<={_WIDE}){_SPACE}(?={_WIDE}|\*\*{_HAN})|(?<={_HAN}\*\*){_SPACE}(?={_WIDE})")
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
 """Characters by which Markdown recognises an email or web address and turns it into a link."""
 
@@ -94,7 +101,22 @@ def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
     # For an empty message, gettext would return the header of the catalogue.
     words = _without_context(catalogue(language()).gettext(message)) if message else ""
-    return words.format(**_written(values)) if values else words
+    return _filled(words, values) if values else words
+
+
+def _filled(template: str, values: Mapping[str, object]) -> str:
+    """Return a template with its values, and without its spaces between two Chinese words.
+
+    Chinese templates have spaces next to their values, because there is a space between a Chinese and a Latin word.
+    """
+    words = _marked(template).format(**_written(values))
+    return _SUPERFLUOUS.sub("", words).replace(_SPACE, " ") if _SPACE in words else words
+
+
+@cache
+def _marked(template: str) -> str:
+    """Return a Chinese template with ``_SPACE`` for its spaces next to values; return other templates unchanged."""
+    return _NEXT_TO_VALUE.sub(_SPACE, template) if re.search(_HAN, template) else template
 
 
 def _written(values: Mapping[str, object]) -> dict[str, object]:
@@ -117,7 +139,7 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
         n: the number; fills ``{n}``.
         **values: further values to fill in.
     """
-    return catalogue(language()).ngettext(one, many, n).format(n=n, **_written(values))
+    return _filled(catalogue(language()).ngettext(one, many, n), {"n": n, **values})
 
 
 def paragraph(*sentences: str) -> str:

@@ -30,12 +30,15 @@ CHINESE = {
     C_("two sentences", "{first} {next}"): "{first}{next}",
     C_("two items of a list", "{first}, {next}"): "{first}、{next}",
     "{others} and {last}": "{others} 和 {last}",
+    "{name} reaches {share}": "{name} 可达 {share}",
+    "in {name} of {others}": "{others} 的 **{name}** 中",
+    "{title} {name}": "{title} {name}",
     C_("two phrases of a list", "{first}; {next}"): "{first}；{next}",
     C_("end of a sentence", "{words}."): "{words}。",
     "There is no setting {name!r}. {hint}": "没有设置 {name!r}。{hint}",
     "Choose one of: {names}.": "可选的有：{names}。",
     "The file is not valid: {reason}": "文件无效：{reason}",
-    "{name} is {value!r}. Choose {kind} from {low} to {high}.": "{name}为 {value!r}。请选择 {low} 到 {high} 的{kind}。",
+    "{name} is {value!r}. Choose {kind} from {low} to {high}.": "{name} 为 {value!r}。请选 {low} 到 {high} 的 {kind}。",
     "a whole number": "整数",
 }
 SCREEN = f"{SMALL}&{TWO}"
@@ -91,8 +94,42 @@ def test_lists_sentences_and_quotes_follow_the_language(chinese, monkeypatch):
     speak(monkeypatch, "zh")
     assert i18n.paragraph("甲。", "", "乙。") == "甲。乙。"
     assert i18n.enumeration(["甲", "{first}", "{next}"]) == "甲、{first} 和 {next}"
+    assert i18n.enumeration(["甲", "乙"]) == "甲和乙"
     assert i18n.clauses(["甲、乙", "丙"]) == "甲、乙；丙"
     assert i18n.ended("甲") == "甲。"
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "words"),
+    [
+        ("局部", "全部 token", "局部可达全部 token"),
+        ("Nyström", "51%", "Nyström 可达 51%"),
+        ("局部 填补", "“它 的”", "局部 填补可达“它 的”"),
+        ("空洞（步长 8）", "51%", "空洞（步长 8）可达 51%"),
+        ("**空洞**", "**一半**", "**空洞**可达**一半**"),
+        ("**空洞（步长 8）**", "**“它”**", "**空洞（步长 8）** 可达 **“它”**"),
+    ],
+)
+def test_a_template_has_spaces_only_around_latin_values(chinese, monkeypatch, name, share, words):
+    speak(monkeypatch, "zh")
+    assert i18n._("{name} reaches {share}", name=name, share=share) == words
+    assert i18n._("{title} {name}", title="局部", name="空洞") == "局部 空洞"
+    speak(monkeypatch, "en")
+    assert i18n._("{name} reaches {share}", name=name, share=share) == f"{name} reaches {share}"
+
+
+def test_plural_messages_have_spaces_only_around_latin_values(monkeypatch):
+    one, many = "{names} also learns the task.", "{names} also learn the task."
+    speak(monkeypatch, "zh")
+    assert i18n._n(one, many, n=1, names="局部").startswith("局部也")
+    assert i18n._n(one, many, n=1, names="Nyström").startswith("Nyström 也")
+
+
+def test_bold_values_touch_chinese_words_and_keep_a_space_to_latin_ones(chinese, monkeypatch):
+    speak(monkeypatch, "zh")
+    assert i18n._("in {name} of {others}", name="局部", others="两行") == "两行的**局部**中"
+    assert i18n._("in {name} of {others}", name="top-k", others="BigBird") == "BigBird 的 **top-k** 中"
+    assert i18n._("in {name} of {others}", name="（局部）", others="两行") == "两行的 **（局部）** 中"
 
 
 def test_several_heads_and_chinese_articles_have_chinese_names(monkeypatch):
@@ -128,8 +165,8 @@ def test_an_error_translates_inner_messages_but_no_identifiers(chinese, monkeypa
     assert [i18n.sentence(each) for each in (outer, caught.value)] == [str(outer), str(caught.value)]
     speak(monkeypatch, "zh")
     assert i18n.sentence(outer) == "文件无效：没有设置 'perplexity'。可选的有：keys 和 perplexity。"
-    assert i18n.sentence(caught.value) == "window为 0.5。请选择 1 到 4096 的整数。"
-    assert i18n.sentence(named) == "perplexity为 0.5。请选择 1 到 4096 的困惑度 和 perplexity。"
+    assert i18n.sentence(caught.value) == "window 为 0.5。请选 1 到 4096 的整数。"
+    assert i18n.sentence(named) == "perplexity 为 0.5。请选 1 到 4096 的困惑度和 perplexity。"
 
 
 def script(at):
