@@ -10,14 +10,14 @@ OTHER_NAMES = {
     "full": "softmax",
     "full attention": "softmax",
     "whole matrix": "softmax",
+    "whole attention matrix": "softmax",
     "output of softmax": "softmax",
     "softmax × log n": "softmax_log_n",
     "squared relu ÷ n": "relu2",
     "linear attention": "linear",
     "no inverse": "landmark",
-    "six iterations": "nystrom",
     "inverse from six iterations": "nystrom",
-    "segment means": "nystrom",
+    "means of neighbouring tokens": "nystrom",
     "deltanet, write strengths up to 2": "deltanet",
 }
 """Keys of the variants that figures call by another name than their title, by that name in lower case."""

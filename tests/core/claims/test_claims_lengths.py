@@ -38,15 +38,17 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
         return claim.sentences({**found.numbers, **changed})[2:]
 
     assert [note.split(",")[0] for note in notes()] == [
-        "No variant without pools leaks.",
+        "No variant without pools leaks information from later tokens.",
         "If every pool is masked until its last token",
-        "The mask on unfinished pools leaves {fewest} to {most} of {n} queries without any key",
+        "Masking every pool until its last token leaves {fewest} to {most} of {n} queries without any key to attend to",
     ]
-    assert "only Nyström attention leaks, {inverted} tokens back" in notes()[1]
-    assert "no pooled variant leaks" in notes(left=0, inverted=0)[1]
-    assert "{left} of the pooled variants leak" in notes(left=2)[1]
-    assert "{left} of the pooled variants leak" in notes(inverted=0)[1]
-    assert "{moved} of {others} variants without pools also leak." in notes(moved=1)
+    assert (
+        "only Nyström attention leaks: the last token changes outputs up to {inverted} tokens before it" in notes()[1]
+    )
+    assert "no variant with pools leaks" in notes(left=0, inverted=0)[1]
+    assert "{left} of the variants with pools leak" in notes(left=2)[1]
+    assert "{left} of the variants with pools leak" in notes(inverted=0)[1]
+    assert "{moved} of {others} variants without pools also leak information from later tokens." in notes(moved=1)
     assert len(notes(most=0)) == 2
 
 

@@ -146,7 +146,8 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.5, "uniform": 0.5625},
-            "matrix error with 1 + cos(q, k), median over heads: 50% (at a clear distance from the threshold of 56.2%)",
+            "matrix error of linear attention with 1 + cos(q, k), median over heads: 50% (at a clear distance from the "
+            "threshold of 56.2%)",
         ),
     ],
 )
@@ -167,17 +168,17 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which six iterations of the inverse help: 80% (needs at least 75%)",
+            "heads in which the inverse from six iterations lowers the error: 80% (needs at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "heads in which the exact inverse helps: 8% (needs at least 75%)",
+            "heads in which the exact inverse lowers the error: 8% (needs at least 75%)",
         ),
         (
             "cosine_closest",
             {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
-            "heads in which 1 + cos comes closest: 8% (needs at least 50%)",
+            "heads in which 1 + cos is closest to softmax: 8% (needs at least 50%)",
         ),
         ("relu2_normaliser", {"exponent": 0.5}, "growth exponent of the row sums: 0.500 (needs at most 0.9)"),
         # On each side of a value, the nearer bound is needed.
@@ -188,7 +189,11 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
             "pairs recalled by linear attention: 16 (needs less than 24)",
         ),
-        ("running_sums", {"times": 0.5}, "memory with all states ÷ running sums: 0.500 (needs more than 1)"),
+        (
+            "running_sums",
+            {"times": 0.5},
+            "memory with all states stored ÷ memory with running sums: 0.500 (needs more than 1)",
+        ),
         # A number without a brief name has its label.
         (
             "maximum_disperses",
@@ -213,16 +218,36 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
 @pytest.mark.parametrize(
     ("key", "numbers", "heads", "expected"),
     [
-        ("cosine_closest", {"heads": 100 / 12}, 12, "heads in which 1 + cos comes closest: 1 of 12 (needs at least 6)"),
-        ("cosine_closest", {"heads": 100.0}, 1, "heads in which 1 + cos comes closest: 1 of 1 (needs at least 1)"),
-        ("landmark_inverse", {}, 2, "heads in which six iterations of the inverse help: 0 of 2 (needs at least 2)"),
-        ("landmark_inverse", {}, 0, "heads in which six iterations of the inverse help: 0% (needs at least 75%)"),
+        (
+            "cosine_closest",
+            {"heads": 100 / 12},
+            12,
+            "heads in which 1 + cos is closest to softmax: 1 of 12 (needs at least 6)",
+        ),
+        (
+            "cosine_closest",
+            {"heads": 100.0},
+            1,
+            "heads in which 1 + cos is closest to softmax: 1 of 1 (needs at least 1)",
+        ),
+        (
+            "landmark_inverse",
+            {},
+            2,
+            "heads in which the inverse from six iterations lowers the error: 0 of 2 (needs at least 2)",
+        ),
+        (
+            "landmark_inverse",
+            {},
+            0,
+            "heads in which the inverse from six iterations lowers the error: 0% (needs at least 75%)",
+        ),
     ],
 )
 def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, expected):
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 0.0) | {"uniform": 1.0} | numbers
-    row = cosine_closest.KernelRow(kernel="1 + cos", of="matrix", head=None, error=0.5)
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=None, error=0.5)
     rows = tuple(replace(row, head=head) for head in (*range(heads), None))
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
     assert outcome.heads == heads
@@ -232,13 +257,13 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
 def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
     known = claims.claim("cosine_closest")
     numbers = {"heads": 25.0, "duels": 0.0, "cosine": 0.5, "best": 0.4, "uniform": 0.9}
-    row = cosine_closest.KernelRow(kernel="1 + cos", of="matrix", head=0, error=0.5)
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=0, error=0.5)
     outcome = Outcome(
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
         f"{YES} matrix error of 1 + cos in the median head: 50% (needs less than 90%)",
-        f"{NO} heads in which 1 + cos comes closest: 3 of 12 (needs at least 6)",
+        f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (needs at least 6)",
     ]
 
 

@@ -14,7 +14,7 @@ from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, BEYOND = 2.0, 2.1
-HALF, WHOLE = "after half of the text", "after the whole text"
+HALF, WHOLE = "growth after half of the text", "growth after the whole text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,10 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
     k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     if not length.all():
-        raise UntestableError("A key of this input is zero, so it has no direction. Choose another head or input.")
+        raise UntestableError(
+            "The check divides each key by its norm, but one key of this input has norm 0. Choose "
+            "another head or input."
+        )
     k = k / length
     betas = torch.tensor(STRENGTHS, dtype=k.dtype)[:, None, None, None]
     left = torch.eye(k.shape[-1], dtype=k.dtype).expand(len(STRENGTHS), len(k), -1, -1)
@@ -60,55 +63,66 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule corrects a matrix of stored values (the state) at every token. This is stable as long "
-    "as the strength of a correction, times the squared norm of the key, is at most 2, and unstable otherwise.",
-    short="the delta rule is stable up to strength 2",
+    statement="At every token, the delta rule corrects a matrix of stored values (the state). A correction never "
+    "enlarges what is already stored if its strength times the key's squared norm is at most 2, but stronger "
+    "corrections do.",
+    short="delta rule updates are stable up to strength 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
-    experiment="The delta rule stores values in a state, a matrix that is updated token by token. Each update "
-    "multiplies the component of the state along the token's key by 1 − β. The updates run over this input in float64, "
-    "with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest factor by which any component of an "
-    "initial state is multiplied. It is computed after half of the text and after all of it.",
+    experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
+    "strength β multiplies what is stored along the token's key by 1 − β. All updates of this input run in float64, "
+    "with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest factor by which all these updates "
+    "together can multiply the size of an initial state. It is computed after half of the text and after the whole "
+    "text.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule stores values in a matrix, the state. The growth factor is the largest factor by which the "
-    "updates of the whole text multiply any component of an initial state. Keys have norm 1, and β is the strength of "
-    "each update. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in every head. (2) At β "
-    "= 2.1, the growth factor is more than {most} in every head. The claim holds if both conditions are met. It holds "
-    "partly if only one is met.",
+    rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
+    "have norm 1. The growth factor is the largest factor by which the updates of the whole text can multiply the "
+    "size of an initial state. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in "
+    "every head. (2) At β = 2.1, the growth factor is more than {most} in every head. The claim holds if both "
+    "conditions are met. It holds partly if only one is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="With keys of norm 1, an update of strength β multiplies the state's component along the key by 1 − β. "
-    "Over the whole text, no component grows by more than a factor of {within} for β up to 2. At β = 2.1, the largest "
-    "factor is at least {beyond} in every head.",
-    details="At β = 3, the largest factor in the median head is {half} after half of the text and {far} at the end.",
+    finding="For keys of norm 1, an update of strength β multiplies what the delta rule has stored along the key by "
+    "1 − β. For β up to 2, the updates of the whole text multiply the size of stored values by at most {within}. At "
+    "β = 2.1, the largest such factor is at least {beyond} in every head.",
+    details="At β = 3, the largest factor by which stored values grow is {half} after half of the text. After the "
+    "whole text, it is {far} (medians over heads).",
     quantities=(
         Quantity(
-            "beyond",
-            "factor by which stored values grow over the whole text at update strength β = 2.1, smallest over heads",
+            "beyond", "growth factor of the delta rule's stored values at update strength β = 2.1, smallest over heads"
         ),
         Quantity(
             "within",
-            "largest factor by which stored values grow over the whole text at update strengths β up to 2, over all "
-            "heads",
+            "growth factor of the delta rule's stored values at update strengths β up to 2, largest over heads",
             bound=True,
         ),
         Quantity(
-            "far", "factor by which stored values grow over the whole text at update strength β = 3, median over heads"
+            "far",
+            "growth factor of the delta rule's stored values at update strength β = 3 after the whole text, "
+            "median over heads",
         ),
         Quantity(
             "half",
-            "factor by which stored values grow over half of the text at update strength β = 3, median over heads",
+            "growth factor of the delta rule's stored values at update strength β = 3 after half of the text, "
+            "median over heads",
         ),
     ),
-    figure=Figure(x="strength", y="left", by="after", x_title="update strength β", y_title="growth factor", log="y"),
+    figure=Figure(
+        x="strength",
+        y="left",
+        by="after",
+        x_title="update strength β of the delta rule",
+        y_title="growth factor of the stored values",
+        log="y",
+    ),
     needs=4,
-    theorem="The state is the matrix of stored values. An update of strength β multiplies its component along the "
-    "token's key by 1 − β and leaves all other components unchanged. Up to β = 2, no component grows. Beyond 2, "
-    "every update multiplies volumes by β − 1, which is more than 1, so the state must grow in at least one "
-    "direction.",
+    theorem="The delta rule stores values in a matrix. With keys of norm 1, an update of strength β multiplies the "
+    "component of this matrix along the key by 1 − β and leaves its other components unchanged. Up to β = 2, no "
+    "component grows. Beyond 2, every update multiplies volumes by β − 1. This is more than 1, so at least one "
+    "direction must grow.",
 )

@@ -14,7 +14,7 @@ from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.ops.delta.fast_weights import Tokens, anatomy
 from attention_core.ops.softmax.masked import nonzero
 
-UNIT, FREE = "unit-length keys", "keys with own lengths"
+UNIT, FREE = "keys of norm 1", "keys with their own norms"
 BEYOND = 1e300
 """Value that replaces results beyond the range of float64."""
 
@@ -66,35 +66,44 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule corrects stored values by inverting a matrix. If all keys have norm 1, the entries of "
-    "this inverse stay between −1 and 1, however long the text is.",
-    short="the delta rule's inverse stays within ±1",
+    statement="The delta rule multiplies all values by one inverse matrix, which removes what earlier tokens have "
+    "already stored. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however long the "
+    "text is.",
+    short="the delta rule's inverse has entries within ±1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The delta rule corrects each value by what earlier keys have already stored. All corrections together "
-    "are the inverse of one matrix: the identity I plus the dot products of each key with the keys before it. This "
-    "matrix is inverted in float64 for longer and longer parts of the text, with keys of norm 1 and with keys whose "
-    "squared norms average 1. The diagonal of the inverse is always 1, so the check ignores it.",
+    experiment="The delta rule subtracts from each value what is already stored under its key. All these "
+    "corrections together are the inverse of one matrix: the identity I plus the dot products of each key with the "
+    "keys before it. This matrix is inverted in float64 for longer and longer parts of the text, with keys of norm "
+    "1 and with keys whose squared norms average 1. The diagonal of the inverse is always 1, so the check ignores "
+    "it.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule corrects all values by the inverse of one triangular matrix. The claim holds if, with keys of "
-    "norm 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
+    rule="The delta rule multiplies all values by one inverse matrix, which is triangular. The claim holds if, with "
+    "keys of norm 1, no entry below the diagonal of this inverse exceeds {most} in absolute value in any head.",
     bounds={"most": 1},
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
-    finding="With keys of norm 1, the corrections are projections, which never lengthen a vector. Below the diagonal, "
-    "no entry of the inverse exceeds {unit} in absolute value.",
-    details="With the keys' own norms, the largest entry is {free} in the median head, and it exceeds 1 in {beyond}% "
-    "of the heads.",
+    finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
+    "projection, which never lengthens a vector. Below the diagonal, no entry of the inverse exceeds {unit} in "
+    "absolute value.",
+    details="If the keys keep their own norms, the largest entry of the delta rule's inverse is {free} in the "
+    "median head. It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
-            "unit", "largest entry of the delta rule's inverse matrix below the diagonal, keys of norm 1", bound=True
+            "unit",
+            "largest entry below the diagonal of the delta rule's inverse matrix, with keys of norm 1",
+            bound=True,
         ),
         Quantity(
             "free",
-            "largest entry of the delta rule's inverse matrix below the diagonal, keys with their own norms, median "
+            "largest entry below the diagonal of the delta rule's inverse matrix, with the keys' own norms, median "
             "over heads",
         ),
-        Quantity("beyond", "share of heads where an entry of the delta rule's inverse matrix exceeds 1", "%"),
+        Quantity(
+            "beyond",
+            "share of heads where an entry of the delta rule's inverse matrix exceeds 1, with the keys' own norms",
+            "%",
+        ),
         Quantity("n", "length of this input", "tokens"),
     ),
     figure=Figure(
@@ -102,10 +111,11 @@ CLAIM = Claim(
         y="largest",
         by="keys",
         x_title="tokens n",
-        y_title="largest entry of the inverse below the diagonal",
+        y_title="largest entry below the diagonal of the delta rule's inverse",
         log="xy",
     ),
     needs=4,
-    theorem="Each entry below the diagonal is, up to its sign, the dot product of two keys, after updates I − k kᵀ are "
-    "applied to one of them. For keys of norm 1, these updates are projections, which never make a vector longer.",
+    theorem="Each entry below the diagonal of the inverse is, up to its sign, the dot product of two keys. One of "
+    "them was multiplied by the matrices I − k kᵀ of the keys k between the two. For keys of norm 1, these matrices "
+    "are projections, which never lengthen a vector. The dot product therefore stays between −1 and 1.",
 )

@@ -17,7 +17,11 @@ from attention_core.ops.delta.delta_rule import unit
 from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
 
-NAMES = {KEYS: "keys as directions", TURNED: "rotated keys as directions", FIXED: "one direction for all tokens"}
+NAMES = {
+    KEYS: "PaTH, keys as directions",
+    TURNED: "PaTH, rotated keys as directions",
+    FIXED: "PaTH, one direction for all tokens",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +64,10 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="In PaTH attention, every token removes one direction from all earlier keys. If this direction is the "
-    "token's own key, PaTH's scores before its softmax equal the weights of DeltaNet, which uses the delta rule.",
-    short="PaTH's matrix can equal DeltaNet's",
+    statement="In PaTH attention, each token removes the component along one direction from all earlier keys. If "
+    "this direction is the token's own key, PaTH's logits (before its softmax) equal the attention weights of "
+    "DeltaNet.",
+    short="PaTH's logits can equal DeltaNet's weights",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,
@@ -70,39 +75,39 @@ CLAIM = Claim(
         authors="Yang et al.",
     ),
     place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
-    experiment="In PaTH attention, each token has a direction w, which it removes from all earlier keys. PaTH's matrix "
-    "before its softmax is computed token by token in float64, with queries and keys of norm 1. It is compared with "
-    "DeltaNet's matrix, the delta rule's solution of a triangular system. Three choices of the directions w are "
-    "measured: (1) the keys k, (2) rotated keys, with halves swapped and one half negated, and (3) one direction for "
-    "all tokens.",
+    experiment="In PaTH attention, each token removes the component along its direction w from all earlier keys. "
+    "PaTH's logits (before its softmax) are computed token by token in float64, with queries and keys of norm 1. "
+    "They are compared with DeltaNet's attention weights, which come from solving a triangular system. Three "
+    "choices of the directions w are measured: (1) the keys k, (2) rotated keys, with halves swapped and one half "
+    "negated, and (3) one direction for all tokens.",
     measure=measure,
     numbers=numbers,
-    rule="In PaTH attention, every token removes one direction from all earlier keys. With each token's own key as "
-    "its direction, PaTH's matrix is compared with DeltaNet's matrix. The claim holds if their entries differ by at "
-    "most {most} in every head.",
+    rule="In PaTH attention, each token removes the component along its direction from all earlier keys. Here, this "
+    "direction is the token's own key. The claim holds if PaTH's logits (before its softmax) differ from DeltaNet's "
+    "attention weights by at most {most} in every head.",
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
-    finding="For each token with key k, PaTH attention and DeltaNet multiply by the same matrix I − k kᵀ. Over {n} "
-    "tokens, the entries of their attention matrices differ by at most {same}.",
-    details="If the tokens' directions are not their own keys, the two matrices differ. In the median head, the "
-    "largest difference between entries is {turned} with rotated keys as directions, and {fixed} with one direction "
-    "for all tokens.",
+    finding="If each token's direction is its key k, PaTH multiplies all earlier keys by I − k kᵀ. DeltaNet "
+    "multiplies its matrix of stored values by the same factor. Over {n} tokens, PaTH's logits differ from "
+    "DeltaNet's attention weights by at most {same}.",
+    details="With rotated keys as directions, PaTH's logits differ from DeltaNet's weights by up to {turned} in the "
+    "median head. With one direction for all tokens, they differ by up to {fixed}.",
     quantities=(
         Quantity(
             "same",
-            "largest difference between the entries of PaTH's and DeltaNet's matrices, with keys as directions w",
+            "largest difference between PaTH's logits and DeltaNet's weights, with keys as directions",
             digits=2,
             bound=True,
         ),
         Quantity(
             "turned",
-            "largest difference between the entries of PaTH's and DeltaNet's matrices, with rotated keys as directions "
-            "w; median over heads",
+            "largest difference between PaTH's logits and DeltaNet's weights, with rotated keys as directions, "
+            "median over heads",
         ),
         Quantity(
             "fixed",
-            "largest difference between the entries of PaTH's and DeltaNet's matrices, with one direction w for all "
-            "tokens; median over heads",
+            "largest difference between PaTH's logits and DeltaNet's weights, with one direction for all tokens, "
+            "median over heads",
         ),
         Quantity("n", "length of this input", "tokens"),
     ),
@@ -111,10 +116,10 @@ CLAIM = Claim(
         y="difference",
         by="along",
         x_title="tokens n",
-        y_title="largest difference between matrix entries",
+        y_title="largest difference between PaTH's logits and DeltaNet's weights",
         log="x",
     ),
-    theorem="The delta rule with strength 1 multiplies its matrix of stored values by I − k kᵀ before it stores the "
-    "value of key k. If each token's direction is its key, PaTH multiplies by the same factors. DeltaNet obtains "
-    "their product by inverting a triangular matrix.",
+    theorem="With strength 1, DeltaNet multiplies its matrix of stored values by I − k kᵀ before it stores the "
+    "value of key k. If each token's direction is its key, PaTH multiplies all earlier keys by the same matrices. A "
+    "query therefore has the same dot product with each earlier key in PaTH and in DeltaNet.",
 )

@@ -15,8 +15,8 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
-MEAN, FIRST, FREE = "mean of the values", "first-order Taylor expansion", "delta rule, steps of 1/t"
-CAPPED = "delta rule, capped steps"
+MEAN, FIRST, FREE = "mean of the values", "Taylor expansion of softmax", "delta rule with strength 1/t"
+CAPPED = "delta rule with capped strength"
 NEAR = 0.5
 """Largest relative error at which a matrix counts as close to softmax."""
 BEYOND = 1e6
@@ -73,44 +73,44 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Even without training, softmax's output is close to the average of the values so far plus a "
-    "correction. The correction is read from one matrix of stored values, which is updated at every token (delta "
-    "rule).",
-    short="softmax is nearly a delta rule",
+    statement="Even without training, softmax's output is close to the mean of the values so far plus a correction. "
+    "The query reads this correction from one matrix, which the delta rule updates at every token.",
+    short="the delta rule nearly reproduces softmax",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
-    experiment="In every head, three methods with a causal mask are compared with softmax attention: (1) the "
-    "article's delta rule, (2) the first-order Taylor expansion of softmax, and (3) the mean of the values. The delta "
-    "rule is derived from this expansion. At token t, it decays its matrix of stored values by the factor 1 − 1/t and "
-    "adds a delta-rule update with step 1/t, computed from the matrix before this decay. The matrix error is the size "
-    "of the difference from softmax's matrix, divided by the size of that matrix. The app also shows results with "
-    "steps capped to keep the matrix stable. These do not affect the verdict.",
+    experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) the "
+    "article's delta rule, (2) the first-order Taylor expansion of softmax, from which the article derives this "
+    "rule, and (3) the mean of the values. At token t, the delta rule multiplies its matrix of stored values by 1 − "
+    "1/t. It then adds an update of strength 1/t, computed from the matrix before this multiplication. The matrix "
+    "error is the size of the difference from softmax's attention matrix, divided by the size of softmax's matrix. "
+    "The app also shows results with a capped strength, which keeps the stored matrix stable. These results do not "
+    "affect the verdict.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule updates a matrix of stored values, here with a step of 1/t at token t. Its matrix error is "
-    "the relative difference from softmax's matrix. Two conditions: (1) This error is at most {near}% in at least "
-    "{most}% of the heads. (2) In at least {most}% of the heads, the delta rule has a smaller matrix error than both "
-    "the first-order Taylor expansion of softmax and the mean of the values. The claim holds if both conditions are "
-    "met. It holds partly if only one is met.",
+    rule="The delta rule updates a matrix of stored values, here with strength 1/t at token t. Its matrix error is "
+    "the relative difference of its attention matrix from softmax's. Two conditions: (1) This error is at most "
+    "{near}% in at least {most}% of the heads. (2) In at least {most}% of the heads, the delta rule has a smaller "
+    "matrix error than both the first-order Taylor expansion of softmax and the mean of the values. The claim holds "
+    "if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
-    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its matrix error "
-    "(difference from softmax's matrix) is at most 50% in {near}% of the heads. In {closer}% of the heads, it is "
-    "smaller than the errors of both a first-order Taylor expansion and the mean of the values.",
-    details="In the median head, the matrix error is {free} for the delta rule with steps of 1/t at token t. It is "
+    finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its attention matrix "
+    "differs from softmax's by at most 50% in {near}% of the heads (matrix error). In {closer}% of the heads, this "
+    "error is smaller than that of a first-order Taylor expansion of softmax and that of the mean of the values.",
+    details="In the median head, the matrix error is {free} for the delta rule with strength 1/t at token t. It is "
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
-            finding="Steps of 1/t make the matrix of stored values unstable in {unstable}% of the updates. With "
-            "capped steps, the matrix error is {capped} in the median head, and at most 50% in {capped_near}% of the "
-            "heads.",
+            finding="In {unstable}% of its updates, the delta rule with strength 1/t enlarges what it has stored, "
+            "so its matrix can become unstable. With a capped strength, the matrix error is {capped} in the median "
+            "head, and at most 50% in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
     quantities=(
         Quantity(
             "near",
-            "share of heads where the matrix error of the delta rule with steps of 1/t is at most 50%",
+            "share of heads where the matrix error of the delta rule with strength 1/t is at most 50%",
             "%",
             brief="heads in which the delta rule's matrix error is at most 50%",
             of_heads=True,
@@ -120,24 +120,31 @@ CLAIM = Claim(
             "share of heads where the delta rule has a smaller matrix error than both the first-order Taylor expansion "
             "of softmax and the mean of the values",
             "%",
-            brief="heads in which the delta rule comes closest",
+            brief="heads in which the delta rule is closest to softmax",
             of_heads=True,
         ),
-        Quantity("free", "matrix error of the delta rule with steps of 1/t, median over heads", share=True),
+        Quantity("free", "matrix error of the delta rule with strength 1/t, median over heads", share=True),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),
         Quantity("mean", "matrix error of the mean of the values, median over heads", share=True),
-        Quantity("capped", "matrix error of the delta rule with capped steps, median over heads", share=True),
+        Quantity("capped", "matrix error of the delta rule with capped strength, median over heads", share=True),
         Quantity(
             "capped_near",
-            "share of heads where the matrix error of the delta rule with capped steps is at most 50%",
+            "share of heads where the matrix error of the delta rule with capped strength is at most 50%",
             "%",
         ),
         Quantity(
-            "unstable", "share of the delta rule's steps of 1/t that make its matrix of stored values unstable", "%"
+            "unstable", "share of the delta rule's updates with strength 1/t that enlarge what is already stored", "%"
         ),
     ),
     figure=Figure(
-        x="form", y="error", by="form", x_title="method", y_title="matrix error", kind="bars", log="y", percent=True
+        x="form",
+        y="error",
+        by="form",
+        x_title="method",
+        y_title="matrix error (difference from softmax's matrix)",
+        kind="bars",
+        log="y",
+        percent=True,
     ),
     needs=8,
 )

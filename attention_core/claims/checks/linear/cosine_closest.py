@@ -12,20 +12,20 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform
 
-COSINE, UNIFORM = "1 + cos", "uniform attention"
+COSINE, UNIFORM = "1 + cos(q, k)", "uniform attention"
 KERNELS = {
     COSINE: "cosine",
-    "elu + 1 features": "linear",
-    "relu features": "linear~feature_map~relu",
-    "softmax features": "linear~feature_map~softmax",
-    "exp features": "linear~feature_map~exp",
+    "feature map elu + 1": "linear",
+    "feature map relu": "linear~feature_map~relu",
+    "feature map softmax": "linear~feature_map~softmax",
+    "feature map exp": "linear~feature_map~exp",
     "double softmax": "efficient",
 }
 """Kernels with d or d + 1 features and no settings, which the article compares with 1 + cos. Later kernels that
 estimate the exponential, such as Performer's, are closer only with many more features."""
 CHANCE = round(100 / len(KERNELS))
 """Per cent of the heads in which each kernel would be the closest if the closest kernel were drawn at random."""
-MATRIX, OUTPUT = "matrix", "output"
+MATRIX, OUTPUT = "error of the attention matrix", "error of the output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention replaces softmax's exponential by a simple function (kernel) of query and key. The "
-    "kernel 1 + cos(q, k) comes closest to softmax.",
+    statement="Linear attention replaces softmax's exponential by a simpler function of query and key (kernel). "
+    "Among the simple kernels, 1 + cos(q, k) comes closest to softmax.",
     short="1 + cos is the kernel closest to softmax",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
@@ -92,8 +92,8 @@ CLAIM = Claim(
         holds=Condition("heads", ">=", "heads"),
         partly=Condition("heads", ">", "chance"),
     ),
-    finding="In {heads}% of the heads, 1 + cos(q, k) has the smallest matrix error (difference from softmax's matrix) "
-    "of six kernels. It stays between 0 and 2, while softmax's exponential has no upper limit.",
+    finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
+    "{heads}% of the heads, it has the smallest matrix error (difference from softmax's matrix) of six kernels.",
     details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
     "the comparisons. In the median head, the matrix error is {cosine} for 1 + cos, {best} for the best other kernel "
     "and {uniform} for uniform attention (equal weights).",
@@ -102,7 +102,7 @@ CLAIM = Claim(
             "heads",
             "share of heads where linear attention with 1 + cos(q, k) has the smallest matrix error of six kernels",
             "%",
-            brief="heads in which 1 + cos comes closest",
+            brief="heads in which 1 + cos is closest to softmax",
             of_heads=True,
         ),
         Quantity(
@@ -112,7 +112,7 @@ CLAIM = Claim(
         ),
         Quantity(
             "cosine",
-            "matrix error with 1 + cos(q, k), median over heads",
+            "matrix error of linear attention with 1 + cos(q, k), median over heads",
             share=True,
             brief="matrix error of 1 + cos in the median head",
         ),

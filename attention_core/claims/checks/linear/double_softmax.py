@@ -14,9 +14,9 @@ from attention_core.ops.linear.features import MAPS
 
 DOUBLE, LANDMARKS, OTHER, MASKED = (
     "double softmax",
-    "double softmax over landmarks",
-    "features elu + 1",
-    "double softmax, causal mask",
+    "double softmax over averaged tokens",
+    "feature map elu + 1",
+    "double softmax with causal mask",
 )
 SMALLEST, LARGEST = "smallest row sum", "largest row sum"
 
@@ -63,42 +63,53 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="If softmax is applied to queries and keys separately, linear attention needs no division, because "
-    "every row of weights already sums to 1.",
-    short="double softmax needs no division",
+    statement="If linear attention applies softmax to queries and keys separately, it need not divide by the row "
+    "sums, because every row of weights already sums to 1.",
+    short="double softmax needs no division by row sums",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
-    "two results. A row sum is the sum of all weights of one query. Row sums are computed for four products: (1) the "
-    "double softmax, (2) the double softmax over landmarks, (3) linear attention's features elu + 1, and (4) the "
-    "double softmax with a causal mask. Landmarks are means of neighbouring tokens. A causal mask hides later tokens.",
+    "two results. A row sum is the sum of all weights of one query. Row sums are computed for four methods: (1) the "
+    "double softmax, (2) the double softmax over landmarks, (3) linear attention with the feature map elu + 1, "
+    "before its division, and (4) the double softmax with a causal mask. Landmarks are means of neighbouring "
+    "tokens. A causal mask hides later tokens.",
     measure=measure,
     numbers=numbers,
-    rule="The double softmax multiplies a softmax over each query's features by a softmax over the keys' positions. "
-    "A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row sum of the "
-    "double softmax is within {exact} of one, with and without landmarks (averaged tokens). (2) If this model is "
-    "causal, every row sum with a causal mask is also within {exact} of one. The claim holds if both conditions are "
-    "met. It holds partly if only the first is met.",
+    rule="The double softmax multiplies a softmax over the components of each query by a softmax of the keys over "
+    "all tokens. A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row "
+    "sum of the double softmax is within {exact} of 1, with and without landmarks (averaged tokens). (2) If this "
+    "model is causal, every row sum with a causal mask is also within {exact} of 1. The claim holds if both "
+    "conditions are met. It holds partly if only the first is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
-    finding="Each query takes a weighted average of distributions over the keys. Each distribution sums to 1, so the "
-    "query's weights also sum to 1. Without a mask, the largest deviation of a row sum from 1 is {off}.",
-    details="A causal mask hides parts of the distributions, so row sums can be below 1. The smallest row sum is "
-    "{hidden}. With linear attention's features elu + 1, rows are not normalised, and their sums reach {other}.",
+    finding="In the double softmax, the weights of a query are an average of several distributions over the keys. "
+    "Each distribution sums to 1, and so do the weights. Without a mask, the largest deviation of a row sum from 1 "
+    "is {off}.",
+    details="A causal mask removes the weights on later tokens, so the row sums of the double softmax can be below "
+    "1: the smallest is {hidden}. Without its division, linear attention with the feature map elu + 1 has row sums "
+    "of up to {other}.",
     quantities=(
         Quantity(
             "off",
-            "largest distance of a row sum of the double softmax from one, without a mask",
+            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, without a mask",
             bound=True,
-            brief="distance of a row sum from 1 without a mask",
+            brief="largest |row sum − 1| without a mask",
         ),
         Quantity(
             "used",
-            "largest distance of a row sum of the double softmax from one, with this model's mask",
-            brief="distance of a row sum from 1 with the model's mask",
+            "double softmax (separate softmax on queries and keys): largest |row sum − 1|, with this model's mask",
+            brief="largest |row sum − 1| with the model's mask",
         ),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
-        Quantity("other", "largest row sum with linear attention's features elu + 1"),
+        Quantity("other", "largest row sum of linear attention with the feature map elu + 1, without its division"),
     ),
-    figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="row sum", kind="bars", log="y"),
+    figure=Figure(
+        x="product",
+        y="sum",
+        by="row",
+        x_title="method",
+        y_title="row sum (sum of a query's weights)",
+        kind="bars",
+        log="y",
+    ),
 )

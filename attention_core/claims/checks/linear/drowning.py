@@ -27,13 +27,17 @@ QUARTER = 4
 """The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
 TINY = 1e-9
 """Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
-PLAIN, DECAYED, SOFTMAX = "without decay", "with decay", N_("softmax")
+PLAIN, DECAYED, SOFTMAX = "linear attention", "linear attention with decay", N_("softmax")
 EARLY = {
-    PLAIN: "first 4 tokens, without decay",
-    DECAYED: "first 4 tokens, with decay",
-    SOFTMAX: "first 4 tokens, softmax",
+    PLAIN: "first 4 tokens: linear attention",
+    DECAYED: "first 4 tokens: linear with decay",
+    SOFTMAX: "first 4 tokens: softmax",
 }
-LATE = {PLAIN: "last 4 tokens, without decay", DECAYED: "last 4 tokens, with decay", SOFTMAX: "last 4 tokens, softmax"}
+LATE = {
+    PLAIN: "last 4 tokens: linear attention",
+    DECAYED: "last 4 tokens: linear with decay",
+    SOFTMAX: "last 4 tokens: softmax",
+}
 
 
 def attentions(n: int) -> dict[str, Attention]:
@@ -118,18 +122,19 @@ CLAIM = Claim(
     short="early tokens lose weight faster in linear attention",
     source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
-    experiment="This input is read from left to right. At growing lengths, the share of weight that the newest "
-    "quarter of the tokens gives to the first 4 and the last 4 tokens is measured. Three methods are compared: linear "
-    "attention without decay (plain sums), softmax, and linear attention with a decay that halves weights over a "
-    "quarter of the input. For the last token, the quarter of the tokens that receive the most weight is determined "
-    "with decay and without decay, and the two quarters are compared.",
+    experiment="This input is read from left to right. At growing lengths, two shares are measured: the weight that "
+    "queries in the newest quarter of the text give to the first 4 tokens, and the weight they give to the 4 most "
+    "recent tokens. Three methods are compared: linear attention without decay, linear attention with a decay that "
+    "halves weights over a quarter of the input, and softmax. Finally, the tokens are ranked by the weight that the "
+    "last query gives them, and the top quarters without and with the decay are compared.",
     measure=measure,
     numbers=numbers,
     rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n "
-    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in the "
-    "median head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
-    "softmax's exponent by at least {faster}. (2) With a decay, at most {kept}% of the tokens in the top quarter "
-    "stay there. The claim holds if both conditions are met. It holds partly if only one is met.",
+    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in "
+    "the median head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
+    "softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a decay, at most {kept}% "
+    "are also in the top quarter with a decay. The claim holds if both conditions are met. It holds partly if only "
+    "one is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(
@@ -138,61 +143,68 @@ CLAIM = Claim(
         ),
         Condition("kept", "<=", "kept"),
     ),
-    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n tokens, "
-    "their weight falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in softmax.",
-    details="The early tokens are the first 4. Their weight is averaged over queries in the newest quarter of the "
-    "text. For the full text, this average is {early}% with linear attention and {softmax}% with softmax. The tokens "
-    "are also ranked by the weight that the last query gives them. With a decay, {kept}% of the tokens in the top "
-    "quarter stay there.",
+    finding="Linear attention adds up all tokens, so every new token takes weight from the early ones. With n "
+    "tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in "
+    "softmax.",
+    details="At full length, queries in the newest quarter of the text give the first 4 tokens {early}% of their "
+    "weight in linear attention and {softmax}% in softmax. If a decay is added, {kept}% of the tokens in the top "
+    "quarter by weight from the last query stay there.",
     quantities=(
         Quantity(
             "fall",
-            "exponent p of the decrease (1/nᵖ) of linear attention's weight on the first 4 of n tokens, "
-            "without a decay",
-            brief="exponent p of linear attention",
+            "exponent p of linear attention without a decay, if its weight on the first 4 of n tokens falls as 1/nᵖ",
+            brief="exponent p of linear attention's weight on the first 4 of n tokens (1/nᵖ)",
         ),
-        Quantity("softmax_fall", "exponent p of the decrease (1/nᵖ) of softmax's weight on the first 4 of n tokens"),
+        Quantity("softmax_fall", "exponent p of softmax, if its weight on the first 4 of n tokens falls as 1/nᵖ"),
         Quantity(
             "kept",
-            "share of the tokens in the top quarter by weight that stay there with a decay",
+            "share of the quarter of the tokens with the most weight that is also in the top quarter with a decay",
             "%",
-            brief="tokens that stay in the top quarter",
+            brief="tokens that stay in the top quarter by weight if a decay is added",
         ),
         Quantity(
             "early",
-            "linear attention without a decay: share of weight that queries in the newest quarter give to the "
-            "first 4 tokens",
+            "linear attention without a decay: share of weight that queries in the newest quarter of the text give "
+            "to the first 4 tokens",
             "%",
         ),
         Quantity(
-            "softmax", "softmax: share of weight that queries in the newest quarter give to the first 4 tokens", "%"
+            "softmax",
+            "softmax: share of weight that queries in the newest quarter of the text give to the first 4 tokens",
+            "%",
         ),
         Quantity(
             "even",
-            "equal weights: share of weight that queries in the newest quarter would give to the first 4 tokens",
+            "equal weights: share of weight that queries in the newest quarter of the text would give to the first "
+            "4 tokens",
             "%",
         ),
         Quantity(
             "late",
-            "linear attention without a decay: share of weight that queries in the newest quarter give to the 4 most "
-            "recent tokens, including themselves",
+            "linear attention without a decay: share of weight that queries in the newest quarter of the text give "
+            "to the 4 most recent tokens, including themselves",
             "%",
         ),
         Quantity(
             "decayed_early",
-            "linear attention with a decay: share of weight that queries in the newest quarter give to the first 4 "
-            "tokens",
+            "linear attention with a decay: share of weight that queries in the newest quarter of the text give to "
+            "the first 4 tokens",
             "%",
         ),
         Quantity(
             "decayed_late",
-            "linear attention with a decay: share of weight that queries in the newest quarter give to the 4 most "
-            "recent tokens, including themselves",
+            "linear attention with a decay: share of weight that queries in the newest quarter of the text give to "
+            "the 4 most recent tokens, including themselves",
             "%",
         ),
     ),
     figure=Figure(
-        x="n", y="share", by="of", x_title="number of tokens read", y_title="share of the weight (%)", log="xy"
+        x="n",
+        y="share",
+        by="of",
+        x_title="number of tokens read",
+        y_title="weight on the first or last 4 tokens (%)",
+        log="xy",
     ),
     needs=8,
 )

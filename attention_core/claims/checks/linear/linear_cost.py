@@ -33,7 +33,7 @@ CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a product of two functions (feature maps), one of "
     "the query and one of the key. It then costs less than full attention, and its cost grows in proportion to the "
     "number of tokens.",
-    short="linear attention's cost grows linearly",
+    short="linear attention's cost grows linearly with length",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
@@ -51,22 +51,14 @@ CLAIM = Claim(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),
         holds=Condition("saved", ">", 1.0),
     ),
-    finding="With feature maps, the products of keys and values are summed only once, and all queries share this "
-    "sum. The work (multiply-adds) therefore grows as n to the power {work} instead of {full}, where n is the number "
-    "of tokens.",
-    details="Peak memory grows as n to the power {memory}. At {longest} tokens, full attention does {saved}× the "
-    "work of linear attention.",
+    finding="Linear attention sums the products of keys and values only once, and all queries share this sum. Its "
+    "work (multiply-adds) therefore grows as n to the power {work} instead of {full}, where n is the number of "
+    "tokens.",
+    details="Linear attention's peak memory grows as n to the power {memory}, where n is the number of tokens. At "
+    "{longest} tokens, full attention does {saved}× the work of linear attention.",
     quantities=(
-        Quantity(
-            "work",
-            "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)",
-            brief="growth exponent of the multiply-adds",
-        ),
-        Quantity(
-            "memory",
-            "growth exponent p of linear attention's peak memory (nᵖ for n tokens)",
-            brief="growth exponent of the peak memory",
-        ),
+        Quantity("work", "growth exponent p of linear attention's multiply-adds (nᵖ for n tokens)"),
+        Quantity("memory", "growth exponent p of linear attention's peak memory (nᵖ for n tokens)"),
         Quantity("full", "growth exponent p of full attention's multiply-adds (nᵖ for n tokens)"),
         Quantity(
             "saved",

@@ -66,15 +66,15 @@ CLAIM = Claim(
     verdict=parts(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))
     ),
-    finding="The exponential in softmax enlarges the differences between logits, which makes rows sparse. Softmax "
-    "has the sparsest rows of four methods in {less}% of the heads.",
+    finding="Softmax's exponential enlarges the differences between logits, so fewer keys get most of the weight "
+    "(sparser rows). In {less}% of the heads, softmax has the sparsest rows of four methods.",
     details="The evenness S is 1 for equal weights, and smaller for sparser rows. Over {heads} heads, its median is "
     "{softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and {cosformer} for cosFormer.",
     quantities=(
-        Quantity("softmax", "median evenness S of softmax's rows"),
-        Quantity("linear", "median evenness S of linear attention's rows", brief="evenness S of linear attention"),
-        Quantity("hedgehog", "median evenness S of Hedgehog's rows", brief="evenness S of Hedgehog"),
-        Quantity("cosformer", "median evenness S of cosFormer's rows", brief="evenness S of cosFormer"),
+        Quantity("softmax", "evenness S of softmax's rows (1: equal weights), median over heads"),
+        Quantity("linear", "evenness S of linear attention's rows (1: equal weights), median over heads"),
+        Quantity("hedgehog", "evenness S of Hedgehog's rows (1: equal weights), median over heads"),
+        Quantity("cosformer", "evenness S of cosFormer's rows (1: equal weights), median over heads"),
         Quantity(
             "less",
             "share of heads where softmax has sparser rows than all three variants of linear attention",

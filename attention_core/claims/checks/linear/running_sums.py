@@ -16,7 +16,7 @@ from attention_core.experiments.causal_modes import causal_forward
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
-NAMES = {SUMS: "running sums", STATES: "all states"}
+NAMES = {SUMS: "running sums only", STATES: "state stored after every token"}
 WORD = "linear"
 SHORTEST = 16
 """Shortest length, in tokens, at which bytes are counted."""
@@ -97,9 +97,9 @@ def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="To train causal linear attention, its gradient needs only two running sums over the tokens. Storing "
-    "these sums after every token would multiply the memory by the head size.",
-    short="running sums save memory in training",
+    statement="The gradient of causal linear attention needs only two running sums over the tokens. Storing these "
+    "sums after every token instead would multiply the memory by the head size.",
+    short="running sums save memory when linear attention is trained",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
         2020,
@@ -116,9 +116,9 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
     "stored after every token. Three conditions: (1) The gradients computed in these two ways differ by at most "
-    "{same} of the largest entry. (2) Storing all states needs more memory than running sums. (3) The ratio of these "
-    "two memory sizes grows as the head size to a power within {off} of one. The claim holds if all three conditions "
-    "are met. It holds partly if only the third is not met.",
+    "{same} of the largest gradient entry. (2) Storing all states needs more memory than running sums. (3) For head "
+    "size d, the ratio of these two memory sizes grows as dᵖ, with p within {off} of 1. The claim holds if all "
+    "three conditions are met. It holds partly if only the third is not met.",
     bounds={"same": 1e-6, "off": 0.2},
     verdict=Rule(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),
@@ -127,11 +127,11 @@ CLAIM = Claim(
     finding="Running sums keep only the current state, the sum of keys times values, instead of one state per token. "
     "Storing all states needs {times}× as much memory as running sums.",
     details="The gradients with running sums and with stored states differ by at most {difference} of the largest "
-    "entry. Storing all states needs {states} KiB.",
+    "gradient entry. Storing all states needs {states} KiB per head.",
     notes=(
         Case(
-            finding="From head size {smallest} to head size {size}, the ratio of the two memory sizes (all states ÷ "
-            "running sums) grows as the head size to the power {growth}.",
+            finding="From head size {smallest} to head size {size}, the memory ratio (all states ÷ running sums) "
+            "grows as the head size to the power {growth}.",
             applies=lambda numbers: numbers["smallest"] < numbers["size"],
         ),
         Case(
@@ -143,14 +143,12 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "times",
-            "peak memory with all states stored ÷ peak memory with running sums",
-            brief="memory with all states ÷ running sums",
+            "peak memory with the state stored after every token ÷ peak memory with running sums",
+            brief="memory with all states stored ÷ memory with running sums",
         ),
-        Quantity("size", "size of this input's heads"),
+        Quantity("size", "head size of this input"),
         Quantity(
-            "growth",
-            "growth exponent p of the ratio of the two peak memories (dᵖ for head size d)",
-            brief="growth exponent of the memory ratio",
+            "growth", "exponent p if the memory ratio (stored states ÷ running sums) grows as dᵖ with head size d"
         ),
         Quantity("smallest", "smallest measured head size"),
         Quantity(
@@ -159,11 +157,11 @@ CLAIM = Claim(
             "entry",
             digits=2,
             bound=True,
-            brief="difference between the gradients",
+            brief="relative difference between the two gradients",
         ),
-        Quantity("sums", "peak memory with running sums", "KiB"),
-        Quantity("states", "peak memory with all states stored", "KiB"),
-        Quantity("n", "length at which memory is counted", "tokens"),
+        Quantity("sums", "peak memory of the gradient with running sums", "KiB"),
+        Quantity("states", "peak memory of the gradient with the state stored after every token", "KiB"),
+        Quantity("n", "number of tokens at which memory is counted", "tokens"),
     ),
     figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),
     needs=SHORTEST,

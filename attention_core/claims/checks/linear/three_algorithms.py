@@ -17,7 +17,7 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, Untestabl
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.ops.linear.causal_scan import CHUNK
 
-MATRIX, CUMSUM = "whole matrix", "cumulative sum"
+MATRIX, CUMSUM = "whole attention matrix", "cumulative sum"
 SMALLEST = math.isqrt(CHUNK // 2) + 1
 """Smallest head size d for which the longest length, 2d² tokens, is more than one chunk."""
 
@@ -45,8 +45,8 @@ def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
     size = min(math.isqrt(inputs.longest // 2), inputs.record().q.shape[-1])
     if size < SMALLEST:
         raise UntestableError(
-            "With head size d = {d}, n = 2d² is only {n} tokens, and these fit in one chunk of {chunk} tokens. "
-            "Choose an input with larger heads.",
+            "For head size {d}, this check uses at most 2 × {d}² = {n} tokens. They fit in one chunk of {chunk} "
+            "tokens, so computing in chunks cannot be tested. Choose an input with larger heads.",
             d=size,
             n=2 * size**2,
             chunk=CHUNK,
@@ -94,30 +94,32 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Causal linear attention gives the same output if it is computed token by token, in chunks or by "
-    "cumulative sums. For head size d, cumulative sums need less memory than the whole matrix only beyond d² tokens.",
-    short="three computations give the same output",
+    "cumulative sums. For head size d, cumulative sums need less memory than the whole attention matrix only beyond "
+    "d² tokens.",
+    short="linear attention's three algorithms give the same output",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
-    experiment="Causal linear attention with the features elu + 1 is computed on this input in four ways: token by "
+    experiment="Causal linear attention with the feature map elu + 1 is computed on this input in four ways: token by "
     "token, in chunks of 64 tokens, by cumulative sum over all tokens, and with the whole matrix of weights. The "
     "outputs are compared. Peak memory, the most numbers stored at one time, is counted at lengths n below and above "
     "d², where d is the head size. If the input is too short for n to exceed d², only a part of each head is used.",
     measure=measure,
     numbers=numbers,
     rule="Linear attention is computed token by token, in chunks, by cumulative sum, and with the whole matrix of "
-    "weights. Two conditions: (1) The outputs of these four ways differ by at most {same}, relative to the output. "
-    "(2) For n tokens and head size d, the cumulative sum needs less memory than the whole matrix at n = 2d², but "
-    "not at n = d²/2. The claim holds if both conditions are met. It holds partly if only the first is met.",
+    "weights. Two conditions: (1) The outputs of these four ways differ by at most {same}, relative to the size of "
+    "the output. (2) For n tokens and head size d, the cumulative sum needs less memory than the whole matrix at n "
+    "= 2d², but not at n = d²/2. The claim holds if both conditions are met. It holds partly if only the first is "
+    "met.",
     bounds={"same": 1e-4},
     verdict=Rule(
         requires=Condition("difference", "<=", "same"),
         holds=all_of(Condition("above", "<", 1.0), Condition("below", ">=", 1.0)),
     ),
     finding="All four ways to compute linear attention add the same products, but in different orders. Their "
-    "outputs therefore differ by at most {difference}, relative to the output.",
-    details="For n tokens, the cumulative sum stores n states of d² numbers, and the whole matrix has n² numbers. At "
-    "n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of the whole matrix. At n = 2d² ({long} "
-    "tokens), it needs {above}×.",
+    "outputs differ by at most {difference}, relative to the size of the output.",
+    details="For n tokens and head size d, the cumulative sum stores n matrices of d² numbers, and the whole "
+    "attention matrix has n² numbers. At n = d²/2 ({short} tokens), the cumulative sum needs {below}× the memory of "
+    "the whole matrix. At n = 2d² ({long} tokens), it needs {above}×.",
     quantities=(
         Quantity(
             "difference",
@@ -125,11 +127,17 @@ CLAIM = Claim(
             digits=2,
             bound=True,
         ),
-        Quantity("below", "memory needed for the cumulative sum ÷ memory needed for the whole matrix, at n = d²/2"),
-        Quantity("above", "memory needed for the cumulative sum ÷ memory needed for the whole matrix, at n = 2d²"),
+        Quantity(
+            "below",
+            "memory for the cumulative sum ÷ memory for the whole attention matrix, at n = d²/2 tokens (d: head size)",
+        ),
+        Quantity(
+            "above",
+            "memory for the cumulative sum ÷ memory for the whole attention matrix, at n = 2d² tokens (d: head size)",
+        ),
         Quantity("size", "head size d"),
-        Quantity("short", "length n = d²/2", "tokens"),
-        Quantity("long", "length n = 2d²", "tokens"),
+        Quantity("short", "length n = d²/2 for head size d", "tokens"),
+        Quantity("long", "length n = 2d² for head size d", "tokens"),
     ),
     figure=Figure(
         x="n", y="elements", by="algorithm", x_title="tokens n", y_title="peak memory (numbers per head)", log="xy"
@@ -137,6 +145,6 @@ CLAIM = Claim(
     needs=2 * SMALLEST**2,
     measures_lengths=True,
     theorem="All four ways to compute linear attention add the same products in different orders. For n tokens and "
-    "head size d, the states that the cumulative sum stores have n d² numbers per head. The matrix has n² numbers "
-    "per head.",
+    "head size d, the cumulative sum stores n d² numbers per head, and the attention matrix has n² numbers. The "
+    "cumulative sum therefore needs less memory only for n > d².",
 )

@@ -33,16 +33,17 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). It comes closer to "
-    "softmax if it inverts the matrix of weights between the landmarks.",
-    short="inverting the landmark matrix helps",
+    statement="Nyström attention summarises the tokens by a few averages of tokens (landmarks). Inverting the "
+    "matrix of weights between the landmarks brings it closer to softmax.",
+    short="inverting the landmark matrix brings Nyström closer to softmax",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
-    "matrix is a product of three: queries attend to landmarks, an m × m matrix is inverted, and landmarks attend to "
-    "keys. The product is computed (1) without the inverse, (2) with an inverse from six iterations, and (3) with "
-    "the exact inverse. The matrix error is the size of the difference from softmax's matrix, divided by the size of "
-    "that matrix. The figure also includes results for one landmark per eight tokens and for one per two tokens.",
+    "attention matrix is a product of three matrices: the weights of queries on landmarks, the inverse of the m × m "
+    "weights between landmarks, and the weights of landmarks on keys. The product is computed (1) without the "
+    "inverse, (2) with an inverse from six iterations, and (3) with the exact inverse. The matrix error is the size "
+    "of the difference from softmax's matrix, divided by the size of softmax's matrix. The verdict uses one "
+    "landmark for every four tokens. The figure also shows one for every eight tokens and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix, with one "
@@ -52,27 +53,27 @@ CLAIM = Claim(
     "claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
-    finding="Without the inverse, each weight is averaged over the landmarks twice, so the attention matrix is "
-    "blurred. The inverse lowers the matrix error in {iterated_wins}% of the heads if it is computed in six "
-    "iterations, and in {exact_wins}% if it is exact.",
+    finding="Without the inverse, Nyström attention averages each weight over the landmarks twice, which blurs its "
+    "attention matrix. The inverse lowers the matrix error (difference from softmax's matrix) in {iterated_wins}% "
+    "of the heads if it comes from six iterations, and in {exact_wins}% if it is exact.",
     details="With {landmarks} landmarks, the matrix error in the median head is {double} without the inverse, "
-    "{iterated} with six iterations and {exact} with the exact inverse. An exact inverse also amplifies the errors "
-    "of averaging, and iterations that stop early amplify them less.",
+    "{iterated} with the inverse from six iterations and {exact} with the exact inverse. An exact inverse also "
+    "amplifies the errors of averaging. Iterations that stop early amplify them less.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "iterated_wins",
-            "share of heads where the inverse (six iterations) lowers Nyström attention's matrix error, compared with"
-            " no inverse",
+            "share of heads where the inverse from six iterations lowers Nyström attention's matrix error, compared "
+            "with no inverse",
             "%",
-            brief="heads in which six iterations of the inverse help",
+            brief="heads in which the inverse from six iterations lowers the error",
             of_heads=True,
         ),
         Quantity(
             "exact_wins",
             "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
-            brief="heads in which the exact inverse helps",
+            brief="heads in which the exact inverse lowers the error",
             of_heads=True,
         ),
         Quantity("double", "matrix error of Nyström attention without an inverse, median over heads", share=True),

@@ -12,7 +12,7 @@ from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
-LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of that rank", "uniform attention"
+LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of the same rank", "uniform attention"
 TIMES = (4, 6, 8, 12, 16)
 """Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
 well above the rank, so that every projection loses much information."""
@@ -76,9 +76,9 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linformer replaces all keys by a fixed number of averages of keys. For the same error, a long text "
-    "needs no more averages than a short text.",
-    short="Linformer's rank need not grow with the text",
+    statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
+    "to softmax, a long text needs no more averages than a short text.",
+    short="Linformer needs no more averaged keys for longer texts",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,
@@ -87,10 +87,10 @@ CLAIM = Claim(
     ),
     place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
     experiment="Linformer averages the keys into a fixed number of segment means, and this number is its rank. "
-    "These averages are not learned. The rank is a quarter of the shortest length, and this input grows to four "
-    "times that length. At each length, Linformer's matrix is compared with softmax's matrix. The comparison is "
-    "repeated for the matrix of the same rank that is closest to softmax. The matrix error is the size of the "
-    "difference from softmax's matrix, divided by the size of that matrix.",
+    "These averages are not learned. The rank is a quarter of the shortest measured length. The longest measured "
+    "length is four times the shortest. At each length, Linformer's matrix is compared with softmax's matrix. The "
+    "comparison is repeated for the matrix of the same rank that is closest to softmax. The matrix error is the "
+    "size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
     measure=measure,
     numbers=numbers,
     rule="Linformer averages the keys into the same number of means (its rank) at every length. Its matrix error is "
@@ -104,39 +104,34 @@ CLAIM = Claim(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),
         partly=Condition("floor", "<=", "small"),
     ),
-    finding="The tested averages are fixed, whereas Linformer would train them: each of the {rank} averages "
-    "represents more keys as the text grows. At {longest} tokens, the matrix error (difference from softmax's matrix) "
-    "is {error} for Linformer and {uniform} for equal weights.",
-    details="The best possible matrix of the same rank (here {rank}) has a matrix error of {floor}. From {shortest} "
-    "tokens on, Linformer's matrix error grows as n to the power {exponent}, where n is the number of tokens. Once it "
-    "is near the error of equal weights, it can hardly grow further.",
+    finding="Each of Linformer's {rank} averages represents more keys as the text grows. The averages are fixed "
+    "here, although Linformer would train them. At {longest} tokens, the matrix error (difference from softmax's "
+    "matrix) is {error} for Linformer and {uniform} for equal weights.",
+    details="The best possible matrix of Linformer's rank ({rank}) has a matrix error of {floor}. From {shortest} "
+    "tokens on, Linformer's matrix error grows as n to the power {exponent}, where n is the number of tokens. If "
+    "this error is already near that of equal weights, it can hardly grow further.",
     cases=(
         Case(
-            finding="The tested averages are fixed, whereas Linformer would train them: each of the {rank} averages "
-            "represents more keys as the text grows. At {longest} tokens, the matrix error (difference from softmax's "
-            "matrix) is {error}, not clearly better than the {uniform} of equal weights.",
+            finding="Each of Linformer's {rank} averages represents more keys as the text grows. The averages are "
+            "fixed here, although Linformer would train them. At {longest} tokens, Linformer's matrix error "
+            "(difference from softmax's matrix) is {error}, not clearly better than the {uniform} of equal weights.",
             applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
         ),
     ),
     notes=(MEASURED_UNMASKED,),
     quantities=(
-        Quantity(
-            "exponent",
-            "growth exponent p of Linformer's matrix error (nᵖ for n tokens)",
-            digits=2,
-            brief="growth exponent of Linformer's error",
-        ),
+        Quantity("exponent", "exponent p if Linformer's matrix error grows as nᵖ with n tokens", digits=2),
         Quantity(
             "error",
             "matrix error of Linformer at the longest length, median over heads",
             share=True,
-            brief="Linformer's matrix error",
+            brief="Linformer's matrix error at the longest length",
         ),
         Quantity(
             "floor",
-            "matrix error of the best matrix of the same rank, median over heads",
+            "matrix error of the best matrix of Linformer's rank at the longest length, median over heads",
             share=True,
-            brief="matrix error of the best matrix of the same rank",
+            brief="matrix error of the best matrix of Linformer's rank",
         ),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
         Quantity("rank", "rank of Linformer's matrix (number of averaged keys)"),
@@ -144,7 +139,15 @@ CLAIM = Claim(
         Quantity("longest", "longest measured length", "tokens"),
         FUTURE,
     ),
-    figure=Figure(x="n", y="error", by="matrix", x_title="tokens n", y_title="matrix error", log="x", percent=True),
+    figure=Figure(
+        x="n",
+        y="error",
+        by="matrix",
+        x_title="tokens n",
+        y_title="matrix error (difference from softmax's matrix)",
+        log="x",
+        percent=True,
+    ),
     noncausal_method=LINFORMER,
     needs=SMALLEST * TIMES[-1],
     measures_lengths=True,

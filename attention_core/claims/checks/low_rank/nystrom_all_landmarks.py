@@ -12,7 +12,7 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
 from attention_core.claims.rule import Condition, Numbers, Rule
 
-EXACT, ITERATED = "exact inverse", "six iterations"
+EXACT, ITERATED = "exact inverse", "inverse from six iterations"
 MOST = 256
 """Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}
@@ -67,14 +67,15 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Nyström attention summarises the tokens by landmarks, usually averages of tokens. If every token is "
-    "its own landmark and the matrix between landmarks is inverted exactly, the result equals softmax.",
-    short="Nyström with all tokens equals softmax",
+    "its own landmark and the matrix of weights between landmarks is inverted exactly, the result equals softmax.",
+    short="Nyström with every token as a landmark equals softmax",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
-    experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens, and "
-    "inverts an m × m matrix. Its matrix is computed in float64 for n/8, n/4, n/2 and n landmarks, on at most 256 "
-    "tokens. With n landmarks, every token is a landmark. The inverse is either exact or comes from six iterations. "
-    "The matrix error is the size of the difference from softmax's matrix, divided by the size of that matrix.",
+    experiment="Nyström attention summarises n tokens by m landmarks, which are means of neighbouring tokens. It "
+    "inverts the m × m matrix of weights between the landmarks. Nyström's matrix is computed in float64 for n/8, "
+    "n/4, n/2 and n landmarks, on at most 256 tokens. With n landmarks, every token is a landmark. The inverse is "
+    "either exact or comes from six iterations. The matrix error is the size of the difference from softmax's "
+    "matrix, divided by the size of softmax's matrix.",
     measure=measure,
     numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Every "
@@ -95,7 +96,9 @@ CLAIM = Claim(
             digits=2,
             share=True,
         ),
-        Quantity("condition", "largest condition number of the matrix to invert, over heads", digits=2),
+        Quantity(
+            "condition", "condition number of the matrix that Nyström attention inverts, largest over heads", digits=2
+        ),
         Quantity(
             "iterated",
             "matrix error of Nyström attention with the inverse from six iterations, median over heads",
@@ -113,5 +116,5 @@ CLAIM = Claim(
         log="xy",
     ),
     theorem="For every matrix A and its pseudoinverse A⁺, A A⁺ A = A. If every token is a landmark, the two outer "
-    "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺.",
+    "factors of Nyström attention are softmax's matrix A, and the middle factor is A⁺. Their product is therefore A.",
 )

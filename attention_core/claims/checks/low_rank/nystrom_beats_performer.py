@@ -72,17 +72,17 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Performer estimates softmax from random features of queries and keys. Nyström attention with 64 "
-    "landmarks (averaged tokens) comes closer to softmax, even if Performer has several times as many features as the "
-    "head size.",
+    statement="Performer estimates softmax from random functions of queries and keys (features). Nyström attention "
+    "with 64 landmarks (averaged tokens) comes closer to softmax, even if Performer has several times as many "
+    "features as the head size.",
     short="Nyström is closer to softmax than Performer",
     source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
-    experiment="Two approximations are compared with softmax's matrix. Nyström attention summarises the tokens by 64 "
-    "landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from random features "
-    "of queries and keys. Performer gets d, 2d, 4d and 8d features, where d is the head size, and its features are "
-    "drawn five times. The verdict uses 4d features and the median of the five draws. The matrix error is the size "
-    "of the difference from softmax's matrix, divided by the size of that matrix.",
+    experiment="Two approximations are compared with softmax's attention matrix. Nyström attention averages the "
+    "tokens into 64 landmarks, each of which is the mean of at least four tokens. Performer estimates softmax from "
+    "d, 2d, 4d or 8d random functions of queries and keys (features), where d is the head size. Each number of "
+    "features is drawn five times. The verdict uses 4d features and the median of the five draws. The matrix error "
+    "is the size of the difference from softmax's matrix, divided by the size of softmax's matrix.",
     measure=measure,
     numbers=numbers,
     rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer has four times as "
@@ -95,8 +95,8 @@ CLAIM = Claim(
         requires=Condition("wins", ">=", "some"),
         holds=all_of(Condition("wins", ">=", "most"), Condition("nystrom", "<=", Measured("uniform", "useful"))),
     ),
-    finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. Nyström "
-    "attention has the smaller matrix error in {wins}% of the heads.",
+    finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. In {wins}% of "
+    "the heads, Nyström attention has a smaller matrix error (difference from softmax's matrix) than Performer.",
     details="In the median head, the matrix error is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
@@ -105,7 +105,7 @@ CLAIM = Claim(
             "wins",
             "share of heads where Nyström attention has a smaller matrix error than Performer",
             "%",
-            brief="heads in which Nyström attention is closer to softmax",
+            brief="heads in which Nyström attention is closer to softmax than Performer",
             of_heads=True,
         ),
         Quantity(
@@ -124,8 +124,8 @@ CLAIM = Claim(
         x="times",
         y="error",
         by="variant",
-        x_title="features ÷ head size d",
-        y_title="matrix error",
+        x_title="number of Performer's random features ÷ head size",
+        y_title="matrix error (difference from softmax's matrix)",
         log="x",
         percent=True,
     ),

@@ -50,8 +50,8 @@ def numbers(rows: Sequence[RunRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Performer's output changes from run to run because it draws random features. Nyström attention's "
-    "output does not change.",
+    statement="Performer draws random functions of queries and keys (features), so its output changes from run to "
+    "run. Nyström attention's output does not change.",
     short="Performer is random, Nyström is not",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
@@ -60,9 +60,9 @@ CLAIM = Claim(
     "input. In every head, each output is compared with the output of the method's first run.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) Nyström's output never differs by more than {still}% from the output of its first run. "
-    "(2) Performer's output differs by at least {moves}% from the output of its first run, as the median over runs and "
-    "heads. The claim holds if both conditions are met. It holds partly if only the first is met.",
+    rule="Two conditions: (1) Nyström's output never differs by more than {still}% from the output of its first "
+    "run. (2) In the median over runs and heads, Performer's output differs by at least {moves}% from the output of "
+    "its first run. The claim holds if both conditions are met. It holds partly if only the first is met.",
     bounds={"still": 1e-4, "moves": 1},
     verdict=Rule(requires=Condition("nystrom", "<=", "still"), holds=Condition("performer", ">=", "moves")),
     finding="Performer draws new random features in each of {runs} runs, so its output differs by "
@@ -86,20 +86,25 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "performer",
-            "median difference of Performer's output from its first run",
+            "difference between Performer's output and the output of its first run, median over runs and heads",
             "%",
-            brief="change of Performer's output",
+            brief="change of Performer's output from its first run",
         ),
         Quantity(
             "nystrom",
-            "largest difference of Nyström's output from its first run",
+            "difference between Nyström's output and the output of its first run, largest over runs and heads",
             "%",
-            brief="change of Nyström's output",
+            brief="change of Nyström's output from its first run",
         ),
         Quantity("runs", "number of runs of each method"),
     ),
     figure=Figure(
-        x="run", y="change", by="variant", x_title="run", y_title="difference from the first run's output", percent=True
+        x="run",
+        y="change",
+        by="variant",
+        x_title="number of the run",
+        y_title="difference from the first run's output",
+        percent=True,
     ),
     counterexample="If all queries and keys are zero, Performer's random features have no effect, and the claim holds "
     "only partly.",

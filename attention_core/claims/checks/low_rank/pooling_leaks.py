@@ -21,7 +21,7 @@ OTHERS = ("softmax", "local", "linear")
 """Variants without pooling, one of each kind."""
 MOVED = 1e-6
 """Relative change from which an output counts as changed; far above float64 rounding."""
-OPEN, CUT, HIDDEN = "no mask", "mask on future weights", "mask on unfinished pools"
+OPEN, CUT, HIDDEN = "no mask", "weights on later tokens masked", "pools masked until their last token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
     softmax = registry.get("softmax").weights
     if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
         raise UntestableError(
-            "In this input, no weight depends on the last token's query and key, so nothing could leak. Choose "
-            "another input."
+            "In this input, no weight depends on the last token's query and key, so no information could leak from "
+            "this token. Choose another input."
         )
     pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
@@ -148,22 +148,22 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
     "a causal mask applied afterwards does not prevent it.",
-    short="pooling leaks later tokens",
+    short="pooling leaks information from later tokens",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if changing a token "
     "also changes an output at an earlier position. The test uses at most the first 256 tokens. It reverses the "
     "signs of the last token's query, key and value, and then finds the earlier outputs that changed. The test runs "
-    "three times: without a mask, and with each of two masks. The mask on future weights sets the weights on future "
-    "tokens to zero and then normalises the rows again. The mask on unfinished pools hides each pool from all "
-    "positions before the pool's last token.",
+    "three times: without a mask, and with each of two masks. The first mask sets the weights on later tokens to "
+    "zero and then normalises the rows again. The second mask hides each pool from all positions before the pool's "
+    "last token.",
     measure=measure,
     numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
-    "changes an earlier output. The first mask sets weights on future tokens to zero. The second mask hides each "
-    "pool from all positions before the pool's last token. Three conditions: (1) Every pooled variant leaks with the "
-    "first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with the "
-    "first mask. The claim holds if all three conditions are met. It holds partly if at least {partly} pooled "
+    "changes an earlier output. The first mask sets weights on later tokens to zero. The second mask hides each "
+    "pool from all positions before the pool's last token. Three conditions: (1) Every pooled variant leaks with "
+    "the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with "
+    "the first mask. The claim holds if all three conditions are met. It holds partly if at least {partly} pooled "
     "variants leak with the first mask.",
     bounds={"partly": 3},
     verdict=Rule(
@@ -174,72 +174,81 @@ CLAIM = Claim(
             Condition("moved", "<=", 0.0),
         ),
     ),
-    finding="A pool combines several tokens, so a query that attends to a pool can also use later tokens. If only the "
-    "weights are masked, changing the last token still changes earlier outputs (a leak) in {leaking} of {pooled} "
-    "variants with pools.",
-    details="A changed token changes outputs up to {back} tokens before it.",
+    finding="A pool combines several tokens, so a query that attends to a pool can also use later tokens. If only "
+    "weights on later tokens are masked, changing the last token still changes earlier outputs (a leak) in "
+    "{leaking} of {pooled} variants with pools.",
+    details="In variants with pools, a changed token changes outputs up to {back} tokens before it.",
     notes=(
-        Case(finding="No variant without pools leaks.", applies=lambda numbers: numbers["moved"] == 0),
         Case(
-            finding="{moved} of {others} variants without pools also leak.",
+            finding="No variant without pools leaks information from later tokens.",
+            applies=lambda numbers: numbers["moved"] == 0,
+        ),
+        Case(
+            finding="{moved} of {others} variants without pools also leak information from later tokens.",
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, no pooled variant leaks.",
+            finding="If every pool is masked until its last token, no variant with pools leaks information from "
+            "later tokens.",
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, only Nyström attention leaks, {inverted} tokens "
-            "back. The iterations that invert its landmark matrix mix all landmarks.",
+            finding="If every pool is masked until its last token, only Nyström attention leaks: the last token "
+            "changes outputs up to {inverted} tokens before it. The iterations that invert its landmark matrix mix "
+            "all landmarks.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, {left} of the pooled variants leak.",
+            finding="If every pool is masked until its last token, {left} of the variants with pools leak "
+            "information from later tokens.",
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(
-            finding="The mask on unfinished pools leaves {fewest} to {most} of {n} queries without any key, depending "
-            "on the variant.",
+            finding="Masking every pool until its last token leaves {fewest} to {most} of {n} queries without any "
+            "key to attend to, depending on the variant.",
             applies=lambda numbers: numbers["most"] > 0,
         ),
     ),
     quantities=(
         Quantity(
             "leaking",
-            "number of pooled variants that leak (earlier outputs change) if weights on future tokens are masked",
-            brief="pooled variants that leak if future weights are masked",
+            "number of variants with pools in which later tokens change earlier outputs (a leak), although weights "
+            "on later tokens are masked",
+            brief="variants with pools that leak although weights on later tokens are masked",
         ),
         Quantity(
             "left",
-            "number of pooled variants that leak with every pool hidden until its last token",
-            brief="pooled variants that leak if unfinished pools are masked",
+            "number of variants with pools that leak although every pool is masked until its last token",
+            brief="variants with pools that leak although every pool is masked until its last token",
         ),
-        Quantity("pooled", "number of pooled variants"),
+        Quantity("pooled", "number of variants with pools"),
         Quantity(
             "back",
-            "largest distance from the changed token to an earlier output that changes, if weights on "
-            "future tokens are masked",
+            "largest distance from the changed token to an earlier output that changes, if weights on later tokens "
+            "are masked",
             "tokens",
         ),
         Quantity(
             "inverted",
-            "largest distance that a leak of Nyström attention reaches back with every pool hidden until its last "
-            "token",
+            "largest distance from the changed token to an earlier output of Nyström attention that changes, if "
+            "every pool is masked until its last token",
             "tokens",
         ),
         Quantity(
             "fewest",
-            "number of queries without any key if every pool is hidden until its last token, smallest over variants",
+            "number of queries without any key to attend to if every pool is masked until its last token, smallest "
+            "over variants",
         ),
         Quantity(
             "most",
-            "number of queries without any key if every pool is hidden until its last token, largest over variants",
+            "number of queries without any key to attend to if every pool is masked until its last token, largest "
+            "over variants",
         ),
         Quantity("n", "number of queries"),
         Quantity(
             "moved",
-            "number of variants that use no pools and still leak if weights on future tokens are masked",
-            brief="other variants that leak if future weights are masked",
+            "number of variants without pools that leak although weights on later tokens are masked",
+            brief="variants without pools that leak although weights on later tokens are masked",
         ),
         Quantity("others", "number of tested variants without pools"),
     ),
@@ -248,7 +257,7 @@ CLAIM = Claim(
         y="back",
         by="mask",
         x_title="variant",
-        y_title="distance to the farthest earlier output that changes (tokens)",
+        y_title="distance from the changed token to the earliest output that changes (tokens)",
         kind="bars",
     ),
     needs=4,

@@ -12,7 +12,7 @@ from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED
 from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 
-SEGMENTS, CLUSTERS = "segment means", "k-means"
+SEGMENTS, CLUSTERS = "means of neighbouring tokens", "k-means"
 FORMS = {SEGMENTS: "nystrom~method~segment_means", CLUSTERS: "nystrom~method~kmeans"}
 
 
@@ -36,54 +36,58 @@ def numbers(rows: Sequence[LandmarkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Nyström attention needs a few vectors (landmarks) that represent all tokens. Averages of neighbouring "
-    "tokens are about as accurate as averages of similar tokens (k-means), which cost more.",
-    short="averages of neighbours are as good as k-means",
+    statement="Nyström attention represents all tokens by a few vectors (landmarks). Averages of neighbouring "
+    "tokens are about as accurate landmarks as averages of similar tokens (k-means), which cost more.",
+    short="averaging neighbouring tokens gives landmarks as good as k-means",
     source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
-    experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: segment "
-    "means, which are means of neighbouring tokens, and k-means centres, which are means of similar tokens. K-means "
-    "starts from the segment means and runs for four rounds. The matrix error is the size of the difference from "
-    "softmax's matrix, divided by the size of that matrix. The figure also includes results for one landmark per "
-    "eight tokens and for one per two tokens.",
+    experiment="Nyström attention summarises the tokens by landmarks. Two kinds of landmarks are compared: means of "
+    "neighbouring tokens, and k-means centres, which are means of similar tokens. K-means starts from the means of "
+    "neighbouring tokens and runs for four rounds. The matrix error is the size of the difference from softmax's "
+    "matrix, divided by the size of softmax's matrix. The verdict uses one landmark for every four tokens. The "
+    "figure also shows one for every eight tokens and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
-    rule="Landmarks are a few vectors that represent all tokens, with one landmark for every four tokens. A matrix "
-    "error is the relative difference from softmax's matrix. Two conditions: (1) In 75% of the heads, averaging "
-    "neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) In the median head, averaging "
-    "neighbouring tokens gives at most {useful}× the matrix error of uniform attention, which gives all keys equal "
-    "weights. The claim holds if both conditions are met. Otherwise it holds partly if the first condition is met in "
-    "50% of the heads.",
+    rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
+    "Its matrix error is the relative difference of its matrix from softmax's matrix. Two conditions: (1) In 75% of "
+    "the heads, averaging neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) In the "
+    "median head, averaging neighbouring tokens gives at most {useful}× the matrix error of uniform attention, "
+    "which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds partly if "
+    "the first condition is met in 50% of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
         holds=all_of(Condition("most", "<=", "near"), Condition("segments", "<=", Measured("uniform", "useful"))),
     ),
-    finding="K-means averages similar tokens instead of neighbouring ones. In 75% of the heads, averaging neighbours "
-    "gives at most {most}× the matrix error of k-means centres.",
-    details="In the median head, the ratio of these two errors is {ratio}. The matrix error is {segments} with "
-    "means of neighbouring tokens and {clusters} with k-means centres. K-means needs {times}× as many multiply-adds.",
+    finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
+    "tokens. In 75% of the heads, averaging neighbours gives at most {most}× the matrix error of k-means.",
+    details="In the median head, averaging neighbouring tokens gives {ratio}× the matrix error of k-means. The "
+    "median matrix error is {segments} with neighbouring tokens and {clusters} with k-means. Nyström attention with "
+    "k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "ratio",
-            "matrix error with segment means ÷ matrix error with k-means centres, median over heads",
-            brief="ratio of the matrix errors in the median head",
+            "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, median over heads",
+            brief="matrix error with neighbouring tokens ÷ with k-means, median head",
         ),
         Quantity(
             "most",
-            "matrix error with segment means ÷ matrix error with k-means centres, third quartile over heads",
-            brief="ratio of the matrix errors, third quartile of the heads",
+            "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, third quartile "
+            "over heads",
+            brief="matrix error with neighbouring tokens ÷ with k-means, third quartile of the heads",
         ),
         Quantity(
             "segments",
-            "matrix error of Nyström attention with segment means, median over heads",
+            "matrix error of Nyström attention with means of neighbouring tokens, median over heads",
             share=True,
-            brief="matrix error in the median head",
+            brief="matrix error with means of neighbouring tokens in the median head",
         ),
         Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),
-        Quantity("times", "multiply-adds of Nyström attention with k-means centres ÷ with segment means"),
+        Quantity(
+            "times", "multiply-adds of Nyström attention with k-means centres ÷ with means of neighbouring tokens"
+        ),
         Quantity("landmarks", "number of landmarks (a quarter of the tokens)"),
         FUTURE,
     ),

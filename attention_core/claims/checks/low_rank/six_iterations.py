@@ -17,7 +17,7 @@ from attention_core.variant import Paper
 LANDMARKS, SIX, MORE = 64, 6, 12
 SHARED = 2
 """Minimum tokens per landmark. If every token is a landmark, the matrix to invert is softmax's own matrix."""
-RESIDUAL, ATTENTION = "residual I − M V", "attention error"
+RESIDUAL, ATTENTION = "residual of the inverse", "error of the attention matrix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 CLAIM = Claim(
     statement="Nyström attention with 64 landmarks (averaged tokens) must invert a 64 × 64 matrix. Six steps of an "
     "iterative method are enough for this.",
-    short="six iterations invert the landmark matrix",
+    short="six iterations are enough to invert the landmark matrix",
     source=Paper(
         "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
         2021,
@@ -79,10 +79,11 @@ CLAIM = Claim(
     "matrix from softmax's matrix.",
     measure=measure,
     numbers=numbers,
-    rule="M is the landmark matrix, and V is its approximate inverse. The residual is the norm of I − M V divided by "
-    "the norm of the identity I, so an exact inverse has 0. The claim holds if, in the median head, the residual "
-    "after six iterations is at most {inverse}. Otherwise it holds partly in either of two cases: (1) The matrix "
-    "error after six iterations is at most {near}. (2) Six more iterations lower this error by at most {gain}%.",
+    rule="M is the matrix of attention between Nyström's landmarks (averaged tokens), and V is its approximate "
+    "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so an exact inverse has 0. "
+    "The claim holds if, in the median head, the residual after six iterations is at most {inverse}. Otherwise it "
+    "holds partly in either of two cases: (1) The matrix error of Nyström attention after six iterations is at most "
+    "{near}. (2) Six more iterations lower this error by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     verdict=Rule(
         holds=Condition("residual", "<=", "inverse"),
@@ -91,29 +92,29 @@ CLAIM = Claim(
             Condition("later", ">=", lambda numbers, bounds: (1 - bounds["gain"] / 100) * numbers["error"]),
         ),
     ),
-    finding="The inverse of the landmark matrix is approximated step by step. After six iterations, its residual "
-    "(distance from an exact inverse) is {residual} in the median head, and the matrix error of Nyström attention is "
-    "{error}.",
-    details="After twelve iterations, the matrix error of Nyström attention is {later}.",
+    finding="Nyström attention approximates the inverse of its landmark matrix step by step. In the median head, "
+    "the residual (distance from an exact inverse) is {residual} after six iterations. The matrix error (difference "
+    "from softmax's matrix) is {error}.",
+    details="After twelve iterations, the matrix error of Nyström attention is {later} in the median head.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "residual",
-            "residual of the inverse after six iterations (0: exact inverse), median over heads",
+            "residual of Nyström attention's inverse after six iterations (0: exact inverse), median over heads",
             share=True,
-            brief="residual of the inverse",
+            brief="residual of the inverse after six iterations (0: exact)",
         ),
         Quantity(
             "error",
-            "matrix error of Nyström attention with six iterations of the inverse, median over heads",
+            "matrix error of Nyström attention with the inverse from six iterations, median over heads",
             share=True,
-            brief="matrix error after six iterations",
+            brief="Nyström's matrix error after six iterations",
         ),
         Quantity(
             "later",
-            "matrix error of Nyström attention with twelve iterations of the inverse, median over heads",
+            "matrix error of Nyström attention with the inverse from twelve iterations, median over heads",
             share=True,
-            brief="matrix error after twelve iterations",
+            brief="Nyström's matrix error after twelve iterations",
         ),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,
@@ -123,7 +124,7 @@ CLAIM = Claim(
         y="error",
         by="of",
         x_title="number of iterations",
-        y_title="error of the inverse (residual); error of the attention matrix (1 = 100%)",
+        y_title="residual of the inverse, or error of the attention matrix (1 = 100%)",
         log="y",
     ),
     noncausal_method="Nyström",
