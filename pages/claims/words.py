@@ -7,7 +7,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from app.ui.input_panel import ChosenInput
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
+from app.words.i18n import C_, N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import paper_heading, paper_title
 from attention_core.claims import LONGEST, Claim, ClaimTask, Outcome, Quantity, Verdict, all_claims
 from attention_core.claims.rule import Margin
@@ -117,8 +117,10 @@ def _needed(outcome: Outcome, margin: Margin) -> str:
     if quantity.of_heads and outcome.heads:
         count, least = (round(outcome.heads * each / 100, 6) for each in (margin.value, margin.threshold))
         value = _("{count} of {heads}", count=round(count), heads=outcome.heads)
-        bound = str((math.ceil if margin.comparison in (">=", "<") else math.floor)(least))
-    return f"{_(quantity.brief or quantity.label)}: {value} ({_(NEEDS[margin.comparison], bound=bound)})"
+        needed = (math.ceil if margin.comparison in (">=", "<") else math.floor)(least)
+        bound = _(C_("number of heads", "{n}"), n=needed)
+    needs = _(NEEDS[margin.comparison], bound=bound)
+    return _("{label}: {value} ({needs})", label=_(quantity.brief or quantity.label), value=value, needs=needs)
 
 
 def _compared(claim: Claim, margin: Margin) -> tuple[Quantity, str, str]:

@@ -216,7 +216,9 @@ def enough(least: int, window: int, cost: float) -> str:
 def multiples(step: int, most: int) -> str:
     """Return the distances that are multiples of a step: all up to ``most``, or the first three."""
     every = [str(distance) for distance in range(step, most + 1, step)]
-    return enumeration(every) if len(every) <= SHOWN_MULTIPLES else ", ".join(every[:SHOWN_MULTIPLES]) + " …"
+    if len(every) <= SHOWN_MULTIPLES:
+        return enumeration(every)
+    return _("{first}, {second}, {third} …", first=every[0], second=every[1], third=every[2])
 
 
 def through_hub(names: Sequence[str]) -> str:

@@ -135,6 +135,7 @@ def test_a_long_name_is_wrapped_and_the_margin_fits_the_longest_line():
 
 def test_chinese_names_wrap_between_characters_and_have_room_for_their_width():
     assert wrap_name("固定大小的状态：25 个变体") == ["固定大小的状态：25 个", "变体"]
+    assert wrap_name("Softmax，log n 缩放：10") == ["Softmax，", "log n 缩放：10"]
     assert wrap_name("全部键和值：25 个变体") == ["全部键和值：25 个变体"]
     assert wrap_name("注意力汇聚点 · 窗口 64 · 汇聚点 1") == ["注意力汇聚点 · 窗口 64", "· 汇聚点 1"]
     assert wrap_name("一二三四五六七八九十，一二三") == ["一二三四五六七八九十，", "一二三"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.figures.small_figure import EDGE, GUTTER, HEIGHT, LINE, WIDTH, ends, small_figure, spread
+from app.figures.small_figure import EDGE, GUTTER, HEIGHT, LINE, WIDTH, _wrapped, ends, small_figure, spread
 from app.figures.theme import COLOURS, GREY, SERIES
 
 TITLES = {"x_title": "tokens n", "y_title": "error (%)"}
@@ -164,3 +164,16 @@ def test_values_that_differ_little_are_dots_on_an_axis_that_begins_near_them(low
 def test_more_series_than_colours_repeat_colours_without_grey():
     many = {str(i): [(0, float(i)), (1, 0.0)] for i in range(COLOURS + 1)}
     assert SERIES[GREY] not in paths(small_figure(many, **TITLES))
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("delta 规则，步长设上限", ["delta 规则，", "步长设上限"]),
+        ("delta 规则，步长 1/t", ["delta 规则，", "步长 1/t"]),
+        ("双重 softmax", ["双重 softmax"]),
+        ("delta rule, capped steps", ["delta rule,", "capped steps"]),
+    ],
+)
+def test_a_long_chinese_name_breaks_after_its_comma(name, lines):
+    assert _wrapped(name) == lines

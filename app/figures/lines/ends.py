@@ -96,11 +96,21 @@ def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float
 
 
 def wrap_name(name: str) -> list[str]:
-    """Return a name wrapped into lines; a number stays on the line of the word before it."""
+    """Return a name wrapped into lines; a number stays on the line of the word before it.
+
+    A Chinese name breaks after its commas if this takes no more lines.
+    """
     text = CHINESE.sub(rf"\1{BREAK}", re.sub(r" (?=-?\d)|(?<=\d) (?=[一-鿿])", NO_BREAK, name))
     width = WIDE_CHINESE if BREAK in text else WIDE
-    lines = textwrap.wrap(text, width, break_long_words=False, replace_whitespace=False)
+    wrapped = (_wrapped(parts, width) for parts in (re.split("(?<=，)", text), [text]))
+    lines = min(wrapped, key=len)
     return [line.replace(BREAK, "").replace(NO_BREAK, " ") for line in lines] or [""]
+
+
+def _wrapped(parts: Sequence[str], width: int) -> list[str]:
+    """Return the lines of several parts of a text, each of which begins a line."""
+    wrap = textwrap.TextWrapper(width, break_long_words=False, replace_whitespace=False).wrap
+    return [line for part in parts for line in wrap(part)]
 
 
 def text_width(text: str) -> float:
