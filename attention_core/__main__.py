@@ -78,7 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m attention_core", description=__doc__)
     commands = parser.add_subparsers(required=True)
     listing = commands.add_parser(
-        "list", help="list the variants, each with its key, family and time, and whether it can be causal"
+        "list",
+        help="list the variants: each variant's name for the other commands, its family, how its time grows, "
+        "and whether it can be causal",
     )
     listing.set_defaults(command=_list)
     bench = commands.add_parser("bench", help="time variants at several sequence lengths and save the run as JSON")
@@ -87,59 +89,69 @@ def _parser() -> argparse.ArgumentParser:
         "--variants",
         nargs="+",
         metavar="WORD",
-        help="variants with settings, such as softmax local~window~64; fused.local is full attention with the mask of "
-        "local (default: all variants)",
+        help="variants to time, with their settings, such as softmax local~window~64; fused.local is full attention "
+        "with the mask of local (default: all variants)",
     )
-    bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="tokens")
+    bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="sequence lengths, in tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
     bench.add_argument(
         "--preset",
         choices=(*bench_of_kernels.PRESETS, "page"),
-        help="16k: as many texts as have 16k tokens together, and as many heads as have 2048 dimensions together; "
-        "ours: one text and 8 heads, timed with different kernels (default on cuda); page: a run that the Timing "
-        "page opens (default on the CPU)",
+        help="shapes that are timed. 16k: 16k tokens in total and heads of 2048 dimensions in total; ours: one text "
+        "and 8 heads, with different kernels (default on cuda); page: a run that the Timing page opens (default on "
+        "the CPU)",
     )
     bench.add_argument(
         "--keep-cache",
         action="store_true",
-        help="for a preset: do not empty the processor's cache before each timed call",
+        help="with --preset: do not empty the processor's cache before each timed call",
     )
-    bench.add_argument("--alone", action="store_true", help="for a preset: do not time the baselines")
-    bench.add_argument("--repeats", type=int, default=30, help="for a preset: number of timed calls of each variant")
+    bench.add_argument("--alone", action="store_true", help="with --preset: do not time the baselines")
+    bench.add_argument("--repeats", type=int, default=30, help="with --preset: number of timed calls of each variant")
     bench.add_argument(
         "--mode",
         choices=bench_of_kernels.KERNEL_MODES,
         default="forward",
         help="what is timed. backward: the forward and the backward pass together; backward-alone: only the backward "
-        "pass (only for a preset)",
+        "pass (only with --preset)",
     )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="number of heads (a preset sets its own)")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
-    bench.add_argument("--longest", type=float, help="longest time of one call, in seconds; longer calls are skipped")
+    bench.add_argument(
+        "--longest",
+        type=float,
+        help="maximum time of one call, in seconds; lengths at which a call is estimated to take longer are skipped",
+    )
     bench.add_argument("--out", type=Path, required=True, help="JSON file in which the run is saved")
     bench.set_defaults(command=_bench)
-    check = commands.add_parser("claims", help="check the articles' claims on a text or a synthetic input")
+    check = commands.add_parser(
+        "claims", help="check claims from articles about attention on a text or a synthetic input"
+    )
     source = check.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="WORDS", help="text that the model reads")
     source.add_argument("--file", type=Path, metavar="PATH", help="file with a text, or .npz file with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
     source.add_argument(
-        "--survey", action="store_true", help="count the verdicts over many fixed inputs (takes minutes)"
+        "--survey",
+        action="store_true",
+        help="check the claims on many fixed inputs and count the verdicts (takes minutes)",
     )
-    check.add_argument("--out", type=Path, metavar="PATH", help="Markdown file in which a survey is saved")
+    check.add_argument(
+        "--out", type=Path, metavar="PATH", help="Markdown file in which the counts of --survey are saved"
+    )
     check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of a model on the hub")
     check.add_argument("--layer", type=int, default=0, help="layer of the model; the first is 0")
     check.add_argument("--head", type=int, metavar="N", help="head of the layer; the first is 0 (default: all heads)")
-    check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the input")
+    check.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens to use from the input")
     check.add_argument(
         "--only", nargs="+", metavar="KEY", help="claims to check, such as memory_quadruples (default: all)"
     )
     check.set_defaults(command=_claims)
     change = commands.add_parser(
-        "swap", help="measure how well a language model works if a variant replaces its softmax attention"
+        "swap", help="measure how well a language model predicts a text if a variant replaces its softmax attention"
     )
     change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of a model on the hub")
     change.add_argument(
@@ -147,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         required=True,
         metavar="WORD",
-        help="variants with settings, such as softmax local~window~64",
+        help="variants with their settings, such as softmax local~window~64",
     )
     change.add_argument(
         "--layers",
@@ -157,25 +169,42 @@ def _parser() -> argparse.ArgumentParser:
     read = change.add_mutually_exclusive_group(required=True)
     read.add_argument("--file", type=Path, metavar="PATH", help="file with the text")
     read.add_argument("--text", metavar="WORDS", help="the text itself")
-    change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens of the text")
-    change.add_argument("--json", action="store_true", help="print the rows as JSON")
+    change.add_argument("--tokens", type=int, metavar="N", help="maximum number of tokens to use from the text")
+    change.add_argument("--json", action="store_true", help="print the results as JSON")
     change.set_defaults(command=_swap)
     learn = commands.add_parser("learn", help="train tiny models, one per variant, on a small task")
     learn.add_argument("--task", default="recall", metavar="KEY", help=f"the default: {', '.join(TASKS)}")
     learn.add_argument(
         "--variants", nargs="+", required=True, metavar="WORD", help="variants, such as softmax deltanet"
     )
-    learn.add_argument("--seed", type=int, default=0, help="first seed of the models and their data")
+    learn.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="first random seed of the models and their data; the other seeds are the next numbers",
+    )
     learn.add_argument("--seeds", type=int, default=1, help="number of seeds; each trains one model per variant")
     learn.add_argument("--steps", type=int, default=400, help="number of training steps")
-    learn.add_argument("--every", type=int, default=learning.EVERY, help="steps between two measurements")
-    learn.add_argument("--length", type=int, help="number of tokens in a training sequence")
-    learn.add_argument("--items", type=int, help="number of pairs or symbols to remember")
     learn.add_argument(
-        "--test-lengths", nargs="+", type=int, default=[], metavar="N", help="sequence lengths for the test, in tokens"
+        "--every", type=int, default=learning.EVERY, help="number of training steps between two measurements"
+    )
+    learn.add_argument("--length", type=int, help="number of tokens in a training sequence")
+    learn.add_argument("--items", type=int, help="number of pairs or symbols that the model must remember")
+    learn.add_argument(
+        "--test-lengths",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="sequence lengths on which the trained models are tested, in tokens",
     )
     learn.add_argument(
-        "--test-items", nargs="+", type=int, default=[], metavar="N", help="numbers of pairs or symbols for the test"
+        "--test-items",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="numbers of pairs or symbols on which the trained models are tested",
     )
     learn.add_argument("--rate", type=float, help="learning rate of all variants (default: the tuned rate of each)")
     learn.add_argument("--layers", type=int, default=2)
@@ -190,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument(
         "--fixed", action="store_true", help="do not train the parts of variants that can be trained, such as gates"
     )
-    learn.add_argument("--json", action="store_true", help="print the rows as JSON")
+    learn.add_argument("--json", action="store_true", help="print the results as JSON")
     learn.set_defaults(command=_learn)
     picture = commands.add_parser("image", help="denoise an image with attention over its patches")
     photo = picture.add_mutually_exclusive_group()
@@ -201,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         required=True,
         metavar="WORD",
-        help="variants with settings, such as softmax local~window~64",
+        help="variants with their settings, such as softmax local~window~64",
     )
     picture.add_argument("--size", type=int, default=ImageSource.size, help="height and width of the pixel grid")
     picture.add_argument(
@@ -222,9 +251,9 @@ def _parser() -> argparse.ArgumentParser:
         "--strength",
         type=float,
         default=ImageSource.strength,
-        help="filter strength h; a smaller value gives more weight to the most similar patches",
+        help="filter strength h; the smaller it is, the more of the weight goes to the most similar patches",
     )
-    picture.add_argument("--json", action="store_true", help="print the rows as JSON")
+    picture.add_argument("--json", action="store_true", help="print the results as JSON")
     picture.set_defaults(command=_image)
     return parser
 
@@ -302,7 +331,7 @@ def _claims(args: argparse.Namespace) -> None:
         _survey(args)
         return
     if args.out is not None:
-        raise InputError("--out sets the file of a survey. Add --survey.")
+        raise InputError("--out is the file for the counts of a survey. Add --survey.")
     if args.tokens is not None and not 1 <= args.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}. Choose a number from 1 to {most}.", n=args.tokens, most=claims.LONGEST)
     source = _source(args)

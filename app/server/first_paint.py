@@ -80,7 +80,8 @@ class ScriptFile:
         """Send the script, which browsers may cache permanently; pass all other requests on to the app."""
         answer = self.app
         if scope["type"] == "http":
-            from app.page_script.mounting import script_file  # At the top, it would load torch before ``malloc``.
+            # At the top of the file, this import would load torch before ``app.server.malloc`` has set up the heap.
+            from app.page_script.mounting import script_file
 
             name, text = script_file()
             if scope["path"].endswith(f"/{name}"):

@@ -100,7 +100,10 @@ def from_json(data: bytes) -> Run:
     if len({(point.variant, point.n) for point in found.points}) < len(found.points):
         raise InputError("The file has two measurements of the same variant at the same length.")
     if any(len(point.ms) > spec.rounds for point in found.points):
-        raise InputError("The file has a measurement with more samples than there are rounds.")
+        raise InputError(
+            "The file lists more timed calls of one variant at one length than there were rounds. There "
+            "can be at most one per round."
+        )
     return Run(spec=spec, stamp=found.stamp, points=found.points, left_out=found.left_out)
 
 
@@ -122,9 +125,13 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
         )
         raise InputError(message, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
-        raise InputError("The file has a measurement of a variant that is not listed in its “spec”.")
+        raise InputError(
+            "The file has a measurement of a variant that is not listed in the settings of its run (“spec”)."
+        )
     if any(item.n not in spec.sizes for item in items):
-        raise InputError("The file has a measurement at a length that is not listed in its “spec”.")
+        raise InputError(
+            "The file has a measurement at a length that is not listed in the settings of its run (“spec”)."
+        )
 
 
 @cache

@@ -148,7 +148,7 @@ def plan(
         wanted.check(length_for(wanted, length, each), each)
     settings: dict[str, Any] = {"positions": wanted.positions} | model
     settings["tokens"] = max((length, *lengths))
-    models = [  # from_word leaves out settings that are at their defaults
+    models = [  # from_word leaves out settings that are at their defaults, so equal variants have equal words
         ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words
     ]
     return Plan(

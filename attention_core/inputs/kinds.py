@@ -151,8 +151,8 @@ KINDS = (
         "locally_correlated",
         N_("Locally correlated"),
         N_(
-            "Neighbouring tokens are similar, as in text and images. Use this input to see how much a local window "
-            "loses."
+            "Neighbouring tokens are similar, as in text and images. Use this input to see how much of softmax's "
+            "weight a local window covers."
         ),
         _locally_correlated,
     ),
@@ -161,7 +161,7 @@ KINDS = (
         N_("Clustered"),
         N_(
             "Eight groups of similar tokens, scattered over the sequence. Use this input to test variants that group "
-            "similar tokens, by landmarks or hashing."
+            "similar tokens, such as Reformer."
         ),
         _clustered,
     ),
@@ -206,7 +206,7 @@ KINDS = (
         N_("Heavy tail"),
         N_(
             "A few queries and keys are much longer vectors than the others, as in trained models. Use this input to "
-            "test the effect of outliers."
+            "test how these outliers affect a variant."
         ),
         _heavy_tail,
     ),

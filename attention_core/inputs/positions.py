@@ -25,8 +25,8 @@ BASE = 10_000.0
 """Default base of RoPE's angles; a larger base makes the slowest pair rotate more slowly."""
 
 
-HAS_IT = Notice("RoPE has already been applied to these queries and keys, so they are unchanged.")
-HAS_NONE = Notice("These queries and keys contain no RoPE that the lab could remove, so they are unchanged.")
+HAS_IT = Notice("RoPE has already been applied to these queries and keys, so it is not applied again.")
+HAS_NONE = Notice("These queries and keys contain no RoPE that the lab knows of, so nothing is removed.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,8 @@ class QKV:
         apart = (self.q.shape[0], self.q.shape[-1]) != (self.k.shape[0], self.k.shape[-1])
         if self.q.ndim != 3 or apart or self.v.shape[:-1] != self.k.shape[:-1] or (not self.crosses and keys != n):
             raise ShapeError(
-                "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v].",
+                "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, n, d] and [H, n, d_v], for H "
+                "heads and n tokens.",
                 q=tuple(self.q.shape),
                 k=tuple(self.k.shape),
                 v=tuple(self.v.shape),
@@ -241,7 +242,8 @@ def _heads_first(array: Array, name: str) -> Tensor:
         raise InputError("{name} has the type {found}. Convert it to float32.", name=name, found=found.dtype)
     if not 2 <= found.ndim <= 4 or (found.ndim == 4 and found.shape[0] != 1) or 0 in found.shape:
         raise ShapeError(
-            "{name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d], with at least one number.",
+            "{name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d], for H heads, n tokens and head "
+            "size d, each at least 1.",
             name=name,
             shape=tuple(found.shape),
         )

@@ -132,8 +132,8 @@ class Source(ABC):
         own = self.own_rope
         if self.positions == ALIBI:
             return Notice(
-                "The option “ALiBi” is selected, so ALiBi replaces RoPE here. The forms with and without "
-                "RoPE are computed without ALiBi."
+                "The option “ALiBi” is selected, so ALiBi replaces RoPE in this input. The queries and keys with "
+                "RoPE and those without RoPE are both computed without ALiBi."
             )
         if own and self.positions == NONE:
             return Notice(
@@ -155,10 +155,13 @@ class Source(ABC):
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made."""
         if record.crosses:
-            return Notice("Each length uses all queries, but only that many keys from the beginning.")
+            return Notice(
+                "For each length, all queries attend to only that many keys from the beginning of the other sequence."
+            )
         return Notice(
-            "Each length uses the first tokens of the same queries and keys. This is exact for a causal model, whose "
-            "queries and keys do not depend on later tokens."
+            "For each length, only that many tokens from the beginning are used, with the queries and keys of the "
+            "whole sequence. In a causal model, these do not depend on later tokens, so they are exactly those of "
+            "the shorter sequence."
         )
 
     @property
@@ -234,7 +237,7 @@ class TextSource(Source):
         info = models.load(self.model).info
         if not info.rotary:
             text = N_(
-                "{model} was trained without RoPE. To compute the form with RoPE, its queries and keys are "
+                "{model} was trained without RoPE. To compute queries and keys with RoPE, those of the model are "
                 "rotated by position."
             )
         elif info.rotary_base is None:
@@ -244,8 +247,8 @@ class TextSource(Source):
             )
         else:
             text = N_(
-                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. To compute the form "
-                "without RoPE, these rotations are reversed."
+                "{model} applies RoPE with base {base:,.0f} before queries and keys are recorded. To compute queries "
+                "and keys without RoPE, these rotations are reversed."
             )
         return Notice(text, (("model", info.title), ("base", info.rotary_base)))
 
@@ -303,7 +306,7 @@ class SyntheticSource(Source):
         return Rope() if self.spec.rope else None
 
     _own_notice = Notice(
-        "The forms with and without RoPE are both computed from the same queries and keys without RoPE, even if RoPE "
+        "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them, even if RoPE "
         "is on for this input."
     )
 
@@ -342,8 +345,8 @@ class UploadSource(Source):
         return first_tokens(from_upload(self.data, self.name), tokens)
 
     _own_notice = Notice(
-        "The uploaded queries and keys are assumed to have no RoPE. To compute the form with RoPE, they are rotated "
-        "by position."
+        "The uploaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
+        "rotated by position."
     )
 
     @property
@@ -465,12 +468,13 @@ class ImageSource(Source):
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
 
     _own_notice = Notice(
-        "Queries and keys of an image have no RoPE. To compute the form with RoPE, they are rotated by position."
+        "Queries and keys of an image have no RoPE. To compute queries and keys with RoPE, they are rotated by "
+        "position."
     )
 
     def lengths_notice(self, record: QKV) -> Notice:
         """Return a notice on how the record at another length is made, the same for all images."""
-        return Notice("Each length uses the first pixels of the image, row by row.")
+        return Notice("For a length of n tokens, the first n pixels of the image are used, counted row by row.")
 
     @property
     def code(self) -> str:

@@ -95,8 +95,8 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
         )
     if spec.heads * spec.n * spec.d > limits.synthetic_numbers:
         raise InputError(
-            "{heads} heads × {n} tokens × size {d} = {count} numbers. Choose fewer, so that the product is at most "
-            "{limit}.",
+            "{heads} heads × {n} tokens × size {d} = {count} numbers. Choose smaller values, so that the product is "
+            "at most {limit}.",
             heads=spec.heads,
             n=spec.n,
             d=spec.d,

@@ -61,8 +61,8 @@ class TensorSource(Source):
         return first_tokens(self.qkv, tokens)
 
     _own_notice = Notice(
-        "The loaded queries and keys are assumed to have no RoPE. To compute the form with RoPE, they are rotated by "
-        "position."
+        "The loaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
+        "rotated by position."
     )
 
     @property

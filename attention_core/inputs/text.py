@@ -20,8 +20,8 @@ WORDS_SHOWN = 40
 UNKNOWN = "[UNK]"
 """Label of a token that the tokenizer does not know."""
 MASKED = N_(
-    "Layer {layer} of {title} attends to only a part of the text, such as a sliding window. The matrices shown here "
-    "attend to the whole text."
+    "In layer {layer} of {title}, tokens attend to only a part of the text, such as a sliding window. In the "
+    "matrices shown here, they attend to the whole text."
 )
 
 

@@ -90,9 +90,9 @@ def check_run(spec: TrainSpec) -> None:
     for name, value, low, high in (
         (N_("steps"), spec.steps, 1, limits.learn_steps),
         (N_("seed"), spec.seed, 0, 2**31 - 1),
-        (N_("rate"), spec.rate, 0.0, FASTEST),
+        (N_("learning rate"), spec.rate, 0.0, FASTEST),
         (N_("tokens"), spec.model.tokens, 0, wanted.longest),
-        (N_("layers × length × width"), size, 1, limits.learn_numbers),
+        (N_("layers × sequence length × width"), size, 1, limits.learn_numbers),
     ):
         if not low <= value <= high:
             raise InputError(
@@ -239,11 +239,11 @@ class TrainedSource(Source):
     def _own_notice(self) -> Notice:
         if self.own_rope:
             return Notice(
-                "This model was trained with RoPE, which rotates its queries and keys by position. To compute the "
-                "form without RoPE, these rotations are reversed."
+                "This model was trained with RoPE, which rotates its queries and keys by position. To compute "
+                "queries and keys without RoPE, these rotations are reversed."
             )
         return Notice(
-            "This model was trained without RoPE. To compute the form with RoPE, its queries and keys are "
+            "This model was trained without RoPE. To compute queries and keys with RoPE, those of the model are "
             "rotated by position."
         )
 
@@ -252,8 +252,8 @@ class TrainedSource(Source):
         if record.causal:
             return super().lengths_notice(record)
         return Notice(
-            "Each length uses the first tokens of the same queries and keys. The model computed them from the whole "
-            "sequence."
+            "For each length, only that many tokens from the beginning are used. The model computed their queries "
+            "and keys from the whole sequence."
         )
 
     @property

@@ -182,7 +182,8 @@ def _check_shapes(members: dict[str, Member]) -> None:
         shape = members[name].shape
         if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):
             raise InputError(
-                "Array {name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d].",
+                "Array {name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d], for H heads, n tokens "
+                "and head size d.",
                 name=Name(name),
                 shape=written(shape),
             )
@@ -200,8 +201,9 @@ def _check_shapes(members: dict[str, Member]) -> None:
     q, k, v = (_heads_first(members[name]) for name in "qkv")
     if (q[0], q[2]) != (k[0], k[2]) or k[:2] != v[:2]:
         raise InputError(
-            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v]. Repeat keys "
-            "and values that several heads share. If queries and keys come from one sequence, m equals n.",
+            "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v], for H "
+            "heads, n queries and m keys. Repeat keys and values that several heads share. If queries and keys come "
+            "from one sequence, m equals n.",
             q=written(q),
             k=written(k),
             v=written(v),
@@ -251,8 +253,8 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     largest, most = float(np.abs(array).max()), current().upload_magnitude
     if largest > most:
         raise InputError(
-            "Array {name} has values up to {largest:,.7g}. Logits of such values are so large that their squares "
-            "overflow. Scale the values to at most {most:,.0f}.",
+            "Array {name} has values up to {largest:,.7g}. Logits computed from such values are so large that their "
+            "squares overflow. Scale the values down to at most {most:,.0f}.",
             name=Name(member.name),
             largest=largest,
             most=most,

@@ -96,7 +96,8 @@ class LearningTask:
         most = self.most_items(length)
         if not min(1, most) <= items <= most:
             raise InputError(
-                "{task} with {length} tokens cannot have {items} items. Choose a number from {low} to {high}.",
+                "{task} with {length} tokens cannot have {items} pairs or symbols to remember. Choose a number from "
+                "{low} to {high}.",
                 task=self.title,
                 length=length,
                 items=items,

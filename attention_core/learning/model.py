@@ -74,7 +74,7 @@ class ModelSpec:
                 )
         if self.width % self.heads:
             raise InputError(
-                "{heads} heads cannot divide a width of {width}. Choose 1, 2, 4 or 8 heads.",
+                "The width {width} cannot be divided evenly among {heads} heads. Choose 1, 2, 4 or 8 heads.",
                 heads=self.heads,
                 width=self.width,
             )
@@ -240,8 +240,8 @@ class TinyModel(nn.Module):
         x = cast("Tensor", self.embed(inputs))
         if 0 < self.spec.tokens < x.shape[1]:
             raise InputError(
-                "This model has learned weights for {most} positions only. Choose at most {most} tokens, or train it "
-                "for more.",
+                "This model has learned weights for {most} positions only. Choose at most {most} tokens, or train "
+                "the model on longer sequences.",
                 most=self.spec.tokens,
             )
         return x if self.places is None else x + self.places[: x.shape[1]]

@@ -213,13 +213,13 @@ def model_of(spec: TrainSpec, weights: bytes) -> TinyModel:
 
 
 def _packed(tensors: dict[str, Tensor]) -> bytes:
-    from safetensors.torch import save  # The library can be installed without it.
+    from safetensors.torch import save  # Imported here because attention_core can be installed without it.
 
     return save(tensors)
 
 
 def _unpacked(data: bytes) -> dict[str, Tensor]:
-    from safetensors.torch import load  # The library can be installed without it.
+    from safetensors.torch import load  # Imported here because attention_core can be installed without it.
 
     return load(data)
 

@@ -144,7 +144,7 @@ CASES = {
     "synthetic_numbers": (
         16 * 12,
         lambda n: synthetic(n=n - 16 * 12 + 12, d=16),
-        "208 numbers. Choose fewer, so that the product is at most 192",
+        "208 numbers. Choose smaller values, so that the product is at most 192",
     ),
     "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "For tokens, use a number from 1 to 12 instead of 13"),
     "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes. Upload at most 2,000"),
@@ -196,7 +196,7 @@ CASES = {
     "learn_numbers": (
         512,
         lambda n: usual_run("parity", layers=1, width=8, length=-(-n // 8)) and "",
-        "layers × length × width is 520. Choose a number from 1 to 512",
+        "layers × sequence length × width is 520. Choose a number from 1 to 512",
     ),
     "swap_variants": (
         3,

@@ -250,7 +250,9 @@ def with_legend_below(figure: Figure) -> Figure:
     more = LEGEND * -(-len(names) // columns)
     # The lines now use the full width, so the button that saves the picture needs room above them.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
-    if margin["b"] > 8:  # The figure has text below its axis, which needs the legend's height as additional margin.
+    # Plotly enlarges the bottom margin to the height of the legend, but does not add it to a margin that text below the
+    # axis already fills. Figures with such text have a margin above 8.
+    if margin["b"] > 8:
         margin["b"] += more
     below = {
         **layout,

@@ -32,8 +32,8 @@ INFO = ModelInfo(
     head_size=32,
     positions=512,
     causal=False,
-    note="Bidirectional, 4-bit quantised. Reads about 100 languages, among them Chinese. In training, each text began "
-    "with “query: ” or “passage: ”, which is not added here.",
+    note="A bidirectional model with 4-bit weights, which reads about 100 languages, including Chinese. In training, "
+    "each text began with “query: ” or “passage: ”, which is not added here.",
     credit="multilingual-e5-small by intfloat, MIT",
 )
 

@@ -59,7 +59,7 @@ def read(name: str) -> Loaded:
         head_size=head_size,
         positions=min(longest, getattr(model.config.get_text_config(), "max_position_embeddings", longest)),
         causal=layers[0].causal,
-        note="Downloaded from the Hugging Face hub, unchanged.",
+        note="The model was downloaded from the Hugging Face hub and not changed.",
         credit=f"{name} on the Hugging Face hub",
         rotary=bool(getattr(model.config.get_text_config(), "rope_parameters", None)),
     )

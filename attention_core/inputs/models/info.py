@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 def unrecordable(name: str) -> ModelError:
     """Return the error for a model that does not attend through the interface that the lab records."""
     return ModelError(
-        "{name} does not use the attention interface of transformers, so its queries and keys cannot be "
+        "{name} does not use the attention interface of the Transformers library, so its queries and keys cannot be "
         "recorded. Choose a model such as BERT, GPT-2 or Llama.",
         name=name,
     )

@@ -11,7 +11,7 @@ INFO = ModelInfo(
     head_size=32,
     positions=512,
     causal=False,
-    note="Bidirectional. English only, and all letters become lower case. Most Chinese characters become the "
+    note="A bidirectional model for English text. All letters become lower case. Most Chinese characters become the "
     "unknown token [UNK].",
     credit="all-MiniLM-L6-v2 by sentence-transformers, Apache-2.0",
 )

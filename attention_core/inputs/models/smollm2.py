@@ -28,8 +28,8 @@ INFO = ModelInfo(
     head_size=64,
     positions=8192,
     causal=True,
-    note="Causal, 4-bit quantised. Trained on English. Text in any script is tokenised as bytes. A Chinese "
-    "character takes about 1.8 tokens.",
+    note="A causal model with 4-bit weights, trained on English. It reads text in any script as tokens of one or "
+    "more bytes. A Chinese character takes about 1.8 tokens.",
     credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
     rotary=True,
     rotary_base=100_000.0,

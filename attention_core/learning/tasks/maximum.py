@@ -35,7 +35,10 @@ def sample(generator: torch.Generator, sequences: int, length: int, _items: int)
 TASK = LearningTask(
     key="maximum",
     title=N_("Maximum retrieval"),
-    summary=N_("Items have a number and a class. The model must name the class of the item with the largest number."),
+    summary=N_(
+        "A sequence consists of items with a number and a class. The model must name the class of the item "
+        "with the largest number."
+    ),
     sample=sample,
     inputs=CLASSES + 2,
     classes=CLASSES,

@@ -19,9 +19,9 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
-        help="Rule for the gates if they are not trained. constant: the setting “decay”. harmonic: 1 - 1/t at token "
-        "t. keys: σ(k)^(1/root), where k is the token's own key and σ is the sigmoid. If keys are rotated by "
-        "position (RoPE), gates from keys also depend on the position.",
+        help="Rule for the gates (the decay factors of the tokens) if they are not trained. constant: the setting "
+        "“decay”. harmonic: 1 - 1/t at token t. keys: σ(k)^(1/root), where k is the token's own key and σ is the "
+        "sigmoid. If keys are rotated by position (RoPE), gates from keys also depend on the position.",
     )
 
 
@@ -34,8 +34,8 @@ class GateParams(Params):
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Value of the constant gate: the factor by which each token multiplies what earlier tokens contributed. "
-        "1 means no decay.",
+        help="Value of the constant gate: at each token, what earlier tokens contributed is multiplied by this "
+        "factor. 1 means no decay.",
     )
     root: float = param(
         16.0,
@@ -43,8 +43,8 @@ class GateParams(Params):
         high=64.0,
         step=1.0,
         scale="log",
-        help='The number “root” in σ(k)^(1/root), used only with the gate "keys". The larger it is, the slower the '
-        "decay.",
+        help='The number “root” in the gate σ(k)^(1/root) of a token with key k. Used only with the gate "keys". A '
+        "larger root gives a slower decay.",
     )
 
 

@@ -216,8 +216,8 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Heavy hitters",
-    summary="A cache of fixed size keeps the most recent tokens and the earlier tokens that have received the most "
-    "attention. Each query attends only to the cached tokens.",
+    summary="Each query attends only to a cache of fixed size, which keeps the most recent tokens and the earlier "
+    "tokens that have received the most attention.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
     r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
@@ -232,8 +232,8 @@ VARIANT = Variant(
         2023,
         "https://arxiv.org/abs/2306.14048",
     ),
-    note="The attention of a token is the sum of the weights that it has received from all queries since it entered "
-    "the cache. More queries attend to early tokens, so early tokens collect more attention. Without a causal "
-    "mask, every query attends to the tokens in the cache at the end of the text.",
+    note="The attention that a token has received is the sum of the weights that queries have given to its key since "
+    "it entered the cache. Early tokens have been available to more queries, so their sums tend to be larger. "
+    "Without a causal mask, every query attends to the tokens in the cache at the end of the text.",
     special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -32,8 +32,8 @@ class MlaParams(Params):
         scale="log",
         budget=True,
         help="Length of each latent, the short vector that is cached. A token has one latent for the keys of all "
-        "heads and one for the values of all heads. If the length reaches the rank of keys and values, the result "
-        "is softmax attention.",
+        "heads and one for the values of all heads. Longer latents reconstruct keys and values more exactly. If the "
+        "reconstruction is exact, the result is softmax attention.",
     )
 
 
@@ -177,9 +177,9 @@ VARIANT = Variant(
         2024,
         "https://arxiv.org/abs/2405.04434",
     ),
-    note="Published models learn one latent per token for both keys and values. They also cache a separate key for "
-    "each token, which carries its position. Here, nothing is learned: each token has one latent for its keys and "
-    "one for its values. They come from truncated singular value decompositions of the text's own keys and "
-    "values.",
+    note="A latent is the short vector that is cached for a token. Published models learn one latent per token, from "
+    "which they compute both keys and values. They also cache a separate key for each token, which carries its "
+    "position. Here, nothing is learned: each token has one latent for its keys and one for its values. They come "
+    "from truncated singular value decompositions of the text's own keys and values.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -27,9 +27,10 @@ class QuantisedKeysParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of code vectors. With as many codes as tokens, the result is softmax attention.",
+        help="Number of codes, the vectors that replace the keys. With as many codes as tokens, the result is "
+        "softmax attention.",
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes, the vectors that replace the keys.")
 
 
 def far(k: Tensor, codes: Tensor) -> Tensor:
@@ -115,8 +116,8 @@ def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
 VARIANT = Variant(
     __name__,
     title="Quantised keys",
-    summary="Each key is replaced by the nearest of a few vectors, the codes. All keys with the same code have the "
-    "same logit, so a query computes it only once.",
+    summary="Each key is replaced by the nearest of a few vectors (codes), so a query computes only one logit for "
+    "all keys with the same code.",
     formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
     complexity="n c d",
@@ -128,7 +129,7 @@ VARIANT = Variant(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
     ),
     further=(articles.VQ_KEYS,),
-    note="Published models learn their codes during training. Here, the codes are the k-means centres of the text's "
-    "own keys.",
+    note="A code is a vector that replaces all keys near it. Published models learn their codes during training. "
+    "Here, the codes are the k-means centres of the text's own keys.",
     special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

@@ -12,7 +12,9 @@ from attention_core.variant import Cost, Paper, Params, Trainable, Variant, para
 class AdditiveParams(Params):
     """Settings of additive attention."""
 
-    seed: int = param(0, low=0, high=9999, help="Random seed of the vector w.")
+    seed: int = param(
+        0, low=0, high=9999, help="Random seed of w, the weight vector of the network that computes the logits."
+    )
 
 
 def _weight_vector(q: Tensor, p: AdditiveParams) -> Tensor:
@@ -69,13 +71,15 @@ def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Additive",
-    summary="A small network with a tanh layer computes the logit of a query and a key instead of a dot product. "
-    "Softmax then turns the logits into weights.",
+    summary="The logit of a query and a key comes from a small network with a tanh layer instead of a dot product, "
+    "and softmax turns the logits into weights.",
     formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
     r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
     complexity="n² d",
     params=AdditiveParams,
-    trainable=(Trainable(name="w", title="vectors w", per="layer", shape=lambda p, tokens, d: (d, 1)),),
+    trainable=(
+        Trainable(name="w", title="vectors w of the tanh network", per="layer", shape=lambda p, tokens, d: (d, 1)),
+    ),
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),

@@ -61,6 +61,6 @@ VARIANT = Variant(
         2021,
         "https://arxiv.org/abs/2108.12409",
     ),
-    note="The slope is the penalty per token of distance. In the paper, head h of H heads has the slope 2^(-8h/H). "
-    "Here, all heads have the same slope.",
+    note="The slope is the penalty that each token of distance subtracts from a logit. In the paper, head h of H "
+    "heads has the slope 2^(-8h/H). Here, all heads have the same slope.",
 )

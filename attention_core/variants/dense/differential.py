@@ -20,8 +20,8 @@ class DifferentialParams(Params):
         low=0.0,
         high=1.0,
         step=0.05,
-        help="λ, the number by which the second softmax is multiplied before the subtraction. At 0, only the first "
-        "softmax remains. At 1, the weights of each row sum to zero.",
+        help="λ, the factor of the second softmax matrix, which is subtracted from the first. At 0, only the first "
+        "matrix remains. At 1, the weights of each row sum to zero.",
     )
 
 
@@ -61,17 +61,17 @@ def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | Non
 VARIANT = Variant(
     __name__,
     title="Differential",
-    summary="Each query and key is cut into two halves, which give two softmax matrices. λ times the second matrix "
-    "is subtracted from the first.",
+    summary="Each query and key is cut into two halves, which give two softmax matrices, and λ times the second "
+    "matrix is subtracted from the first.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
     r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
     complexity="n² d",
     params=DifferentialParams,
-    trainable=(Trainable(name="factor", title="factors λ", per="head"),),
+    trainable=(Trainable(name="factor", title="factors λ of the second softmax", per="head"),),
     rows_sum_to_one=False,
     signed=True,
     source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
-    note="If both halves give weight to the same key, the subtraction reduces this weight, more strongly for a larger "
-    "λ. In the paper, λ is learned, and the two halves are trained together. The Learn page can do this too; on "
-    "other pages, λ is a setting.",
+    note="If both halves of a query give weight to the same key, the subtraction reduces this key's weight. The "
+    "larger λ is, the more it is reduced. In the paper, λ is learned, and the two halves are trained together. The "
+    "Learn page can do this too; on other pages, λ is a setting.",
 )

@@ -26,8 +26,9 @@ class EntmaxParams(Params):
         low=1.1,
         high=2.0,
         step=0.05,
-        help="α sets how sparse the weights are: larger values set more weights to exactly zero. At 1.1, the result "
-        "is close to softmax. At 2, it is sparsemax.",
+        help="α sets how sparse the weights are: the larger α is, the more weights are exactly zero. At 1.1, the "
+        "result is close to softmax. At 2 (sparsemax), each row is the nearest point to its logits among all "
+        "non-negative weights that sum to one.",
     )
 
 
@@ -125,7 +126,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Entmax",
-    summary="A sparse version of softmax: each row has a threshold, and keys with logits below it get a weight of "
+    summary="Like softmax, but each row has a threshold, and keys with logits below the threshold get a weight of "
     "exactly zero.",
     formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
     r"\quad \textstyle\sum_j A_{ij} = 1",

@@ -63,9 +63,9 @@ VARIANT = Variant(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
     note="Each token has a gate α between 0 and 1. Each token between a key and a query subtracts −log α from their "
-    "logit. The later token of the pair does so too. In the paper, gates are learned. The Learn page can train "
-    "them; on other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of "
-    "σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. If all gates "
-    "are equal, the result is ALiBi, which subtracts a penalty proportional to distance.",
+    "logit. The later token of the pair does so too. In the paper, gates are learned. The Learn page can train them; "
+    "on other pages, they follow a fixed rule. By default, the gate of a token is the geometric mean of "
+    "σ(k)^(1/root) over the components of its key k. Here σ is the sigmoid, and root is a setting. If all gates are "
+    "equal, every token of distance subtracts the same amount from the logit, as in ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

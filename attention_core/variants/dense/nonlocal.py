@@ -21,7 +21,12 @@ class NonlocalParams(Params):
         "the dot product, divided by the number of keys. concat: query and key are each projected to one number; "
         "the ReLU of the sum is divided by the number of keys.",
     )
-    seed: int = param(0, low=0, high=9999, help='Random seed of the projections. Used only with "concat".')
+    seed: int = param(
+        0,
+        low=0,
+        high=9999,
+        help='Random seed of the two vectors that project queries and keys to numbers. Used only with "concat".',
+    )
 
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
@@ -81,8 +86,8 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Non-local",
-    summary="The weight of a query q and a key k is proportional to one of three similarities: exp(q · k), q · k, or "
-    "the ReLU of a sum of their projections.",
+    summary="The weight of a query q and a key k is proportional to exp(q · k), to q · k, or to the ReLU of a number "
+    "from q plus a number from k.",
     formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
     r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
     complexity="n² d",
@@ -92,6 +97,6 @@ VARIANT = Variant(
     signed=True,
     random=lambda p: p.similarity == "concat",
     note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative, and only then does the time grow with n instead of n², for n tokens. With "concat", the '
-    "projections are random, not trained.",
+    'negative. For n tokens, the time grows with n with "dot", and with n² otherwise. With "concat", the vectors '
+    "that project queries and keys to numbers are random, not trained.",
 )

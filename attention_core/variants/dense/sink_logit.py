@@ -22,8 +22,8 @@ class SinkLogitParams(Params):
         low=-20.0,
         high=20.0,
         step=0.5,
-        help="The extra logit. The higher it is, the less weight the keys receive. At -20, the result is almost "
-        "equal to softmax.",
+        help="The extra logit in the softmax of each row. The higher it is, the less weight the keys receive. At "
+        "-20, the result is usually almost equal to softmax.",
     )
 
 
@@ -69,6 +69,7 @@ VARIANT = Variant(
         Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
         Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
     ),
-    note="In published models, each head learns its own extra logit. The Learn page can train it too; on other pages, "
-    "it is a setting, the same for all heads.",
+    note="The extra logit is one more term in the softmax of a row, and its weight goes to no value. In published "
+    "models, each head learns its own extra logit. The Learn page can train it too; on other pages, it is a setting, "
+    "the same for all heads.",
 )

@@ -56,8 +56,8 @@ VARIANT = Variant(
     __name__,
     title="Softpick",
     summary=(
-        "The weight of a logit x is max(eˣ − 1, 0), divided by the sum of |eˣ − 1| over the row. Keys with "
-        "negative logits get weight zero."
+        "A logit x gets the weight max(eˣ − 1, 0), divided by the row's sum of |eˣ − 1|, so keys with negative "
+        "logits get weight zero."
     ),
     formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
     r"s = \frac{Q K^\top}{\sqrt d}",

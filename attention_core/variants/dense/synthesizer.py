@@ -17,7 +17,9 @@ class SynthesizerParams(Params):
         help="Source of the logits. dense: a two-layer network computes a logit for every position from the query. "
         "random: all inputs share one random matrix of logits.",
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the network or the matrix.")
+    seed: int = param(
+        0, low=0, high=9999, help="Random seed of the network (dense) or of the matrix of logits (random)."
+    )
 
 
 def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
@@ -35,7 +37,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
     if p.kind == "random":
         logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]
         if p.learned:
-            logits = logits + p.learned["logits"][:n, :keys].to(q.dtype)
+            logits = logits + p.learned["matrices of logits"][:n, :keys].to(q.dtype)
     else:
         inner, positions = _network(k, p)
         logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
@@ -73,8 +75,8 @@ def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None
 VARIANT = Variant(
     __name__,
     title="Synthesizer",
-    summary="Queries are not compared with keys: the weights depend either on the query alone or only on the "
-    "positions.",
+    summary="Queries are not compared with keys: a network computes a row of logits from the query alone, or all "
+    "inputs share one matrix of logits.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d + n d²",
@@ -82,22 +84,22 @@ VARIANT = Variant(
     trainable=(
         Trainable(
             name="inner",
-            title="first-layer weights",
+            title="first-layer weights of the network",
             per="layer",
             shape=lambda p, tokens, d: (d, d),
             when=lambda p: p.kind == "dense",
         ),
         Trainable(
             name="positions",
-            title="second-layer weights",
+            title="second-layer weights of the network",
             per="layer",
             shape=lambda p, tokens, d: (tokens, d),
             over_positions=True,
             when=lambda p: p.kind == "dense",
         ),
         Trainable(
-            name="logits",
-            title="logits",
+            name="matrices of logits",
+            title="matrices of logits",
             per="layer",
             shape=lambda p, tokens, d: (tokens, tokens),
             over_positions=True,

@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=True,
     gates=lambda p: "none",
     title="DeltaNet",
-    summary="One matrix, the state, stores values under keys. Each token moves the value stored under its key "
-    "towards its own value, and each query reads the state.",
+    summary="A matrix, the state, stores values under keys: each token moves the value stored under its key towards "
+    "its own value, and each query reads the matrix.",
     formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
     r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
     r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",

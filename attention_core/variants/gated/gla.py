@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="One matrix, the state, stores past keys and values, as in linear attention. Each token multiplies the "
-    "state by decay factors (gates), one for each key component.",
+    summary="Linear attention whose state, the matrix of past keys and values, decays: each token multiplies the row "
+    "of each key component by its own factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),
@@ -53,7 +53,7 @@ VARIANT = fast_weights.variant(
             formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc},\qquad \Gamma_{ijc} = \prod_l "
             r"\alpha_{lc}",
             mechanism="The state is one matrix that stores past keys and values. Every token multiplies each row of "
-            "it, one per key component, by a gate. The entry for a query and an earlier key is therefore a dot "
+            "it, one per key component, by a gate. The entry of R for a query and an earlier key is therefore a dot "
             "product whose components are multiplied by all gates since that key was stored.",
         ),
         Intermediate(
@@ -71,11 +71,11 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Gated Linear Attention Transformers with Hardware-Efficient Training", 2023, "https://arxiv.org/abs/2312.06635"
     ),
-    note="The state is one matrix, a decayed sum of the key–value products of past tokens, with one row for each "
-    "key component. Before a token adds its own product, it multiplies each row by a factor, the gate α. In "
-    "GLA, a learned projection computes the gates. The Learn page can train this projection; on other pages, "
-    'the gates follow a fixed rule. With the rule "keys", α = σ(k)^(1/root), where k is the token\'s key, σ '
-    "is the sigmoid and root is a setting. With the other rules, all rows have the same gate, which gives "
-    "scalar decay. Without a causal mask, every query reads the state after the last token.",
+    note="The state is one matrix, a decayed sum of the key–value products of past tokens, with one row for each key "
+    "component. Before a token adds its own product, it multiplies each row by a factor, the gate α. In GLA, a "
+    "learned projection computes the gates. The Learn page can train this projection; on other pages, the gates "
+    'follow a fixed rule. With the rule "keys", α = σ(k)^(1/root), where k is the token\'s key, σ is the sigmoid and '
+    'root is a setting. With the rules "constant" and "harmonic", all rows have the same gate, as in scalar decay. '
+    "Without a causal mask, every query reads the state after the last token.",
     special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -32,16 +32,17 @@ class MesaParams(GateParams):
         low=0.1,
         high=100.0,
         scale="log",
-        help="λ, the penalty on large entries of the state (ridge). The smaller λ is, the more exactly each key "
-        "retrieves its own value. With large values, the result approaches linear attention divided by λ.",
+        help="λ, the penalty on large entries of the matrix that maps keys to values (ridge). The smaller λ is, the "
+        "more exactly each key retrieves its own value. With large λ, the result approaches linear attention divided "
+        "by λ.",
     )
     decay: float = param(
         1.0,
         low=0.1,
         high=1.0,
         step=0.005,
-        help="Value of the constant gate: the factor by which the weight of earlier errors is multiplied at each "
-        "token. At 1, all errors count equally.",
+        help="Value of the constant gate: at each token, the weights of the squared errors of all earlier tokens are "
+        "multiplied by this factor. At 1, the errors of all tokens count equally.",
     )
 
 
@@ -198,8 +199,8 @@ def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None
 VARIANT = Variant(
     __name__,
     title="Mesa",
-    summary="At each token, least squares finds the matrix that best maps all keys so far to their values, with a "
-    "penalty on large entries. The output is this matrix times the query.",
+    summary="The output is the query times the matrix that, by least squares with a penalty on large entries, best "
+    "maps all keys so far to their values.",
     formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
     r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
     r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
@@ -216,9 +217,9 @@ VARIANT = Variant(
             title="Solved queries",
             symbol=r"\hat q",
             formula=r"\hat q_i = (H + \lambda I)^{-1} q_i,\qquad H = \sum_l \Gamma_l\, k_l k_l^\top",
-            mechanism="The state is the matrix that maps the keys so far to their values with the smallest squared "
-            "error, plus a penalty on large entries. Mesa does not compute it. It solves one linear system for "
-            "each query, and the solved query replaces the original.",
+            mechanism="Mesa's output is the query times the matrix that best maps the keys so far to their values. "
+            "Mesa does not compute this matrix. It solves one linear system for each query, and the solved query "
+            "replaces the original.",
             rows="query",
             columns="entry",
         ),
@@ -227,8 +228,9 @@ VARIANT = Variant(
             title="Without solving",
             symbol="G",
             formula=r"G_{ij} = \Gamma_{ij}\, q_i^\top k_j",
-            mechanism="This matrix uses the original queries, as in linear attention. Each weight is the dot product "
-            "of a query and a key, times the decay. In Mesa, the solution of a linear system replaces the query.",
+            mechanism="This matrix uses the original queries, as in linear attention. Each entry is the dot product "
+            "of a query and a key, times the gates of all tokens after the key, up to the query. In Mesa, the "
+            "solution of a linear system replaces the query.",
         ),
     ),
     source=Paper(

@@ -67,7 +67,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) 
     beta = strength_up_to(p.strength, k, p, first=0).expand_as(k[..., :1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, w_t, beta_t in each_token(q, k, v, w, beta):
-        S = S - beta_t * w_t.mT @ (w_t @ S)  # erase what the direction reads
+        S = S - beta_t * w_t.mT @ (w_t @ S)  # erase the share β of what a read along w returns
         S = S + k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
@@ -80,13 +80,16 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="Each token has a direction w. Before a query attends to a key, every token between them removes a share "
-    "β of the key's component along that token's w.",
+    summary="Before a query reads a key, every token between them removes the share β of the key's component along "
+    "the token's own direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=PathParams,
-    trainable=(TRAINED_STRENGTH, Trainable(name="along", title="directions w", per="channel")),
+    trainable=(
+        TRAINED_STRENGTH,
+        Trainable(name="along", title="directions w that are removed from keys", per="channel"),
+    ),
     intermediates=(
         Intermediate(
             name="directions",
@@ -103,8 +106,8 @@ VARIANT = fast_weights.variant(
             title="Original components",
             symbol="C",
             formula=r"C_{ij} = \beta\, w_i^\top k_j,\quad j < i",
-            mechanism="Each entry is β times the component of an earlier key along the token's direction w. The token "
-            "would subtract this much if no token in between had changed the key.",
+            mechanism="Each entry is β times the component of an earlier key along the token's direction w. This is "
+            "what the token would subtract if no token in between had changed the key.",
             rows="token",
             columns="earlier token",
         ),
@@ -114,9 +117,9 @@ VARIANT = fast_weights.variant(
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
             mechanism=(
-                "C holds the components of the original keys. Before a token subtracts them, earlier tokens have "
-                "already changed the keys. The inverse T corrects for this, so T C holds the components that each "
-                "token actually subtracts."
+                "C holds the components of the original keys along the directions w. Before a token subtracts its "
+                "components, earlier tokens have already changed the keys. The inverse T corrects for this, so T C "
+                "holds the components that each token actually subtracts."
             ),
             rows="token",
             columns="token",

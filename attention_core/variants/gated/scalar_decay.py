@@ -24,8 +24,8 @@ class ScalarDecayParams(GateParams):
         "whole",
         choices=("whole", "rest"),
         help="Factor by which a value is multiplied when it is added to the state, the matrix of past keys and "
-        "values. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the state does not grow "
-        "with the number of tokens.",
+        "values. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the entries of the state do "
+        "not grow with the number of tokens.",
     )
 
 
@@ -54,8 +54,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="One matrix, the state, stores past keys and values, as in linear attention. Each token multiplies the "
-    "whole state by one decay factor, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention whose state, the matrix of past keys and values, is multiplied by one factor at each "
+    "token, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
@@ -67,8 +67,8 @@ VARIANT = fast_weights.variant(
             symbol="R",
             formula=r"R_{ij} = \frac{q_i^\top k_j}{\sqrt d}\, \Gamma_{ij},\qquad \Gamma_{ij} = \prod_l \alpha_l",
             mechanism="The state is one matrix that stores past keys and values. Every token multiplies it by a "
-            "factor, its gate. The entry for a query and an earlier key is therefore their dot product times all "
-            "gates since that key was stored.",
+            "factor, its gate. The entry of R for a query and an earlier key is therefore their dot product times "
+            "all gates since that key was stored.",
         ),
         Intermediate(
             name="kept",

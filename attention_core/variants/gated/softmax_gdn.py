@@ -30,8 +30,8 @@ class SoftmaxGdnParams(Params):
         low=0.1,
         high=2.0,
         step=0.05,
-        help="The cap limits each step: a token erases at most this share of the value stored under its centred key. "
-        "A centred key is a key minus the mean key.",
+        help="The cap limits how much a token may erase: at most this share of the value stored under its centred "
+        "key, which is its key minus the mean key.",
     )
 
 
@@ -176,8 +176,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None 
 VARIANT = Variant(
     __name__,
     title="Softmax as delta rule",
-    summary="The output is the mean of the values plus a matrix, the state, times the query, which approximates "
-    "softmax for small logits. Every token decays and corrects the state.",
+    summary="The output is the mean value plus the query times a matrix that each token decays and corrects; for "
+    "small logits, it is close to softmax.",
     formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
     r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
     r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
@@ -193,9 +193,9 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="Token t changes the state, the matrix of stored values, with strength 1/t. The strength is "
-            "smaller if the centred key c (the token's key minus the mean key) is so long that the step would be "
-            "unstable.",
+            mechanism="The state is the matrix of stored values, and token t changes it with strength 1/t. The "
+            "centred key c is the token's key minus the mean key. If c is so long that the change would exceed the "
+            "cap, the strength is smaller.",
             rows="token",
         ),
         Intermediate(
@@ -203,8 +203,9 @@ VARIANT = Variant(
             title="Overlaps",
             symbol="E",
             formula=r"E_{ij} = \beta_i\, \Gamma_{ij}\, c_i^\top c_j,\quad j < i",
-            mechanism="Before a token stores its value, it erases the value already stored under its centred key (the "
-            "key minus the mean key). Each entry is the share of an earlier token's value that it erases.",
+            mechanism="Before a token stores its value, it erases part of the values that earlier tokens stored "
+            "under similar keys. Keys are centred: the mean key is subtracted. Each entry is the share of an earlier "
+            "token's value that a token erases.",
             rows="token",
             columns="earlier token",
         ),
@@ -213,16 +214,17 @@ VARIANT = Variant(
             title="Corrections",
             symbol="T",
             formula="T = (I + E)^{-1}",
-            mechanism="Each token stores a corrected value: its own value minus the shares E of the values that "
-            "earlier tokens stored. The earlier stored values are corrected in the same way. The inverse T "
-            "applies all corrections together.",
+            mechanism="The entries of E are the shares of earlier tokens' values that a token erases. A token stores "
+            "its own value minus these shares of the values that earlier tokens stored, which were corrected in the "
+            "same way. The inverse T applies all corrections together.",
             rows="token",
             columns="token",
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The strength β with which a token changes the state, the matrix of stored values, is not learned. At token "
-    "t, it is 1/t. It is smaller if the token's key is so far from the mean key that the step would exceed the "
-    "cap. The attention matrix is the output with the identity matrix as values. Without a causal mask, all "
-    "tokens first change the state in order. Then every query reads the final state.",
+    note="The state is the matrix of stored values. Each token changes it with a strength β, which is not learned. "
+    "At token t, β is 1/t. A cap limits how much of the stored value one token may erase. If a token's key is so far "
+    "from the mean key that the token would erase more, β is smaller. The attention matrix is the output with the "
+    "identity matrix as values. Without a causal mask, all tokens first change the state in order. Then every query "
+    "reads the final state.",
 )

@@ -30,9 +30,9 @@ class CentredTaylorParams(Params):
         2,
         low=1,
         high=2,
-        help="Order of the Taylor polynomial. A higher order is closer to softmax but needs a larger state, the "
-        "matrix that stores past keys and values. For head size d, the state has about d rows at order 1 and "
-        "about d²/2 rows at order 2.",
+        help="Order of the Taylor polynomial. For logits that differ little, a higher order is closer to softmax. It "
+        "needs a larger state, the matrix that stores past keys and values. For head size d, the state has about d "
+        "rows at order 1 and about d²/2 rows at order 2.",
     )
 
 
@@ -163,8 +163,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | No
 VARIANT = Variant(
     __name__,
     title="Centred Taylor",
-    summary="A polynomial of the logits approximates softmax if the logits of a row are similar. The rows sum to one "
-    "without being divided by their sum.",
+    summary="A polynomial of the logits replaces softmax; it is accurate if the logits of a row are similar, and "
+    "rows sum to one without being divided by their sum.",
     formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
@@ -172,9 +172,9 @@ VARIANT = Variant(
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="The weights are close to those of softmax in rows whose logits differ little. In other rows, weights may be "
-    "negative. At order 1, the time grows as n d² instead of n d³, for n tokens and head size d. Rounding errors "
-    "change the sum of each row slightly. In float32, these errors become visible when single weights are in the "
-    "millions.",
+    note="The weights are a Taylor polynomial of softmax in the logits minus the mean logit of the row. They are "
+    "close to softmax in rows whose logits differ little. In other rows, weights may be negative. At order 1, the "
+    "time grows as n d² instead of n d³, for n tokens and head size d. In float32, rounding errors change the row "
+    "sums slightly, and visibly if single weights are in the millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

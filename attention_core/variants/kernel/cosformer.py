@@ -28,8 +28,9 @@ class CosformerParams(Params):
         low=1,
         high=65_536,
         scale="log",
-        help="Distance at which weights reach zero. All positions beyond this length are treated as one position. The "
-        "setting is used only with a causal mask. Without one, weights reach zero at the length of the text.",
+        help="Distance between query and key at which weights reach zero. Used only with a causal mask. All "
+        "positions beyond this number count as the same position. Without a causal mask, weights reach zero at a "
+        "distance equal to the length of the text.",
     )
 
 
@@ -50,8 +51,8 @@ def phi(x: Tensor, turns: Tensor) -> LogFeatures:
     x, angles = at_least_float32(x), turns * (math.pi / 2)
     # At the right angle the cosine is zero, but the cosine of the rounded π/2 is not, so it is set to zero.
     cosines = angles.cos().masked_fill(turns == 1, 0.0)
-    # Cosine and sine are not negative here, so relu may be applied to the products instead of to x. The backward pass
-    # then stores only the features.
+    # Cosine and sine are not negative here, so relu may be applied to the products instead of to x. For the backward
+    # pass, autograd then stores only the features.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 
@@ -110,7 +111,7 @@ VARIANT = Variant(
     __name__,
     title="cosFormer",
     summary="Linear attention: the weight is proportional to the dot product of ReLU(q) and ReLU(k), times a cosine "
-    "that decreases with the distance between them.",
+    "that decreases with the distance between query and key.",
     formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
     r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
     complexity="n d²",
@@ -118,8 +119,8 @@ VARIANT = Variant(
     cross_reason="the weights depend on the distance between query and key, which is defined only within one sequence.",
     zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="The cosine falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls to "
-    "zero at the setting “length” instead. All weights of a row are zero if the query shares no positive "
-    "component with any key.",
+    note="The cosine falls to zero at a distance of n tokens, the length of the text. With a causal mask, it falls "
+    "to zero at the setting “length” instead. All weights of a row are zero if the query and each key have no "
+    "positive component in common.",
     source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
 )

@@ -26,8 +26,8 @@ class CosineParams(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. cumsum: by "
-        "cumulative sums. All three give the same result.",
+        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
+        "for one token at a time. cumsum: by cumulative sums over all tokens. All three give the same result.",
     )
 
 
@@ -80,8 +80,8 @@ def cost(n: int, d: int, p: CosineParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Cosine",
-    summary="Linear attention: the weight of a key is proportional to 1 plus the cosine of the angle between query "
-    "and key. This number is never negative.",
+    summary="Linear attention in which the weight of a key is proportional to one plus the cosine of the angle "
+    "between query and key, which is never negative.",
     formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",

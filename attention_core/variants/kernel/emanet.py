@@ -30,7 +30,7 @@ class EmanetParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of bases, the cluster centres. More bases give a finer clustering but cost more.",
+        help="Number of bases, the centres of the clusters of keys. More bases give a finer clustering but cost more.",
     )
     iterations: int = param(
         3,
@@ -52,7 +52,9 @@ class EmanetParams(Params):
             "token. With large values, it belongs to one basis only."
         ),
     )
-    seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the initial bases.")
+    seed: int = param(
+        0, low=0, high=2**31 - 1, help="Random seed of the initial bases, the centres of the clusters of keys."
+    )
 
 
 def unit(x: Tensor) -> Tensor:
@@ -156,8 +158,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Expectation maximisation",
-    summary="Keys are grouped into a few soft clusters, whose centres are called bases. Each cluster averages its "
-    "values, and each query mixes these averages.",
+    summary="Keys are grouped into a few soft clusters with centres called bases, and each query mixes the average "
+    "values of the clusters.",
     formula=r"A = \operatorname{softmax}_{\text{bases}}(\lambda Q \mu^\top)\,\hat Z^\top,\quad "
     r"Z = \operatorname{softmax}_{\text{bases}}(\lambda K \mu^\top),\; \hat Z_{jb} = \frac{Z_{jb}}{\sum_l Z_{lb}},\;"
     r" \mu \leftarrow \frac{\hat Z^\top K}{\|\hat Z^\top K\|}",

@@ -60,8 +60,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
 VARIANT = Variant(
     __name__,
     title="Hedgehog",
-    summary="Linear attention with the features softmax(x) and softmax(−x) of each query or key x. They emphasise the "
-    "largest and smallest components of x.",
+    summary="Linear attention with the features softmax(x) and softmax(−x) of each query or key x, which emphasise "
+    "its largest and smallest components.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(x) = [\operatorname{softmax}(x), \operatorname{softmax}(-x)]",
     complexity="n d²",

@@ -23,13 +23,13 @@ class LinearParams(Params):
     feature_map: str = param(
         "elu+1",
         choices=("elu+1", "relu", "softmax", "exp"),
-        help="Function that turns queries and keys into features, which are never negative.",
+        help="Function that turns each query and each key into a vector of features, which are never negative.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent", "cumsum"),
-        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. cumsum: by "
-        "cumulative sums. All three give the same result.",
+        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
+        "for one token at a time. cumsum: by cumulative sums over all tokens. All three give the same result.",
     )
 
 
@@ -102,15 +102,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Linear",
-    summary="A function turns each query and each key into a vector of features, whose dot product replaces softmax's "
-    "exponential. Keys and values can then be summed once for all queries.",
+    summary="A function turns queries and keys into vectors of features, whose dot product replaces softmax's "
+    "exponential, so keys and values can be summed once for all queries.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
     complexity="n d²",
     params=LinearParams,
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="All weights of a row are zero if the query's features have a zero dot product with the features of every "
-    "key. With relu, this happens if the query shares no positive component with any key. With other feature "
+    "key. With relu, this happens if the query and each key have no positive component in common. With other feature "
     "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",

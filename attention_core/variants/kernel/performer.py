@@ -63,16 +63,16 @@ class PerformerParams(Params):
     row_norms: str = param(
         "chi",
         choices=("chi", "fixed"),
-        help="Lengths of the random vectors. chi: random, like those of Gaussian vectors, so the estimate is right on "
-        "average. fixed: always √d, which usually makes the estimate less noisy, but wrong on average, except "
-        "with relu.",
+        help="Lengths of the random vectors. chi: random, like those of Gaussian vectors, so estimates of the "
+        "exponential are right on average. fixed: always √d. Estimates are then usually less noisy but wrong on "
+        "average, except with relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Random seed of the random vectors.")
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. Both give the "
-        "same result.",
+        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
+        "for one token at a time. Both give the same result.",
     )
 
 
@@ -238,8 +238,8 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
 VARIANT = Variant(
     __name__,
     title="Performer",
-    summary="Random vectors turn each query and key into features, whose dot product estimates softmax's exponential "
-    "(by default). Keys and values are then summed once, as in linear attention.",
+    summary="Linear attention with random functions of each query and key as features, so that (by default) their "
+    "dot product estimates softmax's exponential.",
     formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
     r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
     complexity="n m d",

@@ -35,13 +35,13 @@ class RetentionParams(Params):
     feature_map: str = param(
         "elu+1",
         choices=(*MAPS, "exp"),
-        help="Function that turns queries and keys into features, which are never negative.",
+        help="Function that turns each query and each key into a vector of features, which are never negative.",
     )
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. Both give the "
-        "same result.",
+        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
+        "for one token at a time. Both give the same result.",
     )
 
 
@@ -239,7 +239,7 @@ VARIANT = Variant(
     zero_rows=True,
     decoder=Decoder(init_state, step),
     note="All weights of a row are zero if the query's features have a zero dot product with the features of every "
-    "key. With relu, this happens if the query shares no positive component with any key. With other feature "
+    "key. With relu, this happens if the query and each key have no positive component in common. With other feature "
     "maps, it happens only if exponentials are too small for float32.",
     source=Paper(
         "Retentive Network: A Successor to Transformer for Large Language Models",

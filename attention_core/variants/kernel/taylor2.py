@@ -22,8 +22,8 @@ class Taylor2Params(Params):
     mode: str = param(
         "chunked",
         choices=("chunked", "recurrent"),
-        help="Algorithm with a causal mask. chunked: in chunks of tokens. recurrent: token by token. Both give the "
-        "same result.",
+        help="How the result is computed with a causal mask. chunked: for a chunk of tokens at a time. recurrent: "
+        "for one token at a time. Both give the same result.",
     )
 
 
@@ -96,8 +96,8 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Second-order Taylor",
-    summary="The polynomial 1 + x + x²/2 replaces the exponential of the logit x. It is always positive, and the cost "
-    "grows linearly with the number of tokens.",
+    summary="Linear attention in which the polynomial 1 + x + x²/2, which is always positive, replaces the "
+    "exponential of the logit x.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³",

@@ -77,7 +77,7 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool, keys: int | None = No
 VARIANT = Variant(
     __name__,
     title="Funnel",
-    summary="Groups of neighbouring queries are averaged. Each averaged query attends to all keys, and all tokens of "
+    summary="Neighbouring queries are averaged in groups, each averaged query attends to all keys, and all tokens of "
     "its group get the same output.",
     formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
     r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",

@@ -24,14 +24,14 @@ class LandmarkParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of landmarks, which are means of queries and means of keys, m of each. More landmarks keep "
-        "more detail but cost more. The maximum is one per token.",
+        help="Number m of landmarks for the queries, and also for the keys. A landmark is a mean of several queries "
+        "or keys. More landmarks keep more detail but cost more. The maximum is one per token.",
     )
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="How tokens are grouped into landmarks. segment_means: means of neighbouring tokens. kmeans: means of "
-        "similar tokens at any position.",
+        help="How tokens are grouped. Each landmark is the mean of one group. segment_means: neighbouring tokens "
+        "form a group. kmeans: similar tokens at any position form a group.",
     )
 
 
@@ -74,8 +74,8 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool, keys: int | None = 
 VARIANT = Variant(
     __name__,
     title="Landmarks",
-    summary="Queries attend to a few landmarks, which are means of tokens, and the landmarks attend to all keys. The "
-    "attention matrix is the product of these two softmax matrices.",
+    summary="The attention matrix is the product of two softmax matrices: queries attend to a few landmarks, which "
+    "are means of tokens, and landmarks attend to all keys.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
     r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
     r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
@@ -98,7 +98,7 @@ VARIANT = Variant(
             symbol="R",
             formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right),\qquad A = L R",
             mechanism="Each landmark of the queries, which is a mean of queries, attends to all keys. The attention "
-            "matrix is the product of the left and the right factor. Nyström attention also has an inverse "
+            "matrix is the product of the left and the right factor. Nyström attention also has an inverse matrix "
             "between the two factors.",
             rows="landmark",
         ),

@@ -26,8 +26,8 @@ class LinformerParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number m of mixed keys and values. Larger values are closer to softmax but cost more. The maximum is "
-        "one per token.",
+        help="Number m of mixed keys and values that replace those of the tokens. More of them are usually closer to "
+        "softmax but cost more. The maximum is one per token.",
     )
     projection: str = param(
         "mean",
@@ -36,9 +36,14 @@ class LinformerParams(Params):
         "neighbouring tokens with more weight in the middle. gaussian: random mixtures of all tokens.",
     )
     share: bool = param(
-        True, help='Use the same projection for keys and values. This option affects only the "gaussian" projection.'
+        True, help='Mix keys and values by the same random matrix. Used only with the projection "gaussian".'
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the Gaussian projection.")
+    seed: int = param(
+        0,
+        low=0,
+        high=9999,
+        help='Random seed of the matrices that mix keys and values. Used only with the projection "gaussian".',
+    )
 
 
 def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,9 +118,14 @@ VARIANT = Variant(
     complexity="n m d",
     params=LinformerParams,
     trainable=(
-        Trainable(name="E", title="projections E", per="layer", shape=_shape, over_positions=True),
+        Trainable(name="E", title="mixing matrices E of the keys", per="layer", shape=_shape, over_positions=True),
         Trainable(
-            name="F", title="projections F", per="layer", shape=_shape, over_positions=True, when=lambda p: not p.share
+            name="F",
+            title="mixing matrices F of the values",
+            per="layer",
+            shape=_shape,
+            over_positions=True,
+            when=lambda p: not p.share,
         ),
     ),
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
@@ -124,7 +134,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     random=True,
-    note="In the paper, the mixing matrices (projections) are trained. The Learn page can train them too. On other "
-    "pages, they are not trained, so a trained Linformer may have a much smaller error than shown.",
+    note="In the paper, the matrices that mix keys and values are trained. The Learn page can train them too. On "
+    "other pages, they are not trained, so a trained Linformer may have a much smaller error than shown.",
     special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -34,8 +34,8 @@ class NystromParams(Params):
     method: str = param(
         "segment_means",
         choices=METHODS,
-        help="How tokens are grouped into landmarks. segment_means: means of neighbouring tokens. kmeans: means of "
-        "similar tokens at any position.",
+        help="How tokens are grouped. Each landmark is the mean of one group. segment_means: neighbouring tokens "
+        "form a group. kmeans: similar tokens at any position form a group.",
     )
     inverse: str = param(
         "iterative",
@@ -47,8 +47,8 @@ class NystromParams(Params):
         6,
         low=1,
         high=12,  # more iterations only amplify the float32 rounding errors of small singular values
-        help="Number of steps of the iterative inverse. Close to the solution, a step turns an error of 1% into about "
-        "0.0001%.",
+        help="Number of steps of the iterative inverse. Close to the exact inverse, a step reduces an error of 1% to "
+        "about 0.0001%.",
     )
 
 

@@ -33,14 +33,14 @@ class PooledParams(Params):
         high=256,
         scale="log",
         budget=True,
-        help="Number of neighbouring tokens in a pool. Larger pools cost less but lose more detail. 1 gives softmax "
-        "attention.",
+        help="Number of neighbouring tokens in a pool, which replaces them as one key and one value. Larger pools "
+        "cost less but lose more detail. 1 gives softmax attention.",
     )
     pool: str = param(
         "mean",
         choices=("mean", "conv", "max"),
-        help="How the keys of a pool are combined. mean: their mean. conv: their mean with more weight in the middle. "
-        "max: the maximum of each component.",
+        help="How the keys of neighbouring tokens are combined into the key of a pool. mean: their mean. conv: their "
+        "mean with more weight in the middle. max: the maximum of each component.",
     )
 
 

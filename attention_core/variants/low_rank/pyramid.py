@@ -27,9 +27,9 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Base number of pools. The four resolutions have 1, 3, 6 and 8 times this number of pools, up to one "
-        "pool per token. More pools keep more detail but cost more. If two resolutions have the same number of "
-        "pools, only one of them is used.",
+        help="Base number of pools, the segments of text whose keys and values are averaged. The four resolutions "
+        "have 1, 3, 6 and 8 times this number of pools, up to one pool per token. More pools keep more detail but "
+        "cost more. If two resolutions have the same number of pools, only one of them is used.",
     )
 
 
@@ -77,8 +77,8 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Pyramid pooling",
-    summary="The text is cut into segments at up to four resolutions, from coarse to fine. Every query attends to the "
-    "mean keys and values of the segments instead of single tokens.",
+    summary="Every query attends to the mean keys and values of text segments, at up to four resolutions from coarse "
+    "to fine, instead of single tokens.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",

@@ -119,7 +119,7 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Mixed chunks",
-    summary="The text is cut into chunks. Tokens of one chunk attend to each other with squared ReLU weights. Linear "
+    summary="Within each chunk of the text, tokens attend to each other with squared ReLU weights, and linear "
     "attention connects the chunks.",
     formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
@@ -128,8 +128,8 @@ VARIANT = Variant(
     cross_reason="a query attends to all tokens of its own chunk, so queries and keys must come from one sequence.",
     rows_sum_to_one=False,
     signed=True,
-    note="The weights of a row are not divided by their sum. In the formula, c is the number of tokens per chunk, and "
-    "n_i is the number of tokens that query i can attend to. With a causal mask, the linear part covers only the "
-    "chunks before the query's own chunk.",
+    note="Within a chunk of c tokens, a weight is the squared ReLU of the logit, divided by c. The linear part adds "
+    "the logit itself, divided by n_i, the number of tokens that query i can attend to. The weights of a row are not "
+    "divided by their sum. With a causal mask, the linear part covers only the chunks before the query's own chunk.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

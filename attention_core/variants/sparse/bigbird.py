@@ -130,8 +130,8 @@ def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="BigBird",
-    summary="Each query attends to a local window, to a few random keys, and to the first tokens of the text. All "
-    "queries attend to these first tokens, so they are called global.",
+    summary="Each query attends to a local window, to a few random keys, and to the first tokens of the text, which "
+    "are called global tokens.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff |i-j| \le w \text{ or } i < g \text{ or } j < g \text{ or } j \in R_i,\ |R_i| \le \rho",
     complexity="n (w + g + ρ) d",
@@ -139,8 +139,9 @@ VARIANT = Variant(
     pairs="n (2 w + 1 + 2 g + ρ)",
     approximates="softmax",
     random=lambda p: p.random_keys > 0,
-    note="Global tokens also attend to all tokens. In the paper, the random keys are whole blocks of neighbouring "
-    "keys, because GPUs and TPUs process blocks faster. Here, each random key is drawn separately.",
+    note="The first tokens of the text are global: all tokens attend to them, and they attend to all tokens. In the "
+    "paper, the random keys are whole blocks of neighbouring keys, because GPUs and TPUs process blocks faster. "
+    "Here, each random key is drawn separately.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
     special_cases=(
         SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),

@@ -53,9 +53,16 @@ class BlocksParams(Params):
         low=1,
         high=64,
         scale="log",
-        help="Number of dimensions of the random projection with which the random indexer scores the blocks.",
+        help="Number of dimensions to which queries and keys are projected at random before the blocks are scored. "
+        'Used only with the score "random indexer".',
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the random indexer.")
+    seed: int = param(
+        0,
+        low=0,
+        high=9999,
+        help="Random seed of the projection with which the blocks are scored. "
+        'Used only with the score "random indexer".',
+    )
 
 
 def selection(p: BlocksParams) -> Selection:
@@ -121,8 +128,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
 VARIANT = Variant(
     __name__,
     title="Block selection",
-    summary="Each query attends to its own block of keys and to the m other blocks with the highest scores. A score "
-    "estimates the softmax weight of a block.",
+    summary="Each query attends to its own block of keys and to the m other blocks with the highest scores, which "
+    "estimate the blocks' softmax weights.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
     complexity="n (m + 1) b d + n² d / b",

@@ -72,7 +72,7 @@ def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Local",
-    summary="Each query attends only to the keys within a window: at most w tokens before or after it.",
+    summary="Each query attends only to keys at most w tokens before or after its own position.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
     r"\quad\text{where } |i-j| \le w",
     complexity="n w d",

@@ -125,16 +125,17 @@ def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Longformer",
-    summary="Each query attends to a local window, which may skip tokens, and to the first tokens of the text. All "
-    "queries attend to these first tokens, so they are called global.",
+    summary="Each query attends to a local window, which may skip tokens, and to the first tokens of the text, which "
+    "are called global tokens.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
     complexity="n (w + g) d",
     params=LongformerParams,
     pairs="n (2 w + 1 + 2 g)",
     approximates="softmax",
-    note="Global tokens also attend to all tokens. In the published model, attention of and to global tokens uses "
-    "other queries, keys and values than local attention. Here, both use the same.",
+    note="The first tokens of the text are global: all tokens attend to them, and they attend to all tokens. In the "
+    "published model, attention of and to global tokens uses other queries, keys and values than local attention. "
+    "Here, it uses those of local attention.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

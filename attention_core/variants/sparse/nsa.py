@@ -199,8 +199,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Native sparse",
-    summary="Each query attends to block means, to all tokens of the best-scoring blocks, and to a local window. The "
-    "three outputs, each multiplied by a factor (gate), are added.",
+    summary="Each query attends to block means, to all tokens of the best-scoring blocks and to a local window; the "
+    "three outputs, each times a factor (gate), are added.",
     formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
     r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
     r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
@@ -249,10 +249,10 @@ VARIANT = Variant(
         2025,
         "https://arxiv.org/abs/2502.11089",
     ),
-    note="In the paper (NSA), the gates and the summaries of blocks are learned. Each of the three attentions "
-    "(branches) has keys and values of its own, and the first block is always selected. Here, gates are "
-    "constants, and block summaries are means. The weights of a row sum to the sum of the gates. With a causal "
-    "mask, the branch over block means has no weight until the first block is complete.",
+    note="In the paper (NSA), the gates and the vectors that summarise blocks are learned. Each of the three "
+    "attentions (branches) has keys and values of its own, and the first block is always selected. Here, gates are "
+    "constants, and blocks are summarised by their means. The weights of a row sum to the sum of the gates. With a "
+    "causal mask, the branch over block means has no weight until the first block is complete.",
     special_cases=(
         SpecialCase(
             "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")

@@ -25,7 +25,8 @@ class PowerBertParams(Params):
         low=0.05,
         high=1.0,
         step=0.05,
-        help="Share of tokens that are kept. The tokens that receive the most attention are kept.",
+        help="Share of the tokens that are kept for the next layer. The tokens that receive the most attention are "
+        "kept.",
         budget=True,
     )
 
@@ -116,7 +117,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool
 VARIANT = Variant(
     __name__,
     title="PoWER-BERT",
-    summary="All queries attend to all keys. Then only the tokens that received the most attention are kept for the "
+    summary="All queries attend to all keys, but only the tokens that receive the most attention are kept for the "
     "next layer.",
     formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
     r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "

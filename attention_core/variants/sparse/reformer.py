@@ -32,19 +32,19 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to "
-        "its own chunk and to the previous chunk. In one round, a query can attend to at most twice this "
-        "number of tokens. About as many tokens have the same hash as are in a chunk.",
+        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to its "
+        "own chunk and to the previous chunk. In one round, it therefore attends to at most twice this number of "
+        "tokens. The larger the chunks, the more tokens share a hash.",
     )
     rounds: int = param(
         2,
         low=1,
         high=16,
-        help="Number of rounds, each with a different random hash. A round can find pairs of similar tokens that "
-        "other rounds miss.",
+        help="Number of rounds, each of which sorts the tokens by a different random hash. A round can find pairs of "
+        "similar tokens that other rounds miss.",
         budget=True,
     )
-    seed: int = param(0, low=0, high=9999, help="Random seed of the hash.")
+    seed: int = param(0, low=0, high=9999, help="Random seed of the hash by which the tokens are sorted.")
 
 
 def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
@@ -201,8 +201,8 @@ VARIANT = Variant(
     __name__,
     title="Reformer",
     summary=(
-        "Tokens are sorted by a random hash (LSH), which is usually equal for vectors of similar direction. "
-        "Each token attends only to tokens near it in this order."
+        "Tokens are sorted by a random hash, usually equal for vectors of similar direction, and each token attends "
+        "only to tokens near it in this order."
     ),
     formula=r"A_{ij} = \operatorname{softmax}_{j \in P_i} \frac{q_i^\top q_j}{\lVert q_j \rVert},\quad "
     r"P_i = \bigcup_r \{j \ne i : c_r(i) - c_r(j) \in \{0, 1\}\},\quad "

@@ -80,8 +80,8 @@ def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Attention sinks",
-    summary="Each query attends to a local window and to the first tokens of the text. Trained models put much weight "
-    "on these first tokens, which are called sinks.",
+    summary="Each query attends to a local window and to the first tokens of the text (sinks), on which trained "
+    "models put much weight.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
     complexity="n (w + s) d",

@@ -183,8 +183,8 @@ def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Sparse",
-    summary="Each query attends to nearby keys and to regularly spaced keys. The pattern is a window and every r-th "
-    "key, or the query's own block and the last keys of every block.",
+    summary="Each query attends to nearby keys and to regularly spaced keys: a window and every r-th key, or its own "
+    "block and the last keys of all blocks.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
     r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",

@@ -24,16 +24,16 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns. A column is a token to which all queries attend. The tokens with the most weight are "
-        "selected. If all tokens are columns, the result is softmax attention.",
+        help="Number of columns, the keys to which all queries attend. The keys with the most weight from the last "
+        "queries are selected. If all keys are columns, the result is softmax attention.",
     )
     diagonals: int = param(
         8,
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals. A diagonal is one distance between query and key. Distance 0 is always included. "
-        "The other diagonals are those with the most weight.",
+        help="Number of diagonals. A diagonal is one distance between query and key, at which all queries attend. "
+        "Distance 0 is always included. The other distances are those with the most weight from the last queries.",
     )
     judges: int = param(
         64,
@@ -137,7 +137,7 @@ VARIANT = Variant(
     __name__,
     title="Vertical and slash",
     summary="The weights of the last queries of the text select a few keys (columns) and a few distances "
-    "(diagonals). Every query attends only to these keys and to keys at these distances.",
+    "(diagonals), and every query attends only to these.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
     r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
     r"P_{n-m < i \le n}",

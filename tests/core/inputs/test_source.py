@@ -116,5 +116,5 @@ def test_another_length_is_told_as_it_is_read():
     found = {source: str(source.lengths_notice(source.load())) for source in (TEXT, causal, SYNTHETIC, UPLOAD)}
     assert "bidirectional" in found[TEXT]
     assert "new sequence" in found[SYNTHETIC]
-    assert "exact for a causal model" in found[causal]
+    assert "exactly those of the shorter sequence" in found[causal]
     assert found[causal] == found[UPLOAD]

@@ -136,7 +136,7 @@ def test_the_first_tokens_of_a_causal_model_are_those_of_the_shorter_sequence():
     shorter = model.recorded(sequence_of(source.spec, 0).inputs[:, :9])[1]
     for found, expected in zip(source.load(9).tensors, shorter, strict=True):
         torch.testing.assert_close(found, expected[0], atol=1e-5, rtol=1e-4)
-    assert "exact for a causal model" in str(source.lengths_notice(source.load()))
+    assert "exactly those of the shorter sequence" in str(source.lengths_notice(source.load()))
     digits = TrainedSource.of("digits", "softmax", "steps~1")
     assert "from the whole sequence" in str(digits.lengths_notice(digits.load()))
 
@@ -178,9 +178,9 @@ def test_words_describe_a_run_completely(words):
         (("recall", "softmax", "items~11"), "Associative recall with 32 tokens cannot have 11 items."),
         (("recall", "softmax", "length~2000"), "Associative recall has no sequences of 2000 tokens."),
         (("recall", "softmax", "width~512"), "width is 512."),
-        (("recall", "softmax", "heads~3"), "3 heads cannot divide a width of 64."),
+        (("recall", "softmax", "heads~3"), "The width 64 cannot be divided evenly among 3 heads."),
         (("recall", "softmax", "positions~learned", "tokens~-1"), "tokens is -1. Choose a number from 0 to 1024."),
-        (("recall", "softmax", "length~1024", "width~256", "layers~8"), "layers × length × width is 2097152."),
+        (("recall", "softmax", "length~1024", "width~256", "layers~8"), "layers × sequence length × width is 2097152."),
     ],
 )
 def test_a_run_that_cannot_be_trained_is_refused_with_its_reason(words, message):
@@ -193,7 +193,7 @@ def test_a_shared_server_allows_what_its_page_learn_trains(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     for task in TASKS.values():
         assert usual_run(task.key, steps=HOSTED.learn_steps, layers=4)
-    with pytest.raises(LabError, match=r"layers × length × width is 16448\. Choose a number from 1 to 16384"):
+    with pytest.raises(LabError, match=r"layers × sequence length × width is 16448\. Choose a number from 1 to 16384"):
         usual_run("recall", length=257, layers=1, width=64)
 
 

@@ -41,7 +41,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
     assert drawn["uniform attention"][30] == pytest.approx(alike)
-    assert "both computed from the same queries and keys without RoPE" in spoken(at, "caption")
+    assert "those with RoPE are computed from them, even if RoPE is on" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Claim: softmax attention nearly equals a gated delta rule (an updated state that forgets), without any training."""
+"""Claim: without training, softmax attention nearly equals a gated delta rule, which decays and corrects a state."""
 
 import math
 from collections.abc import Iterator, Sequence

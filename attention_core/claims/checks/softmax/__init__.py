@@ -1,1 +1,1 @@
-"""Claims about softmax attention itself: its memory, its entropy, its normaliser and its series."""
+"""Claims about softmax's memory, entropy and Taylor series, and about the number that divides squared ReLU's rows."""
