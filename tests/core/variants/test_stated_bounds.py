@@ -59,7 +59,7 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
 
 
 def test_a_random_synthesizer_knows_the_position_and_nothing_else():
-    assert "only on the positions" in ac.variant("synthesizer").summary
+    assert "all inputs share one matrix of logits" in ac.variant("synthesizer").summary
     A = ac.get("synthesizer", kind="random").weights(normal(12, 4), normal(12, 4, seed=1))
     other = ac.get("synthesizer", kind="random").weights(normal(12, 4, seed=2), normal(12, 4, seed=3))
     assert torch.equal(A, other)
@@ -124,7 +124,7 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 def test_what_is_said_of_each_similarity_of_nonlocal():
     note = ac.variant("nonlocal").note
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
-    negative = said(note, r'Only with "(\w+)" can weights be negative, and only then does the time grow with n instead')
+    negative = said(note, r'Only with "(\w+)" can weights be negative\. For n tokens, the time grows with n with "\1"')
     for similarity in ("gaussian", "dot", "concat"):
         A = ac.get("nonlocal", similarity=similarity).weights(*normal(2, 20, 4))
         assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == normalised)

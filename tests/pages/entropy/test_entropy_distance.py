@@ -124,7 +124,7 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
     said = spoken(at, "caption")
     assert "With ALiBi, distant keys get" in said
     assert list(at.dataframe[0].value["softmax"]) == ["with RoPE", "without RoPE", "with ALiBi"]
-    assert "The option “ALiBi” is selected, so ALiBi replaces RoPE here" in said
+    assert "The option “ALiBi” is selected, so ALiBi replaces RoPE in this input" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added
 
