@@ -16,17 +16,20 @@ WIDTH, HEIGHT = 152, 72
 MARGIN = 10
 TYPE, LETTER, LINE = 12, 7.2, 16
 """Size of the type, width of a letter and height of a line of text."""
+MARKED = SERIES[1]
+"""Colour of the ground of marked words: orange."""
 INK = {False: "#31333f", True: "#fafafa"}
 """Colour of text, by whether the page is dark."""
 
 
-def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
+def picture(values: np.ndarray, *, dark: bool, side: int = 320, top: float | None = None) -> np.ndarray:
     """Colour a matrix by the square root of each entry's share of the largest; negative entries have their own ramp.
 
     Args:
         values: matrix ``[n, n]``; NaN where a pair is masked.
         dark: whether the page is dark.
         side: smallest side length in pixels.
+        top: the magnitude with the darkest colour; None for the largest one.
 
     Returns:
         RGB picture, ``uint8 [s, s, 3]``.
@@ -34,7 +37,7 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     ramps = DARK if dark else LIGHT
     masked = np.isnan(values)
     sizes = np.abs(np.where(masked, 0.0, values))
-    share = np.sqrt(sizes / (sizes.max() or 1.0))
+    share = np.sqrt(np.minimum(sizes / (top or sizes.max() or 1.0), 1.0))
     negative = values < 0
     colours = np.where(negative[..., None], sample_ramp(ramps.negative, share), sample_ramp(ramps.positive, share))
     colours[masked] = ramps.masked
@@ -42,9 +45,9 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     return np.kron(np.rint(colours).astype(np.uint8), block)
 
 
-def data_url(values: np.ndarray, *, dark: bool) -> str:
+def data_url(values: np.ndarray, *, dark: bool, top: float | None = None) -> str:
     """Return the picture of a matrix as the data URL of a PNG, one pixel for each query–key pair."""
-    return _png_url(picture(values, dark=dark, side=1))
+    return _png_url(picture(values, dark=dark, side=1, top=top))
 
 
 def pixels_url(pixels: np.ndarray) -> str:
@@ -52,11 +55,14 @@ def pixels_url(pixels: np.ndarray) -> str:
     return _png_url(np.rint(255 * np.clip(pixels, 0, 1)).astype(np.uint8))
 
 
-def curves_url(lines: Sequence[Sequence[tuple[float, float]]], *, dashed: int = -1, dark: bool) -> str:
-    """Return a picture of curves, each in its own colour, on axes that fit all of them.
+def curves_url(
+    lines: Sequence[Sequence[tuple[float, float]]], colours: Sequence[str], *, dashed: int = -1, dark: bool
+) -> str:
+    """Return a picture of curves on axes that fit all of them.
 
     Args:
         lines: the points of each curve.
+        colours: the colour of each curve.
         dashed: the index of a dashed curve.
         dark: whether the page is dark.
     """
@@ -64,7 +70,7 @@ def curves_url(lines: Sequence[Sequence[tuple[float, float]]], *, dashed: int = 
     low, high = points.min(0), points.max(0)
     scale = (np.array((WIDTH, HEIGHT)) - 2 * MARGIN) / np.where(high > low, high - low, 1)
     drawn = []
-    for i, (line, colour) in enumerate(zip(lines, SERIES, strict=False)):
+    for i, (line, colour) in enumerate(zip(lines, colours, strict=True)):
         places = MARGIN + (np.array(line, float) - low) * scale
         path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in places)
         look = 'stroke-dasharray="6 5" ' * (i == dashed)
@@ -87,7 +93,7 @@ def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> s
         if x + width > WIDTH - MARGIN:
             x, y = MARGIN, y + LINE
         if place in marked:
-            look = f'fill="{SERIES[1]}" opacity="0.5" rx="2"'
+            look = f'fill="{MARKED}" opacity="0.5" rx="2"'
             drawn.append(f'<rect x="{x - 1:.1f}" y="{y - TYPE}" width="{width + 2:.1f}" height="{LINE}" {look}/>')
         drawn.append(f'<text x="{x:.1f}" y="{y}" {type_look}>{html.escape(word)}</text>')
         x += width + LETTER

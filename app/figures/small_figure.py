@@ -14,8 +14,6 @@ from attention_core.formatting import HUGE, format_readable, number
 
 WIDTH, HEIGHT, EDGE = 240, 120, 8
 """Width of a picture, which the page stretches, smallest height of lines in pixels, and half a tick's height."""
-GUTTER = 16
-"""Width at the right of a picture in which each line is led to its name."""
 LINE = 16
 """Height in pixels of a line of a name, and the smallest height of a bar's row."""
 BAR = 6
@@ -120,27 +118,22 @@ def _lines(
     y_title: str,
     alt: str,
 ) -> str:
-    """Return a chart of lines, each of which ends at its name."""
+    """Return a chart of lines, with their names at the right in the order of their ends."""
     places = sorted({x for line in drawn.values() for x, _y in line})
     named = {name: _wrapped(name) for name, line in drawn.items() if line}
     room = max(HEIGHT, sum(LINE * len(lines) for lines in named.values()))
-    across = _scale((places[0], places[-1]), (EDGE, WIDTH - GUTTER - EDGE), log=log_x)
+    across = _scale((places[0], places[-1]), (EDGE, WIDTH - EDGE), log=log_x)
     up = _scale(axis, (room - EDGE, EDGE), log=log_y)
     order = sorted(named, key=lambda name: up(drawn[name][-1][1]))
     sizes = [LINE * len(named[name]) for name in order]
     centres = spread([up(drawn[name][-1][1]) for name in order], sizes, room)
-    parts = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH - GUTTER}" stroke="{SERIES[GREY]}" fill="none"/>']
-    for name, centre in zip(order, centres, strict=True):
-        *_before, (x, y) = line = drawn[name]
-        path = "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in line)
-        parts.append(
-            f'<path d="M{across(x):.1f} {up(y):.1f}L{WIDTH} {centre:.1f}" stroke="{paint[name]}" fill="none"/>'
-        )
-        parts.append(
-            f'<path d="M{path}" stroke="{paint[name]}" stroke-width="2" fill="none"/>'
-            if len(line) > 1
-            else f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{paint[name]}"/>'
-        )
+    parts = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
+    for name in order:
+        points = [f"{across(x):.1f} {up(y):.1f}" for x, y in drawn[name]]
+        # A round end makes a dot that is not stretched.
+        end, thickness = ("h0", DOT) if len(points) == 1 else ("", 2)
+        look = f'stroke="{paint[name]}" stroke-width="{thickness}" stroke-linecap="round" fill="none"'
+        parts.append(f'<path d="M{"L".join(points)}{end}" {look}/>')
     tops = [centre - size / 2 for centre, size in zip(centres, sizes, strict=True)]
     gaps = [tops[0], *(b - a - size for (a, b), size in zip(pairwise(tops), sizes, strict=False))]
     names = "".join(

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import attention_core as ac
-from app.figures.picture import curves_url, data_url, pixels_url, unknown_url, words_url
+from app.figures.picture import MARKED, curves_url, data_url, pixels_url, unknown_url, words_url
 from app.figures.theme import SERIES
 from app.jobs import cached
 from app.lessons import lesson
 from app.lessons.lesson import Lesson
 from app.state import presets
+from app.ui import palette
 from app.ui.matrix_picture import SAMPLE, SHOWN, matrix_picture
 from app.words.i18n import N_
 from attention_core.analysis.masks.stack import reach
@@ -27,7 +28,7 @@ from attention_core.learning import recorded_runs
 
 FOLDER = Path(__file__).parent / "shipped"
 MATRICES = {"flat": ("softmax", "linear"), "window_and_sink": ("softmax", "local")}
-"""The two variants whose matrices are the pictures of a lesson."""
+"""The two variants whose matrices, on one colour scale, are the pictures of a lesson."""
 POOL = 4
 """Number of tokens in a pool, in the picture of the lesson on generating text."""
 HARDER = 3
@@ -74,7 +75,7 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
 
     A question mark or a dashed line replaces a result that the lesson asks for.
     """
-    first, second = SERIES[:2]
+    softmax, scaled, linear = (SERIES[palette.place(each)] for each in ("softmax", "softmax_log_n", "linear"))
     if key == "grey":
         noisy = ImageSource().noisy().numpy()
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
@@ -89,21 +90,20 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
     if key == "log_n":
         rising = _entropies()
         unknown = [rising[0], (rising[-1][0], (rising[0][1] + rising[-1][1]) / 2)]
-        names = {ac.variant("softmax").title: first, N_("factor: ?"): second}
-        return (Picture(curves_url([rising, unknown], dashed=1, dark=dark), names),)
+        names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
+        return (Picture(curves_url([rising, unknown], [*names.values()], dashed=1, dark=dark), names),)
     if key == "nystrom_performer":
         known, unknown_one = (ac.variant(each).title for each in ("nystrom", "performer"))
         nystrom = Picture(matrix_picture("nystrom", dark=dark), {known: ""})
         return nystrom, Picture(unknown_url(dark=dark), {unknown_one: ""})
     if key == "stand_in" and (found := _harder_words()):
-        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): second}),)
+        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): MARKED}),)
     if key == "convolution_and_gate" and (lines := _accuracies()):
-        names = {ac.variant("softmax").title: first, ac.variant("linear").title: second}
-        return (Picture(curves_url(lines, dark=dark), names),)
-    return tuple(
-        Picture(matrix_picture(each, dark=dark), {ac.variant(each).title: ""})
-        for each in MATRICES.get(key, ("softmax",))
-    )
+        names = {ac.variant("softmax").title: softmax, ac.variant("linear").title: linear}
+        return (Picture(curves_url(lines, [*names.values()], dark=dark), names),)
+    variants = MATRICES.get(key, ("softmax",))
+    top = max(float(np.nanmax(cached.matrix(SHOWN, ac.get(each)).weights)) for each in variants)
+    return tuple(Picture(matrix_picture(each, dark=dark, top=top), {ac.variant(each).title: ""}) for each in variants)
 
 
 def _pooled(*, dark: bool) -> str:

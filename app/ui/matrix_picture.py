@@ -15,7 +15,7 @@ SHOWN = View(source=SAMPLE, head=0, causal=False, special=True)
 
 
 @cache
-def matrix_picture(key: str, *, dark: bool, causal: bool = False) -> str:
-    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
+def matrix_picture(key: str, *, dark: bool, causal: bool = False, top: float | None = None) -> str:
+    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair; ``top`` as in ``picture``."""
     found = cached.matrix(replace(SHOWN, causal=causal), ac.get(key))
-    return data_url(found.weights, dark=dark)
+    return data_url(found.weights, dark=dark, top=top)

@@ -109,13 +109,14 @@ def svg(url):
 
 
 def test_curves_fit_into_their_picture_and_rise_upwards():
-    first, second = svg(curves_url([[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]], dark=False))["polyline"]
+    lines = [[(0, 1.0), (10, 3.0)], [(5, 2.0), (5, 2.0)]]
+    first, second = svg(curves_url(lines, theme.SERIES[:2], dark=False))["polyline"]
     (x, y), (right, top) = ([float(v) for v in point.split(",")] for point in first["points"].split())
     assert 0 < x < right < WIDTH
     assert 0 < top < y < HEIGHT
     assert second["points"].split()[0] == f"{(x + right) / 2:.1f},{(y + top) / 2:.1f}"
-    assert first["stroke"] != second["stroke"]
-    assert svg(curves_url([[(1, 1.0)]], dark=True))["polyline"], "one point has no extent"
+    assert [first["stroke"], second["stroke"]] == [*theme.SERIES[:2]]
+    assert svg(curves_url([[(1, 1.0)]], theme.SERIES[:1], dark=True))["polyline"], "one point has no extent"
 
 
 def test_words_fit_into_their_picture_and_some_are_marked():
@@ -133,7 +134,7 @@ def test_words_fit_into_their_picture_and_some_are_marked():
 
 def test_a_dashed_curve_and_a_question_mark_replace_results():
     lines = [[(0, 1.0), (10, 3.0)], [(0, 1.0), (10, 2.0)]]
-    solid, dashed = svg(curves_url(lines, dashed=1, dark=False))["polyline"]
+    solid, dashed = svg(curves_url(lines, theme.SERIES[:2], dashed=1, dark=False))["polyline"]
     assert "stroke-dasharray" in dashed
     assert "stroke-dasharray" not in solid
     [mark] = svg(unknown_url(dark=False))["text"]
@@ -157,6 +158,9 @@ def test_a_picture_distinguishes_sign_size_and_mask(dark):
     expected = [[ramps.positive[0], ramps.positive[-1]], [ramps.negative[-1], ramps.masked]]
     assert drawn.tolist() == np.array(expected).tolist()
     assert picture(np.eye(3), dark=dark).shape[0] >= 320
+    quarter, beyond = (picture(np.array([[size]]), dark=dark, side=1, top=4.0)[0, 0] for size in (1.0, 5.0))
+    assert quarter.tolist() == np.rint(theme.sample_ramp(ramps.positive, 0.5)).tolist()
+    assert beyond.tolist() == list(ramps.positive[-1])
 
 
 def test_cards_and_board_have_the_same_colours():
