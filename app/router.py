@@ -142,8 +142,8 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
             if page.header:
                 page.header()
             brief = _(
-                "This link opens the same screen, with the same input, variants and settings. The address bar shows "
-                "the same link."
+                "This link opens this screen with its input, variants and settings. The address bar shows the same "
+                "link."
             )
             share = _(C_("give others a link", "Share"))
             lazy_popover(

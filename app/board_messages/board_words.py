@@ -67,7 +67,7 @@ def board_words(
         "masked": names.get("masked") or _("masked"),
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("one colour scale per panel"),
-        "same_scale": _("same colours as {panel}"),
+        "same_scale": _("same colour scale as {panel}"),
         "over": names.get("above_ceiling") or _("> {end} (max {most})"),
         "under": _("< {end} (min {most})"),
         "play": _("Play"),
@@ -75,7 +75,9 @@ def board_words(
         "zoom_in": _("Zoom in"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
-        "pooled": _("Each pixel shows the largest of up to {count} cells. Zoom in to see each cell."),
+        "pooled": _(
+            "Each pixel combines up to {count} cells and shows the largest of their numbers. Zoom in to see each cell."
+        ),
         "hint": _("Click to pin a {row} · Ctrl + wheel or double-click to zoom", row=row),
         "touch_hint": _("Tap to read a cell, tap again to pin its {row} · pinch to zoom", row=row),
         "help": _(

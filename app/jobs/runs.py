@@ -187,7 +187,7 @@ def run_immediately(
     if run.error:
         complaint.info(run.error)
     if run.done < len(tasks):
-        text = _("Stopped at {i} of {all}", i=run.done, all=len(tasks))
+        text = _("Stopped after {i} of {all} results", i=run.done, all=len(tasks))
         bar.progress(run.done / len(tasks), text, width=width)
     else:
         bar.empty()
@@ -207,11 +207,11 @@ def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: s
     """
     values = {"i": done, "all": every, "left": left}
     if steps is None:
-        return done / every, _("{i} of {all} · {left}", **values)
+        return done / every, _("{i} of {all} results · {left}", **values)
     step, of = steps
     if every == 1:
-        return step / of, _("{step} of {of} steps · {left}", step=step, of=of, left=left)
-    words = _("{i} of {all} · {step} of {of} steps · {left}", step=step, of=of, **values)
+        return step / of, _("step {step} of {of} · {left}", step=step, of=of, left=left)
+    words = _("{i} of {all} results · step {step} of {of} · {left}", step=step, of=of, **values)
     return (done + step / of) / every, words
 
 

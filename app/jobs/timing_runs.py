@@ -20,7 +20,7 @@ from attention_core.formatting import format_interpolated
 KEY = "timing"
 """The key of the run, which is shared by the pages that measure time."""
 FASTER = {
-    "below": N_("below {n}"),
+    "below": N_("below {n} tokens"),
     "at": N_("{n} tokens ({range})"),
     "even": N_("no clear difference"),
     "beyond": N_("not within the measured lengths"),
@@ -117,7 +117,7 @@ def summary_text(found: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
     where = crossings(found)
     if not where:
-        return _("Add a variant to see from which number of tokens it is faster than softmax.")
+        return _("Add a variant to see from how many tokens on it is faster than softmax.")
     faster = [*where.get("below", []), *where.get("at", [])]
     line, missing = found[0], missing_text(found[0].run)
     every = sum(map(len, where.values()))
@@ -165,8 +165,8 @@ def summary_text(found: Sequence[Series]) -> str:
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
         certain = _(
-            "Each time was measured in only one round, so it is unknown how much these lengths vary from "
-            "round to round."
+            "Each time was measured in only one round, so it is unknown how much these lengths would differ in another "
+            "round."
         )
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
     return paragraph(text, below, *others, certain, missing)

@@ -45,4 +45,4 @@ def _add(at: str) -> None:
     draft.add(at)
     found = draft.draft()
     if found is not None:
-        st.toast(_("Added as step {n} of your lesson.", n=len(found.steps)), icon=":material/check:")
+        st.toast(_("This screen is now step {n} of your lesson.", n=len(found.steps)), icon=":material/check:")

@@ -85,4 +85,4 @@ def numbers(found: Answer, screen: Screen) -> str:
 
 def own_settings_text(answered: str) -> str:
     """Return the sentence that gives the answer for the visitor's own settings."""
-    return _("With your settings: {answer}.", answer=answered)
+    return _("With your current settings, the answer would be {answer}.", answer=answered)

@@ -290,7 +290,7 @@ def overview(lessons: Collection[Lesson]) -> str:
             n=len(lessons),
             minutes=sum(each.minutes for each in lessons),
         ),
-        _("You need to know only softmax attention."),
+        _("You only need to know softmax attention."),
         _("In each step, predict a result before you see it."),
     )
 

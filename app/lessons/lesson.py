@@ -159,7 +159,13 @@ def read(data: bytes, key: str = "") -> Lesson:
             N_("This is not a lesson file. A lesson file is TOML text, from the Lessons page or written by hand.")
         ) from error
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
-        raise LessonError(N_("This file is not a lesson of version {version}. Add “lesson = 1”."), version=VERSION)
+        raise LessonError(
+            N_(
+                "This file lacks the line “lesson = {version}”, which gives the version of the lesson format. Add this "
+                "line."
+            ),
+            version=VERSION,
+        )
     _refuse_others(values, {"lesson", "title", "question", "minutes", "seen", "step"}, 0)
     steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
@@ -192,7 +198,7 @@ def _step(given: Mapping[str, Any], place: int) -> Step:
         for words in queries:
             query(words)
     except ValueError as error:
-        raise LessonError(N_("Step {place}: the link cannot be read."), place=place) from error
+        raise LessonError(N_("Step {place}: the address in “at” or “reveal” cannot be read."), place=place) from error
     check(step, place)
     return step
 
@@ -210,12 +216,12 @@ def check(step: Step, place: int) -> None:
     found, message = answer.find(step), ""
     if not step.ask:
         if step.answer or step.draw or many or step.right or step.bounds:
-            message = N_("Step {place} has an answer but no question. Add “ask”.")
+            message = N_("Step {place} has an answer but no question. Write the question in the field “ask”.")
     elif step.draw:
         if step.answer or many or step.right or step.bounds:
             message = N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”.")
         elif answer.find_curve(step) is None:
-            message = N_("Step {place}: “draw” must name a curve of its page and a variant. Curves: {known}.")
+            message = N_("Step {place}: “draw” must name a variant and a curve of the step's page. Curves: {known}.")
     elif step.right:
         if step.answer or step.bounds or many < max(2, step.right):
             message = N_(
@@ -224,14 +230,17 @@ def check(step: Step, place: int) -> None:
             )
     elif found is None:
         message = (
-            N_("Step {place}: “answer” must name a number of its page: {known}.")
+            N_("Step {place}: “answer” must name one of the numbers that the step's page can report: {known}.")
             if step.answer
-            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}.")
+            else N_(
+                "Step {place} asks a question without an answer. As “answer”, choose one of the numbers that the "
+                "step's page can report: {known}."
+            )
         )
     elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
         message = N_(
             "Step {place}: “bounds” must be increasing numbers, one fewer than the “choices”. “answer” must name a "
-            "number of the page."
+            "number that the step's page can report."
         )
     if message:
         known = Names(page.curves if step.draw else page.measures) or "–"

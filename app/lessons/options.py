@@ -40,6 +40,7 @@ class LessonOptions(Options, shared=2):
         C_("show to a class", "Present"),
         widget=st.toggle,
         help=N_(
-            "For a class: larger text and no sidebar. In this mode, the arrow keys move between the steps of a lesson."
+            "Shows the lab to a class: with larger text and without the sidebar. The arrow keys then move between the "
+            "steps of a lesson."
         ),
     )

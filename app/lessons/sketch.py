@@ -57,7 +57,7 @@ def score(
     distance, above = mean_distance(x, first, second), share_above(x, first, second)
     values = {"distance": curve.format(distance)}
     if distance <= curve.tolerance:
-        return _("Close: your curve is {distance} from the measured curve on average.", **values)
+        return _("Your curve is close: its average distance from the measured curve is {distance}.", **values)
     if above >= MOSTLY:
         return _("On average, your curve is {distance} from the measured curve, mostly above it.", **values)
     if above <= 1 - MOSTLY:

@@ -171,7 +171,10 @@ class SharedOptions(Options, shared=1):
         N_("Sharpness"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
-        help=N_("Factor by which the logits are multiplied. A higher value concentrates each row on fewer keys."),
+        help=N_(
+            "Factor by which the logits are multiplied. A larger factor concentrates the weight of each row on fewer "
+            "keys."
+        ),
     )
     seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
     rope = switch(

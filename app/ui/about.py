@@ -32,7 +32,7 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
 def _cost(attention: ac.Attention, chosen: ChosenInput) -> str:
     qkv = chosen.qkv
     if qkv.crosses and attention.variant.cross_reason:
-        return _("**Not for keys of another sequence:** {reason}", reason=_(attention.variant.cross_reason))
+        return _("**Cannot use keys of another sequence:** {reason}", reason=_(attention.variant.cross_reason))
     return cost_in_words(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m)
 
 
@@ -87,4 +87,4 @@ def link_inside(attention: ac.Attention) -> None:
     if attention.variant.anatomy:
         changes = {SharedOptions.causal.name: True} if opens_causal(attention.variant) else {}
         fields = {"inside": [attention.word], "step": ["0"]}  # the first tab of its story
-        navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields=fields, **changes)
+        navigation.link("inside", _("See it step by step"), icon=":material/biotech:", fields=fields, **changes)

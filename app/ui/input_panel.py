@@ -195,15 +195,15 @@ def crosses() -> bool:
 def _check_crossing(one_sequence: str) -> None:
     if one_sequence:
         text = N_(
-            "The keys of this file are those of another sequence. {reason} Choose another input in the panel on the "
-            "left."
+            "The keys of this file belong to another sequence than the queries. {reason} Choose another input in the "
+            "panel on the left."
         )
         raise InputError(text, reason=one_sequence)
     if SharedOptions.causal.value:
         raise InputError(
             N_(
-                "The keys of this file belong to another sequence, so no key comes before or after a query. Switch "
-                "Causal off."
+                "The keys of this file belong to another sequence than the queries, so no key comes before or after a "
+                "query. Switch Causal off."
             )
         )
 
@@ -232,8 +232,8 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
     return paragraph(
         _(
             "**ALiBi** subtracts 2^(−8h/H) × distance from each score q·k / √d. Here, h is the number of the head, "
-            "from 1 to H, and distance is measured in tokens. For this purpose, queries and keys get two additional "
-            "coordinates."
+            "from 1 to H, and distance is measured in tokens. The subtraction is done by two additional coordinates of "
+            "queries and keys."
         ),
         _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(alone))
         if alone

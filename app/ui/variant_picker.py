@@ -129,7 +129,10 @@ def show_left_out() -> None:
             _("{names} ({reason})", names=enumeration(names), reason=reason.rstrip(".。"))
             for reason, names in reasons.items()
         ]
-        text = _("Left out, because the keys are those of another sequence: {variants}.", variants=clauses(groups))
+        text = _(
+            "These variants are left out because the keys belong to another sequence than the queries: {variants}.",
+            variants=clauses(groups),
+        )
         st.caption(f":material/block: {escape_markdown(text)}")
 
 
@@ -158,9 +161,12 @@ def _settings(attention: ac.Attention, refused: str | None) -> None:
     if refused:
         causal = SharedOptions.causal.value and variant.causal_reason
         st.info(
-            _("Left out while causal is on: {reason}", reason=_(refused))
+            _("This variant is left out while **Causal** is on: {reason}", reason=_(refused))
             if causal
-            else _("Left out because the keys are those of another sequence: {reason}", reason=_(refused))
+            else _(
+                "This variant is left out because the keys belong to another sequence than the queries: {reason}",
+                reason=_(refused),
+            )
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         knobs(attention, partial(_change_setting, variant.key))

@@ -157,9 +157,9 @@ ENTRIES = (
     Entry(
         N_("close to the threshold|at a clear distance from the threshold|far from the threshold"),
         N_(
-            "How far the number that decides a verdict is from its threshold, in per cent of the larger of the two. "
-            "For a share above its threshold, it is in per cent of the distance from the threshold to 100%. Close "
-            "is below 10%, and far is above 50%."
+            "The distance between the number that decides a verdict and its threshold, in per cent of the larger of "
+            "the two. For a share above its threshold, the distance is given in per cent of the distance between "
+            "threshold and 100%. A distance below 10% is close, and a distance above 50% is far."
         ),
     ),
     Entry(
@@ -178,8 +178,8 @@ ENTRIES = (
     Entry(
         N_("missed top keys"),
         N_(
-            "Take the 10 keys to which the reference, usually softmax, gives a query's largest weights. The number is "
-            "the share of them that are not among the variant's 10 keys with the largest weights."
+            "Ten keys get the most weight of a query from the reference, usually softmax. Missed top keys are the "
+            "share of these keys that are not among the ten keys with the most weight from the variant."
         ),
     ),
     Entry(

@@ -85,11 +85,12 @@ class Board:
     def _card(self, claim: Claim) -> None:
         with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
             st.button(
-                f"**{claim.number}. {escape_markdown(_(claim.statement))}**",
+                words.title(claim),
                 key=f"claims.open.{claim.key}",
                 type="tertiary",
                 on_click=open_claim,
                 args=(claim.key,),
+                help=escape_markdown(_(claim.statement)),
             )
             self.cards[claim.key] = st.empty()
         self._draw(claim)

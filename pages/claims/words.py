@@ -26,10 +26,10 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
 NARROW, WIDE = 0.1, 0.5
 """Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
 NEEDS = {
-    ">=": N_("needs at least {bound}"),
-    "<=": N_("needs at most {bound}"),
-    ">": N_("needs more than {bound}"),
-    "<": N_("needs less than {bound}"),
+    ">=": N_("required: at least {bound}"),
+    "<=": N_("required: at most {bound}"),
+    ">": N_("required: more than {bound}"),
+    "<": N_("required: less than {bound}"),
 }
 """Phrases for what a claim needs to hold, by the comparison of a number with its threshold."""
 UNCHECKED: tuple[str, Colour] = (":material/remove:", "gray")
@@ -191,6 +191,12 @@ def request(count: int) -> str:
     return _n("Check {n} more claim", "Check {n} more claims", n=count)
 
 
+def title(claim: Claim) -> str:
+    """Return the number and the short name of a claim, as bold Markdown."""
+    short = _(claim.short)
+    return f"**{claim.number}. {escape_markdown(short[:1].upper() + short[1:])}**"
+
+
 def headline(claim: Claim) -> str:
     """Return the number and the statement of a claim, as a Markdown heading."""
     return f"## {claim.number}. {escape_markdown(_(claim.statement))}"
@@ -310,9 +316,15 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         claim: the claim; None for all claims.
     """
     if claim and claim.is_recorded:
-        return _("Judged on recorded training runs with three seeds, regardless of the input.")
+        return _(
+            "This claim is judged on recorded training runs with three random seeds. The verdict does not depend on "
+            "the input."
+        )
     if claim and claim.uses_decoder:
-        return _("Checked with SmolLM2, regardless of the chosen model, layer and heads.")
+        return _(
+            "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, "
+            "layer and heads."
+        )
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:
@@ -321,11 +333,18 @@ def scope(chosen: ChosenInput, longest: int, claim: Claim | None = None) -> str:
         heads = _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
     grown = longest > chosen.qkv.n
     if claim and claim.measures_lengths and grown:
-        return _("Checked at lengths up to {most} tokens, {which}.", most=longest, which=heads)
+        return _("The check uses {which} and lengths up to {most} tokens.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
-        return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
+        return _(
+            "The check uses {which} and the first {most} of {n} tokens.", most=LONGEST, n=chosen.qkv.n, which=heads
+        )
     return paragraph(
-        _n("Checked on {n} token, {which}.", "Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads),
+        _n(
+            "The check uses {which} and {n} token.",
+            "The check uses {which} and {n} tokens.",
+            n=chosen.qkv.n,
+            which=heads,
+        ),
         _("Claims about growth are checked at lengths up to {most} tokens.", most=longest)
         if grown and not claim
         else "",

@@ -24,7 +24,7 @@ def show() -> None:
             "Each picture shows a variant's attention matrix on the same 32 random tokens. Rows are queries, and "
             "columns are keys."
         ),
-        _("Times are for n tokens and head size d. The other letters are settings of the variant."),
+        _("Each time complexity is for n tokens and head size d. Its other letters are settings of the variant."),
     )
     st.markdown(f":small[{text}]")
     opened = HomeOptions.family.value
@@ -71,7 +71,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     if variant.anatomy:
         causal = {"causal": ["1"]} if opens_causal(variant) else {}
         apart = {**query, "inside": [ac.get(variant.key).word], "step": ["0"], **causal}
-        ways.append(way("inside", apart, f":material/biotech: {_('Take it apart')}"))
+        ways.append(way("inside", apart, f":material/biotech: {_('See it step by step')}"))
     parts = (
         '<div class="variant">',
         f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('

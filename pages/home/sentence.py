@@ -3,6 +3,7 @@
 A slider changes each variant's budget, the setting that trades cost for accuracy.
 """
 
+import math
 from functools import partial
 
 import streamlit as st
@@ -75,6 +76,7 @@ def cut(text: str) -> str:
 
 def caption(found: Budgets) -> str:
     """Return why the variants save little in a short sentence, and the source of the weights."""
+    largest = max(max(steps.long_costs) for steps in found.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
         _(
             "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
@@ -83,10 +85,11 @@ def caption(found: Budgets) -> str:
         if found.n <= BLOCK
         else "",
         _(
-            "Linear and Nyström need extra steps first, which can cost more than they save in {n} tokens. In {long:,} "
-            "tokens they save almost everything, because softmax's cost grows with the square of the length.",
+            "Linear and Nyström begin with extra steps, which can cost more than they save at {n} tokens. At {long:,} "
+            "tokens, all three save at least {share}%, because softmax's cost grows with the square of the length.",
             n=found.n,
             long=LONG,
+            share=math.floor(100 * (1 - largest)),
         ),
         _(
             "Weights: model MiniLM-L6, layer {layer}, head {head}.",
@@ -151,12 +154,14 @@ def _why() -> dict[str, dict[str, str]]:
     return {
         "local": {
             "less": _("{row} hides “{target}”, which is {away} tokens away, outside the window of {setting}."),
-            "more": _("{row} shares the weight among the words in the window only, so “{target}” gets more."),
+            "more": _(
+                "{row} shares the weight among the words in the window only, so “{target}” gets more than with softmax."
+            ),
         },
         "linear": {
-            "less": _("{row} leaves out the exponential, which in softmax enlarges differences."),
+            "less": _("{row} leaves out the exponential, which enlarges differences between scores."),
             "even": _(
-                "{row} leaves out the exponential, which in softmax enlarges differences. So all words get similar "
+                "{row} leaves out the exponential, which enlarges differences between scores, so all words get similar "
                 "weights ({low} to {high})."
             ),
         },

@@ -59,7 +59,7 @@ def line(edge: Edge) -> str:
 
 def also(edge: Edge) -> str:
     """Return another variant that this one equals at other settings, as HTML."""
-    text = _("also reduces to {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
+    text = _("also equals {name} if {conditions}", name=_(edge.special.title), conditions=conditions(edge))
     return f"<br><small>{html.escape(text)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
 
 
@@ -107,4 +107,4 @@ def _both(edge: Edge) -> str:
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
     general, special = edge.both(N)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
-    return way("matrices", {**query, "variants": shown}, f"→ {_('See both')}")
+    return way("matrices", {**query, "variants": shown}, f"→ {_('Compare both')}")

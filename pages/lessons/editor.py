@@ -45,7 +45,7 @@ def show() -> None:
     left, right = st.columns([2, 5], gap="medium")
     place = min(max(0, int(st.session_state.get(OPEN, 0))), len(found.steps) - 1)
     with left:
-        labels = {"title": _("Title"), "question": _("Question in the list"), "seen": _("Conclusion")}
+        labels = {"title": _("Title"), "question": _("Question in the list of lessons"), "seen": _("Conclusion")}
         for name, label in labels.items():
             _text(label, name, getattr(found, name), LENGTHS[name], partial(_take_lesson_text, found, name))
         for i, step in enumerate(found.steps):

@@ -46,7 +46,7 @@ def test_matrices_are_rectangular(view, more):
         assert np.isnan(found["topk"]).sum() == 5 * 6
 
 
-LEFT_OUT = ":material/block: Left out, because the keys are those of another sequence"
+LEFT_OUT = ":material/block: These variants are left out because the keys belong to another sequence than the queries"
 
 
 def left_out(at):
@@ -59,7 +59,8 @@ def test_variants_of_one_sequence_are_left_out_with_their_reasons():
     local, reformer = (ac.variant(key).cross_reason.rstrip(".") for key in ("local", "reformer"))
     assert left_out(at) == [f"{LEFT_OUT}: Local and Atrous ({local}); Reformer ({reformer})."]
     reason = ac.variant("local").cross_reason
-    assert f"Left out because the keys are those of another sequence: {reason}" in [each.value for each in at.info]
+    text = "This variant is left out because the keys belong to another sequence than the queries: "
+    assert text + reason in [each.value for each in at.info]
 
 
 @pytest.mark.parametrize("word", [v.key for v in ac.all_variants()])
@@ -90,7 +91,8 @@ def test_the_strip_of_a_query_shows_the_keys():
 def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
     at = upload(page, causal=True)
     assert [error.value for error in at.error] == [
-        "The keys of this file belong to another sequence, so no key comes before or after a query. Switch Causal off."
+        "The keys of this file belong to another sequence than the queries, so no key comes before or after a query. "
+        "Switch Causal off."
     ]
 
 
@@ -99,7 +101,7 @@ def test_a_causal_mask_gives_a_sentence_on_what_to_do(page):
 def test_pages_about_one_sequence_say_so(page, causal):
     at = upload(page, causal=causal)
     [error] = [error.value for error in at.error]
-    assert error.startswith("The keys of this file are those of another sequence. ")
+    assert error.startswith("The keys of this file belong to another sequence than the queries. ")
     assert error.endswith(" Choose another input in the panel on the left.")
 
 

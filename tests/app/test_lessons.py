@@ -1,17 +1,22 @@
 """Tests of lessons: revealed numbers match their page, guesses are judged, and lesson files are read or refused."""
 
+import base64
 import html
+import io
 import math
 import re
 from dataclasses import replace
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
+import numpy as np
 import pytest
 from driver import board, curves, message, open_page, spoken, table, visit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 import attention_core as ac
+from app.figures.theme import style
 from app.lessons import answer, answer_text
 from app.lessons.card import ANSWERED, address, length, overview, progress
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
@@ -20,6 +25,7 @@ from app.lessons.shipped import ORDER, _harder_words, lesson_pictures, shipped
 from app.measures import PageMeasure, verdict
 from app.page import discover
 from app.state.link_fields import UNREADABLE
+from app.ui import palette
 from app.words.labels import label
 
 STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]
@@ -181,7 +187,7 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
         assert found.measure.format(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
     if found.rank:
         assert ac.variant(found.winner(screen)).title in card(at)
-    assert "With your settings" not in card(at)
+    assert "With your current settings" not in card(at)
     assert step.then[:20].replace("'", "&#x27;") in card(at)
 
 
@@ -255,7 +261,7 @@ def test_a_knob_changed_after_the_answer_gives_the_new_number():
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
     said = card(at.run())
     assert "Answer: 49%" in said
-    assert re.search(r"With your settings: \d+%", said)
+    assert re.search(r"With your current settings, the answer would be \d+%", said)
 
 
 def test_a_choice_is_required_before_the_check():
@@ -308,6 +314,24 @@ def test_the_pictures_of_a_lesson_show_both_sides_of_its_question():
         assert lesson_pictures(key, dark=False) != lesson_pictures(key, dark=True) or key == "grey"
 
 
+def test_the_two_matrices_of_a_lesson_have_one_colour_scale():
+    def darkest(address):
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2])))).min()
+
+    softmax, linear = (darkest(each.address) for each in lesson_pictures("flat", dark=False))
+    assert linear > softmax, "linear attention has smaller weights, which are paler"
+
+
+@pytest.mark.parametrize(
+    ("key", "variants"), [("log_n", ["softmax", "softmax_log_n"]), ("convolution_and_gate", ["softmax", "linear"])]
+)
+def test_a_curve_of_a_lesson_has_the_colour_of_its_variant_on_other_pages(key, variants):
+    [shown] = lesson_pictures(key, dark=False)
+    colours = [style(palette.place(variant)).colour for variant in variants]
+    assert list(shown.names.values()) == colours
+    assert re.findall(r'<polyline [^>]*stroke="(#\w+)"', unquote(shown.address)) == colours
+
+
 def test_the_picture_of_a_model_without_softmax_marks_the_words_that_lose_most():
     words, marked = _harder_words()
     assert " ".join(words) == "The clockmaker's workshop stood at the end of the harbour road."
@@ -317,7 +341,7 @@ def test_the_picture_of_a_model_without_softmax_marks_the_words_that_lose_most()
 def test_the_list_says_how_long_the_lessons_take():
     step = Step(at="matrices")
     first, second = (Lesson(title="t", steps=(step,), minutes=minutes) for minutes in (4, 7))
-    advice = "You need to know only softmax attention. In each step, predict a result before you see it."
+    advice = "You only need to know softmax attention. In each step, predict a result before you see it."
     assert overview([first]) == f"1 lesson, about 4 minutes. {advice}"
     assert overview([first, second]) == f"2 lessons, about 11 minutes. {advice}"
 

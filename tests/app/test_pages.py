@@ -38,7 +38,7 @@ def inside_links(at):
     """Return the variants, with their settings, that the page links to on the Inside page."""
     found = [(link.page, parse_qs(link.query_string), link.label) for link in links(at)]
     found += ways(*(each.value for each in at.markdown))
-    found = [(page, query) for page, query, words in found if words == "Take it apart"]
+    found = [(page, query) for page, query, words in found if words == "See it step by step"]
     assert all(page == "inside" for page, _ in found)
     return [query["inside"] for _, query in found]
 

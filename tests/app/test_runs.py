@@ -135,13 +135,13 @@ def test_cached_rows_are_computed_once_for_all_visitors(calls):
 def test_a_stopped_run_keeps_its_rows_and_can_be_continued(calls):
     calls.before[2] = end_of_script
     at = opened(AT_ONCE, "stopped").run()
-    assert bars(at) == ["2 of 4 · about 0 s left"]
+    assert bars(at) == ["2 of 4 results · about 0 s left"]
     at.button(key="page.squares.switch").click().run()
-    assert bars(at) == ["Stopped at 2 of 4"]
+    assert bars(at) == ["Stopped after 2 of 4 results"]
     assert [m.value for m in at.markdown] == ["found [0, 1]"]
     assert returned(at) == "returned [0, 1]"
     assert label(at, "page.squares.switch") == "Continue"
-    assert bars(at.run()) == ["Stopped at 2 of 4"], "drawing the page again is no reason to go on"
+    assert bars(at.run()) == ["Stopped after 2 of 4 results"], "drawing the page again is no reason to go on"
     calls.before.clear()
     at.button(key="page.squares.switch").click().run()
     assert returned(at) == "returned [0, 1, 4, 9]"
@@ -158,7 +158,7 @@ def test_a_run_stopped_during_a_redraw_loses_nothing(calls, monkeypatch):
     at.run()  # a newer script ends at its first drawing
     at.session_state["broken"] = False
     at.button(key="page.squares.switch").click().run()
-    assert bars(at) == ["Stopped at 3 of 4"]
+    assert bars(at) == ["Stopped after 3 of 4 results"]
 
 
 def test_another_request_starts_a_new_run_after_a_stop(calls):
@@ -358,8 +358,12 @@ def test_cached_rows_do_not_count_in_the_time_left(calls, monkeypatch):
     monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text, **look: shown.append(text))
     opened(AT_ONCE, "warm", count=8).run()
-    assert shown[:5] == [f"{i} of 8 · estimating the time left" for i in range(5)]
-    assert shown[5:8] == ["5 of 8 · about 90 s left", "6 of 8 · about 60 s left", "7 of 8 · about 30 s left"]
+    assert shown[:5] == [f"{i} of 8 results · estimating the time left" for i in range(5)]
+    assert shown[5:8] == [
+        "5 of 8 results · about 90 s left",
+        "6 of 8 results · about 60 s left",
+        "7 of 8 results · about 30 s left",
+    ]
 
 
 def lose():
@@ -371,7 +375,7 @@ def test_a_lost_worker_stops_the_run_which_continues_with_its_task(calls):
     at = opened(AT_ONCE, "lost").run()
     assert not at.exception
     assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
-    assert bars(at) == ["Stopped at 2 of 4"]
+    assert bars(at) == ["Stopped after 2 of 4 results"]
     assert returned(at) == "returned [0, 1]"
     assert label(at, "page.squares.switch") == "Continue"
     assert calls["lost", 3] == 0
@@ -461,9 +465,9 @@ def test_the_position_in_the_queue_is_shown_while_a_task_waits(calls, monkeypatc
 @pytest.mark.parametrize(
     ("steps", "share", "words"),
     [
-        (None, 0.25, "1 of 4 · about 7 s left"),
-        ((0, 20), 0.25, "1 of 4 · 0 of 20 steps · about 7 s left"),
-        ((5, 20), 0.3125, "1 of 4 · 5 of 20 steps · about 7 s left"),
+        (None, 0.25, "1 of 4 results · about 7 s left"),
+        ((0, 20), 0.25, "1 of 4 results · step 0 of 20 · about 7 s left"),
+        ((5, 20), 0.3125, "1 of 4 results · step 5 of 20 · about 7 s left"),
     ],
 )
 def test_the_progress_of_a_run(steps, share, words):
@@ -471,7 +475,7 @@ def test_the_progress_of_a_run(steps, share, words):
 
 
 def test_the_steps_of_a_single_task_are_the_progress_of_its_run():
-    assert runs._progress_text(0, 1, (5, 20), "about 7 s left") == (0.25, "5 of 20 steps · about 7 s left")
+    assert runs._progress_text(0, 1, (5, 20), "about 7 s left") == (0.25, "step 5 of 20 · about 7 s left")
 
 
 def test_a_sweep_requests_as_many_tasks_as_can_run_and_withdraws_the_rest(calls, monkeypatch):

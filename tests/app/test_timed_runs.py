@@ -73,7 +73,12 @@ CLOSE = "**Local** shows no clear difference from softmax at the longest length.
             "",
             "32 tokens (between 16 and 64)",
         ),
-        ("below", "**The variant shown is faster than softmax: Local at every measured length**", "", "below 16"),
+        (
+            "below",
+            "**The variant shown is faster than softmax: Local at every measured length**",
+            "",
+            "below 16 tokens",
+        ),
         (
             "beyond",
             NO_VARIANT,
@@ -88,7 +93,7 @@ def test_the_sentence_names_where_a_variant_becomes_faster_than_softmax(where, f
     machine = "this machine" if live else r"A \*GPU\*"
     if where == "at":
         more += " Below 32 tokens, softmax is the fastest. Each time was measured in only one round, so it is "
-        more += "unknown how much these lengths vary from round to round."
+        more += "unknown how much these lengths would differ in another round."
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert summary_text(whole) == f"{finding} ({machine}, 16 to 64 tokens).{more}"
     assert crossing_text(whole[1]) == cell
@@ -102,8 +107,8 @@ def test_the_faster_variants_come_first():
     times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0)}
     others = {"sparse": (2.0, 16.0), "atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)}
     faster = "Local at every measured length, Longformer at every measured length, Linear from 32 tokens and Top-k from"
-    certain = "Each time was measured in only one round, so it is unknown how much these lengths vary from round to "
-    certain += "round."
+    certain = "Each time was measured in only one round, so it is unknown how much these lengths would differ in "
+    certain += "another round."
     assert summary_text(series(times | others)) == (
         f"**4 of 7 variants shown are faster than softmax: {faster} 60 tokens** (this machine, 16 to 64 tokens). "
         "**Sparse** shows no clear difference from softmax at the longest length. "
@@ -156,12 +161,12 @@ def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
     assert "Local from 3,200 tokens" in summary_text(lines)
     lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
     assert ", 1,024 to 4,096 tokens)" in summary_text(lines)
-    assert crossing_text(lines[1]) == "below 1,024"
+    assert crossing_text(lines[1]) == "below 1,024 tokens"
 
 
 def test_softmax_and_masks_on_the_full_matrix_have_no_crossover():
     lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
-    assert summary_text(lines) == "Add a variant to see from which number of tokens it is faster than softmax."
+    assert summary_text(lines) == "Add a variant to see from how many tokens on it is faster than softmax."
     assert lines[0].is_reference
     assert not lines[1].is_reference
 

@@ -22,7 +22,7 @@ def said(**state):
 def test_a_chip_gives_the_reason_while_its_variant_is_left_out():
     reason = ac.variant("linformer").causal_reason
     assert said(variants=chosen("softmax", "linformer", "local"), causal=True)[0] == [
-        f"Left out while causal is on: {reason}"
+        f"This variant is left out while **Causal** is on: {reason}"
     ]
     assert said(variants=chosen("softmax", "linformer", "local"))[0] == []
 

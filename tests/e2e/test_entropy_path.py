@@ -88,7 +88,7 @@ def test_a_saved_chart_states_its_origin(page, server):
 def test_a_long_sweep_shows_points_immediately_and_keeps_them_if_stopped(page, server):
     visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("share of all keys"))
     press(page, "Stop")
-    expect(page.get_by_text("Stopped at")).to_be_visible()
+    expect(page.get_by_text("Stopped after")).to_be_visible()
     settle(page)
     assert len(legend(page)) == 10
     expect(page.get_by_role("button", name="Continue")).to_be_visible()

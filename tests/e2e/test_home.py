@@ -69,7 +69,7 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
         "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear leaves out the exponential, "
-        "which in softmax enlarges differences. So all words get similar weights (6% to 10%). Nyström averages "
+        "which enlarges differences between scores, so all words get similar weights (6% to 10%). Nyström averages "
         "neighbouring tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(

@@ -59,6 +59,6 @@ def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")
     press(page, "Stop")
-    expect(page.get_by_text(re.compile(r"Stopped at \d of 6"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"Stopped after \d of 6 results"))).to_be_visible(timeout=60_000)
     expect(page.get_by_role("button", name="Continue")).to_be_visible()
     settle(page)

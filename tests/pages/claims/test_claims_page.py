@@ -119,7 +119,8 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
 def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
     at = open_claims(check=True)
     shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
-    assert all(any(claim.statement in plain(button.label) for button in at.button) for claim in EVERY)
+    titles = {plain(words.title(claim)): plain(claim.statement) for claim in EVERY}
+    assert titles.items() <= {plain(button.label): plain(button.help) for button in at.button}.items()
     for key, outcome in expected.items():
         if key not in timed:
             assert on_card(outcome) in shown
@@ -284,10 +285,10 @@ def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
     assert finding(all_heads) != finding(one)
     at = open_claims(head=1, claim="cosine_closest")
     assert finding(all_heads) in said(at)
-    assert "Checked on 40 tokens, all 2 heads." in said(at)
+    assert "The check uses all 2 heads and 40 tokens." in said(at)
     at.button_group(key="claim_heads").set_value("one").run()
     assert finding(one) in said(at)
-    assert "Checked on 40 tokens, head 1 of 2." in said(at)
+    assert "The check uses head 1 of 2 and 40 tokens." in said(at)
     at.button(key="claims.back").click().run()
     assert at.session_state["claim_heads"] == "one"
     assert on_card(one) in said(at)
@@ -302,7 +303,7 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     assert "head 1 of 2." in said(open_page("claims", small | {"heads": "2", "head": "1"}))
     assert "all 2 heads." in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
     alone = open_page("claims", small | {"heads": "1", "head": "0"})
-    assert "Checked on 40 tokens, one head." in said(alone)
+    assert "The check uses one head and 40 tokens." in said(alone)
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
@@ -376,7 +377,7 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
     found = outcomes(SyntheticSource(spec), keys=["six_iterations"])["six_iterations"]
     assert finding(found) in said(at)
     assert len(at.get("plotly_chart")) == 1
-    assert "Checked on 128 tokens, all 2 heads." in said(at)
+    assert "The check uses all 2 heads and 128 tokens." in said(at)
 
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
@@ -402,7 +403,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     button.click().run()
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
     assert {name: at.session_state[name] for name in kept} == kept
-    assert f"Checked on {tokens} tokens" in said(at)
+    assert f" and {tokens} tokens." in said(at)
     assert len(at.get("plotly_chart")) == 1
 
 
@@ -441,13 +442,14 @@ def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
 
 
 def test_what_is_grown_beyond_the_input_says_how_far():
-    assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_claims(claim="memory_quadruples"))
-    assert "Checked on 40 tokens, all 2 heads. Claims about growth are checked at lengths up to 512 tokens." in said(
-        open_claims()
+    assert "The check uses all 2 heads and lengths up to 512 tokens." in said(open_claims(claim="memory_quadruples"))
+    assert (
+        "The check uses all 2 heads and 40 tokens. Claims about growth are checked at lengths up to 512 tokens."
+        in said(open_claims())
     )
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
-    assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read
+    assert f"The check uses all 12 heads and {TextSource(text).load().n} tokens." in read
 
 
 def test_what_cannot_be_judged_says_why_and_the_others_are():
@@ -570,7 +572,7 @@ def test_a_claim_about_trained_models_opens_in_its_view_alone(key):
         return
     for text in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), finding(outcome)):
         assert plain(text) in shown
-    assert "Judged on recorded training runs with three seeds, regardless of the input." in shown
+    assert "This claim is judged on recorded training runs with three random seeds." in shown
     assert len(at.get("plotly_chart")) == 1
     [link] = [each for each in at.get("page_link") if each.proto.label == "Open in Learn"]
     assert "learn" in link.proto.page

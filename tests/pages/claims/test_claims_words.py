@@ -101,7 +101,9 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
 def test_every_claim_has_a_short_name_of_its_own():
     short = [claim.short for claim in (*EVERY, *claims.trained_claims())]
     assert len(set(short)) == len(short)
-    assert all(3 <= len(name.split()) <= 9 for name in short)
+    assert all(len(name.split()) >= 3 and len(name) <= 100 for name in short), "a title fits in three lines of a card"
+    first = EVERY[0]
+    assert words.title(first) == f"**1. {first.short[0].upper()}{first.short[1:]}**"
 
 
 def test_the_strip_names_a_subject_and_marks_the_opened_claim():
@@ -168,42 +170,42 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which the inverse from six iterations lowers the error: 80% (needs at least 75%)",
+            "heads in which the inverse from six iterations lowers the error: 80% (required: at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "heads in which the exact inverse lowers the error: 8% (needs at least 75%)",
+            "heads in which the exact inverse lowers the error: 8% (required: at least 75%)",
         ),
         (
             "cosine_closest",
             {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
-            "heads in which 1 + cos is closest to softmax: 8% (needs at least 50%)",
+            "heads in which 1 + cos is closest to softmax: 8% (required: at least 50%)",
         ),
-        ("relu2_normaliser", {"exponent": 0.5}, "growth exponent of the row sums: 0.500 (needs at most 0.9)"),
+        ("relu2_normaliser", {"exponent": 0.5}, "growth exponent of the row sums: 0.500 (required: at most 0.9)"),
         # On each side of a value, the nearer bound is needed.
-        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "cost of full ÷ atrous attention: 3 (needs at least 3.8)"),
-        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "cost of full ÷ atrous attention: 5 (needs at most 4.2)"),
+        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "cost of full ÷ atrous attention: 3 (required: at least 3.8)"),
+        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "cost of full ÷ atrous attention: 5 (required: at most 4.2)"),
         (
             "linear_pairs",
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
-            "pairs recalled by linear attention: 16 (needs less than 24)",
+            "pairs recalled by linear attention: 16 (required: less than 24)",
         ),
         (
             "running_sums",
             {"times": 0.5},
-            "memory with all states stored ÷ memory with running sums: 0.500 (needs more than 1)",
+            "memory with all states stored ÷ memory with running sums: 0.500 (required: more than 1)",
         ),
         # A number without a brief name has its label.
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"accuracy that softmax loses: 4{NBSP}percentage points (needs more than 5{NBSP}percentage points)",
+            f"accuracy that softmax loses: 4{NBSP}percentage points (required: more than 5{NBSP}percentage points)",
         ),
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error of 1 + cos in the median head: 60% (needs less than 50%)",
+            "matrix error of 1 + cos in the median head: 60% (required: less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -222,25 +224,25 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "cosine_closest",
             {"heads": 100 / 12},
             12,
-            "heads in which 1 + cos is closest to softmax: 1 of 12 (needs at least 6)",
+            "heads in which 1 + cos is closest to softmax: 1 of 12 (required: at least 6)",
         ),
         (
             "cosine_closest",
             {"heads": 100.0},
             1,
-            "heads in which 1 + cos is closest to softmax: 1 of 1 (needs at least 1)",
+            "heads in which 1 + cos is closest to softmax: 1 of 1 (required: at least 1)",
         ),
         (
             "landmark_inverse",
             {},
             2,
-            "heads in which the inverse from six iterations lowers the error: 0 of 2 (needs at least 2)",
+            "heads in which the inverse from six iterations lowers the error: 0 of 2 (required: at least 2)",
         ),
         (
             "landmark_inverse",
             {},
             0,
-            "heads in which the inverse from six iterations lowers the error: 0% (needs at least 75%)",
+            "heads in which the inverse from six iterations lowers the error: 0% (required: at least 75%)",
         ),
     ],
 )
@@ -262,8 +264,8 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
-        f"{YES} matrix error of 1 + cos in the median head: 50% (needs less than 90%)",
-        f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (needs at least 6)",
+        f"{YES} matrix error of 1 + cos in the median head: 50% (required: less than 90%)",
+        f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
     ]
 
 
@@ -276,16 +278,16 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{YES} attention within the window: 45.9% (needs at least 26%)",
-        f"{NO} output error of the window: 96.3% (needs at most 25%)",
-        f"{NO} attention within the window, first token removed: 20% (needs at least 26%)",
-        f"{YES} output error of the window, first token removed: 9% (needs at most 25%)",
+        f"{YES} attention within the window: 45.9% (required: at least 26%)",
+        f"{NO} output error of the window: 96.3% (required: at most 25%)",
+        f"{NO} attention within the window, first token removed: 20% (required: at least 26%)",
+        f"{YES} output error of the window, first token removed: 9% (required: at most 25%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     assert listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3}) == ""
     assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{NO} connected pairs of tokens: 95% (needs at least 100%)",
-        f"{YES} connected pairs of tokens: 95% (needs at least 90%)",
+        f"{NO} connected pairs of tokens: 95% (required: at least 100%)",
+        f"{YES} connected pairs of tokens: 95% (required: at least 90%)",
     ]
 
 
@@ -370,19 +372,29 @@ def test_the_table_tells_numbers_with_their_units():
 @pytest.mark.parametrize(
     ("given", "longest", "key", "said"),
     [
-        ({}, 40, "two_layers", "Checked on 40 tokens, all 2 heads."),
-        ({"head": 1}, 40, "two_layers", "Checked on 40 tokens, head 1 of 2."),
-        ({"head": 0}, 40, "two_layers", "Checked on 40 tokens, head 0 of 2."),
-        ({"heads": 1, "head": 0}, 40, "two_layers", "Checked on 40 tokens, one head."),
-        ({"n": 1}, 1, "two_layers", "Checked on 1 token, all 2 heads."),
-        ({}, 41, "memory_quadruples", "Checked at lengths up to 41 tokens, all 2 heads."),
-        ({}, 40, "memory_quadruples", "Checked on 40 tokens, all 2 heads."),
-        ({}, 41, "two_layers", "Checked on 40 tokens, all 2 heads."),
-        ({}, 41, "", "Checked on 40 tokens, all 2 heads. Claims about growth are checked at lengths up to 41 tokens."),
-        ({}, 40, "", "Checked on 40 tokens, all 2 heads."),
-        ({"n": 512}, 512, "", "Checked on 512 tokens, all 2 heads."),
-        ({"n": 513}, 512, "", "Checked on the first 512 of 513 tokens, all 2 heads."),
-        ({"n": 513, "head": 1}, 512, "memory_quadruples", "Checked on the first 512 of 513 tokens, head 1 of 2."),
+        ({}, 40, "two_layers", "The check uses all 2 heads and 40 tokens."),
+        ({"head": 1}, 40, "two_layers", "The check uses head 1 of 2 and 40 tokens."),
+        ({"head": 0}, 40, "two_layers", "The check uses head 0 of 2 and 40 tokens."),
+        ({"heads": 1, "head": 0}, 40, "two_layers", "The check uses one head and 40 tokens."),
+        ({"n": 1}, 1, "two_layers", "The check uses all 2 heads and 1 token."),
+        ({}, 41, "memory_quadruples", "The check uses all 2 heads and lengths up to 41 tokens."),
+        ({}, 40, "memory_quadruples", "The check uses all 2 heads and 40 tokens."),
+        ({}, 41, "two_layers", "The check uses all 2 heads and 40 tokens."),
+        (
+            {},
+            41,
+            "",
+            "The check uses all 2 heads and 40 tokens. Claims about growth are checked at lengths up to 41 tokens.",
+        ),
+        ({}, 40, "", "The check uses all 2 heads and 40 tokens."),
+        ({"n": 512}, 512, "", "The check uses all 2 heads and 512 tokens."),
+        ({"n": 513}, 512, "", "The check uses all 2 heads and the first 512 of 513 tokens."),
+        (
+            {"n": 513, "head": 1},
+            512,
+            "memory_quadruples",
+            "The check uses head 1 of 2 and the first 512 of 513 tokens.",
+        ),
     ],
 )
 def test_what_was_looked_at(given, longest, key, said):
@@ -391,7 +403,10 @@ def test_what_was_looked_at(given, longest, key, said):
 
 def test_what_smollm2_made_of_a_text_was_looked_at():
     said = words.scope(chosen(), 40, claims.claim("four_sinks"))
-    assert said == "Checked with SmolLM2, regardless of the chosen model, layer and heads."
+    assert said == (
+        "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, layer "
+        "and heads."
+    )
 
 
 def test_a_claim_that_does_not_hold_is_no_alarm():
@@ -416,7 +431,10 @@ def test_the_claims_about_trained_models_are_counted_without_those_not_recorded(
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
     [first, *_rest] = claims.trained_claims()
-    text = "Judged on recorded training runs with three seeds, regardless of the input."
+    text = (
+        "This claim is judged on recorded training runs with three random seeds. The verdict does not depend on the "
+        "input."
+    )
     assert words.scope(chosen(), 40, first) == words.scope(chosen(heads=1), 512, first) == text
 
 

@@ -126,7 +126,7 @@ def test_a_row_is_about_its_variant(home, key, causal):
     assert costs == f'<p class="costs">time O({variant.complexity}) · {causal} be causal</p>'
     compare, *apart = ways(further)
     assert compare == ("matrices", {"variants": list(dict.fromkeys(["softmax", key]))}, "Compare it with softmax")
-    expected = ("inside", {"inside": [key], "step": ["0"]}, "Take it apart")
+    expected = ("inside", {"inside": [key], "step": ["0"]}, "See it step by step")
     assert apart == [expected] * bool(variant.anatomy)
 
 

@@ -1,5 +1,7 @@
 """Tests of Home's sentence: the browser receives the core's numbers, and bad input gets one sentence."""
 
+import math
+import re
 from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
@@ -93,7 +95,10 @@ def test_error_and_cost_are_of_the_same_tokens(text):
         *settings["words"]["columns"][1:],
     ]
     assert f"The {n} tokens include [CLS] and [SEP], which are not drawn" in settings["words"]["notes"][1]
-    assert f"can cost more than they save in {n} tokens. In 8,192 tokens" in settings["words"]["caption"]
+    assert f"can cost more than they save at {n} tokens. At 8,192 tokens" in settings["words"]["caption"]
+    most = max(cost for row in header["rows"] if row["key"] != "softmax" for cost in row["long_costs"])
+    [saved] = re.findall(r"all three save at least (\d+)%, because", settings["words"]["caption"])
+    assert int(saved) == math.floor(100 - 100 * most) >= 98
 
 
 @pytest.mark.parametrize(("n", "saves"), [(32, False), (33, True)])

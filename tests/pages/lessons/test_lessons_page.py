@@ -226,6 +226,6 @@ def test_whether_a_screen_shows_the_answer(at, answer, reveal, shown):
 
 def test_adding_a_screen_is_confirmed():
     at = add(visit("matrices", TINY))
-    assert [each.value for each in at.toast] == ["Added as step 1 of your lesson."]
+    assert [each.value for each in at.toast] == ["This screen is now step 1 of your lesson."]
     at = add(go(at, "masks", TINY))
-    assert [each.value for each in at.toast] == ["Added as step 2 of your lesson."]
+    assert [each.value for each in at.toast] == ["This screen is now step 2 of your lesson."]

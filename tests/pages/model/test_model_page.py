@@ -341,9 +341,9 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
         at = open_model(m_view="continuation")
     [(share, said)] = [each for each in sentence if "steps" in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)
-    assert said == "2 of 6 · 7 of 20 steps · about 0 s left"
+    assert said == "2 of 6 results · step 7 of 20 · about 0 s left"
     at.button(key="model.continuation.switch").click().run()
-    assert "Stopped at 2 of 6" in [bar.proto.text for bar in at.get("progress")]
+    assert "Stopped after 2 of 6 results" in [bar.proto.text for bar in at.get("progress")]
     assert len(asked) == 3, "nothing more is asked for"
     at.button(key="model.continuation.switch").click().run()
     assert not at.get("progress")

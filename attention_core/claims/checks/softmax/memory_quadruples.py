@@ -31,7 +31,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="Doubling the number of tokens quadruples the memory of full attention's scores.",
-    short="twice the tokens need four times the memory",
+    short="doubling the tokens quadruples the memory of full attention's scores",
     source=Paper(
         "Generating Long Sequences with Sparse Transformers",
         2019,
