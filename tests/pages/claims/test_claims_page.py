@@ -300,8 +300,8 @@ def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
 
 def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     small = {"input": "synthetic", "n": "40", "d": "8", "claim": "cosine_closest", "claim_heads": "one"}
-    assert "head 1 of 2." in said(open_page("claims", small | {"heads": "2", "head": "1"}))
-    assert "all 2 heads." in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
+    assert "uses head 1 of 2 and" in said(open_page("claims", small | {"heads": "2", "head": "1"}))
+    assert "uses all 2 heads and" in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
     alone = open_page("claims", small | {"heads": "1", "head": "0"})
     assert "The check uses one head and 40 tokens." in said(alone)
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
