@@ -32,8 +32,7 @@ _HIDING = """<style>
 .stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
-  .stElementContainer:not([class*="play"]) > .stButton, .modebar, [class*="st-key-learn-open-"],
-  .st-key-controls-entropy-scales
+  .stElementContainer:not([class*="play"]) > .stButton, .modebar, .st-key-controls-entropy-scales
 ):not(.st-key-lesson *) { display: none; }
 </style>"""
 """HTML that shows only what the step is about until its question is answered: no inputs, choices and menus.

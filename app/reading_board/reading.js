@@ -41,7 +41,8 @@ export class ReadingBoard {
     this.baseline = make("select");
     this.scale = make("span");
     this.note = make("span");
-    this.legend = make("p", { class: "legend" }, make("span", {}, this.tint, " ", this.baseline), this.scale, this.note);
+    const baseline = make("label", {}, this.tint, " ", make("span", { class: "select" }, this.baseline));
+    this.legend = make("p", { class: "legend" }, baseline, this.scale, this.note);
     this.largest = make("p", { class: "largest" });
     const side = make("div", {}, this.loss, this.legend, this.largest);
     this.root = make("div", { class: "reading" }, make("div", { class: "above" }, this.table, side), this.text);
@@ -60,16 +61,16 @@ export class ReadingBoard {
   }
 
   /** @param {Received<ReadingHeader>} received */
-  receive({ header: { tokens, labels, columns, rows, floor } }) {
-    this.labels = labels.map(printable);
+  receive({ header: { tokens, columns, rows, floor } }) {
+    this.labels = tokens.map(printable);
     this.rows = rows;
     this.columns = columns;
     this.floor = floor;
     const same = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
     if (!same) {
       this.at = 0;
-      this.tokens = tokens.map((token, place) =>
-        make("span", { class: "token", role: "button", "data-token": String(place), "data-label": this.labels[place] }, printable(token)),
+      this.tokens = this.labels.map((token, place) =>
+        make("span", { class: "token", role: "button", "data-token": String(place), "data-label": token }, token),
       );
       this.text.replaceChildren(...this.tokens);
     }
@@ -153,9 +154,8 @@ export class ReadingBoard {
     this.legend.hidden = !changed;
     if (!changed) return;
     const [lower, higher] = [words.lower, words.higher].map((end) => fill(end, { nats: String(WORSE) }));
-    this.tint.textContent = fill(words.tint, { name: changed.name });
+    this.tint.textContent = words.tint;
     const choices = [...this.rows.entries()].filter(([i]) => i !== this.shown + 1);
-    this.baseline.setAttribute("aria-label", this.tint.textContent);
     this.baseline.replaceChildren(...choices.map(([i, { name }]) => make("option", { value: String(i) }, name)));
     this.baseline.value = String(this.against);
     this.baseline.disabled = choices.length < 2;

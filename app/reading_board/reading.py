@@ -10,7 +10,6 @@ from pathlib import Path
 from app.board_messages.packing import encode
 from app.matrix_board.component import mount, receiver
 from app.words.i18n import _
-from attention_core.inputs.labels import number_repeats
 
 _READING = receiver("attention_lab_reading", Path(__file__).parent / "reading.css")
 
@@ -101,7 +100,6 @@ def pack(
         "kind": "reading",
         "key": key,
         "tokens": list(tokens),
-        "labels": list(number_repeats(tokens)),
         "columns": list(columns),
         "rows": list(map(vars, (original, *changed))),
         "floor": list(floor),
@@ -121,8 +119,8 @@ def _words() -> dict[str, str]:
         "first": _("“{token}” is the first token, so the model does not predict it."),
         "waiting": _("“{token}”: the loss is {before} nats in the original model."),
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
-        "tint": _("Colour: a token's loss with {name} minus its loss with"),
+        "tint": _("Colour: loss minus that of"),
         "largest": _("Largest changes in nats:"),
-        "higher": _("+{nats} nats or more (harder to predict)"),
-        "lower": _("−{nats} nats (easier)"),
+        "higher": _("≥ +{nats} nats (harder)"),
+        "lower": _("≤ −{nats}"),
     }

@@ -11,7 +11,6 @@ export interface SentReading {
 
 export interface ReadingHeader extends Header<"reading"> {
   tokens: string[];
-  labels: string[]; // the tokens, with numbered repeats
   columns: string[];
   rows: SentReading[]; // the unchanged model, then the changed ones
   floor: string[]; // name and numbers of a line without losses, or empty

@@ -3,6 +3,7 @@
 Its table also has the length from which a variant needs fewer multiply-adds than softmax.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,7 @@ from attention_core.formatting import memory, number
 from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
 
 HEIGHT = 430
-TICKS = {10.0**i: f"{10**i} KiB" for i in range(3)} | {2.0**10 * 10**i: f"{10**i} MiB" for i in range(3)}
+TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 16**i:,} MiB" for i in range(3)}
 """Texts of the ticks of the vertical axis, by KiB."""
 ENDS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
@@ -37,7 +38,7 @@ KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values
 """Kinds of memory of variants, in the order of the table."""
 GROWING, LESS, CONSTANT = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
-LABELLED = 1024
+LABELLED = 512
 """Number of tokens at which lines have a text."""
 
 
@@ -58,11 +59,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     reasons = "\n".join(
         f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
     )
-    title = _n(
-        "Why {n} variant cannot generate text: its earlier outputs depend on later tokens",
-        "Why {n} variants cannot generate text: their earlier outputs depend on later tokens",
-        n=len(refused),
-    )
+    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(refused))
     lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
     st.dataframe(
@@ -157,18 +154,19 @@ def _short(names: Sequence[str]) -> str:
 
 
 def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
-    """Return the lines of linear attention and of the smallest other constant memory, and a band of all others."""
+    """Return the lines of linear attention and of the smallest other constant memory, and a band of all others.
+
+    The band's name is at a point in its middle, on a logarithmic axis.
+    """
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
+    band = _constant(others, _("{n} more, in this band", n=len(others)))
     return [
         _constant([linear], _(ac.from_word(linear.variant).title), _("constant")),
         _constant([smallest], _(ac.from_word(smallest.variant).title)),
-        replace(
-            _constant(others, _("{n} more with constant memory", n=len(others))),
-            low=[low] * len(ENDS),
-            high=[high] * len(ENDS),
-        ),
+        replace(band, low=[low] * len(ENDS), high=[high] * len(ENDS), name_at_end=False),
+        replace(band, x=ENDS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:], texts=()),
     ]
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 import attention_core as ac
+from app.page import discover
 from app.state.session import REFERENCE
 from app.ui import navigation
+from app.ui.lazy import lazy_popover
 from app.ui.sources import trained_form
 from app.words.i18n import _
 from attention_core.experiments.learning import LearnRow
@@ -19,21 +22,26 @@ from pages.learn.outcomes import Outcome, outcomes
 
 
 def show(rows: Sequence[LearnRow]) -> None:
-    """Cache the weights of the trained models, and draw links to Matrices, and to Picture for models of digits."""
+    """Cache the weights of the trained models, and draw menus of links to Matrices, and for digits to Picture."""
     found = [(outcome, last(outcome.rows)) for outcome in outcomes(rows)]
     trained = [(outcome, row) for outcome, row in found if row.row.step]
     if not trained:
         return
     for _outcome, row in trained:
         trained_form.keep(row)
-    pages = {"matrices": _("Open on Matrices:")}
+    pages = {"matrices": _("Open on Matrices")}
     if trained[0][1].spec.model.task == digits.TASK.key:
-        pages["picture"] = _("See the attention on Picture:")
-    for page, label in pages.items():
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"learn.open.{page}"):
-            st.caption(label, width="content")
-            for outcome, row in trained:
-                _link(page, outcome, replace(row.spec, steps=row.row.step))
+        pages["picture"] = _("See the attention on Picture")
+    with st.container(horizontal=True):
+        for page, label in pages.items():
+            menu = partial(_links, page, trained)
+            lazy_popover(label, menu, key=f"learn.open.{page}", icon=discover()[page].icon, type="tertiary")
+
+
+def _links(page: str, trained: Sequence[tuple[Outcome, LearnRow]]) -> None:
+    """Draw a link to a page for each trained model."""
+    for outcome, row in trained:
+        _link(page, outcome, replace(row.spec, steps=row.row.step))
 
 
 def _link(page: str, outcome: Outcome, spec: TrainSpec) -> None:

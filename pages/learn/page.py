@@ -6,7 +6,10 @@ from functools import partial
 import streamlit as st
 
 from app.jobs import runs
+from app.lessons.options import LessonOptions
 from app.page import Page
+from app.state import url
+from app.state.session import SharedOptions
 from app.ui import export, variant_picker
 from app.ui.lazy import lazy_expander
 from app.ui.scope import Scope
@@ -104,7 +107,10 @@ def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
 
 def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
     found = outcomes(rows)
-    return paragraph(words.headline(found), words.diverged(found))
+    chosen = [attention.word for attention in SharedOptions.variants.value]
+    there = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
+    more = "#" + url.query_string(there) if LessonOptions.lesson.value is None else ""  # a lesson stays on its screen
+    return paragraph(words.headline(found, more), words.diverged(found))
 
 
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:

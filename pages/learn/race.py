@@ -24,7 +24,7 @@ from pages.learn.outcomes import LEARNED, Outcome, outcomes
 HEIGHT = 300
 FLOAT32 = 4
 """Bytes of a number."""
-STEEP = (0.62, 0.45, 0.75, 0.85)
+STEEP = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which a variant that learned the task may have its name next to its line."""
 AXES = {
     "accuracy": N_("correct answers"),
@@ -58,7 +58,7 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
         hidden = {share for outcome in found if (share := words.with_guesses(outcome)) is not None}
         if len(hidden) == 1:
             share = hidden.pop()
-            text = _("{share}: the hidden<br>answers guessed", share=percent(share))
+            text = _("{share}: only hidden<br>answers guessed", share=percent(share))
             lines.append(replace(_guide(text, (0.0, last), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = words.threshold(from_sequence=task.shows_answers)

@@ -13,16 +13,17 @@ WITH_FEATURES = 150
 """Steps within which gated linear attention learns recall if its queries and keys pass through elu + 1."""
 
 
-def headline(found: Sequence[Outcome]) -> str:
+def headline(found: Sequence[Outcome], more: str = "") -> str:
     """Return which variants learned the task, in bold, and on a second line how far the others came, and why.
 
     Args:
         found: the variants; at least one.
+        more: address of the view of more to remember; empty for no link to it.
     """
     if len(found) == 1:
-        finding, others = _alone(found[0]), paragraph(remembering(found), cause(found[0]))
+        finding, others = _alone(found[0]), paragraph(remembering(found, more), cause(found[0]))
     else:
-        finding, others = _together(found)
+        finding, others = _together(found, more)
     return "  \n".join(filter(None, [f"**{finding}**", others]))
 
 
@@ -36,20 +37,19 @@ def cause(outcome: Outcome) -> str:
     spec = outcome.rows[0].spec
     values = {"name": escape_markdown(outcome.name), "share": percent(outcome.accuracy)}
     if hidden := hidden_share(spec):
-        text = _(
-            "**{name}** ({share} correct): its mask hides {hidden} of the answers.", hidden=percent(hidden), **values
-        )
-        if (expected := with_guesses(outcome)) is None:
-            return text
+        expected = with_guesses(outcome)
         return paragraph(
-            text,
             _(
-                "Reading the visible answers and guessing among the hidden ones gives {expected}.",
-                expected=percent(expected),
+                "**{name}** gets {share} right, because its mask hides {hidden} of the answers.",
+                hidden=percent(hidden),
+                **values,
             ),
+            _("Guessing only those would give {expected}.", expected=percent(expected)) if expected is not None else "",
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
-        return _("**{name}** ({share} correct) lacks a feature map that keeps its weights positive.", **values)
+        return _(
+            "**{name}** gets {share} right, because it has no feature map that keeps its weights positive.", **values
+        )
     return ""
 
 
@@ -108,9 +108,9 @@ def _alone(outcome: Outcome) -> str:
     return _("{name} has not learned the task so far: {share} of its answers are correct.", **values)
 
 
-def _together(found: Sequence[Outcome]) -> tuple[str, str]:
+def _together(found: Sequence[Outcome], link: str) -> tuple[str, str]:
     """Return which of several variants learned the task, with their results, and the others with their causes."""
-    surprise, named = _overtaken(found)
+    surprise, named = _overtaken(found, link)
     learned, also, explained, others, untrained = [], [], [], [], []
     for outcome in found:
         name, share = f"**{escape_markdown(outcome.name)}**", percent(outcome.accuracy)
@@ -125,7 +125,7 @@ def _together(found: Sequence[Outcome]) -> tuple[str, str]:
             explained.append((-outcome.accuracy, text))
         else:
             others.append((-outcome.accuracy, _("{name} ({result})", name=name, result=share)))
-    more = remembering(found)
+    more = remembering(found, link)
     if surprise:
         names = enumeration(text for _steps, text in sorted(also))
         more = (
@@ -183,7 +183,13 @@ def _with_more(found: Sequence[Outcome]) -> tuple[int, list[Outcome], list[Outco
     return most, [outcome for outcome, _, _ in ends], [outcome for outcome, _, share in ends if share >= LEARNED]
 
 
-def _overtaken(found: Sequence[Outcome]) -> tuple[str, set[str]]:
+def _pairs(n: int, link: str) -> str:
+    """Return a number of pairs to remember, as a link unless its address is empty."""
+    text = _n("{n} pair", "{n} pairs", n=n)
+    return f"[{text}]({link})" if link else text
+
+
+def _overtaken(found: Sequence[Outcome], link: str) -> tuple[str, set[str]]:
     """Return that the variant that learned recall first fails with more pairs, unlike slower ones, and their names.
 
     The sentence is empty unless the first variant fails and another one does not.
@@ -197,14 +203,14 @@ def _overtaken(found: Sequence[Outcome]) -> tuple[str, set[str]]:
         (
             N_(
                 "{fast} learns to recall {own} pairs sooner than {names} (step {step} against {other}), but with "
-                "{pairs} pairs only {names} still reaches an accuracy of {most}."
+                "{pairs} only {names} still reaches an accuracy of {most}."
             ),
             {fast, still[0].name},
         )
         if len(still) == 1
         else (
             N_(
-                "{fast} learns to recall {own} pairs (step {step}) sooner than {names}, but with {pairs} pairs only "
+                "{fast} learns to recall {own} pairs (step {step}) sooner than {names}, but with {pairs} only "
                 "these slower variants still reach an accuracy of {most}."
             ),
             {fast},
@@ -216,31 +222,32 @@ def _overtaken(found: Sequence[Outcome]) -> tuple[str, set[str]]:
         step=steps[fast],
         other=steps[still[0].name],
         own=found[0].rows[0].spec.items,
-        pairs=pairs,
+        pairs=_pairs(pairs, link),
         names=enumeration(escape_markdown(outcome.name) for outcome in still),
         most=percent(LEARNED),
     ), named
 
 
-def remembering(found: Sequence[Outcome]) -> str:
+def remembering(found: Sequence[Outcome], link: str = "") -> str:
     """Return which of the variants that learned recall still solve it with the largest tested number of pairs."""
     pairs, tested, still = _with_more(found)
     if not pairs:
         return ""
     names = enumeration(f"**{escape_markdown(outcome.name)}**" for outcome in still)
-    values = {"pairs": pairs, "own": found[0].rows[0].spec.items, "most": percent(LEARNED), "names": names}
+    own = found[0].rows[0].spec.items
+    values = {"pairs": _pairs(pairs, link), "own": own, "most": percent(LEARNED), "names": names}
     if not still:
-        return _("With {pairs} pairs instead of {own}, no variant still reaches an accuracy of {most}.", **values)
+        return _("With {pairs} instead of {own}, no variant still reaches an accuracy of {most}.", **values)
     if len(still) < len(tested):
         return _n(
-            "With {pairs} pairs instead of {own}, only {names} still reaches an accuracy of {most}.",
-            "With {pairs} pairs instead of {own}, only {names} still reach an accuracy of {most}.",
+            "With {pairs} instead of {own}, only {names} still reaches an accuracy of {most}.",
+            "With {pairs} instead of {own}, only {names} still reach an accuracy of {most}.",
             n=len(still),
             **values,
         )
     return _n(
-        "With {pairs} pairs instead of {own}, {names} still reaches an accuracy of {most}.",
-        "With {pairs} pairs instead of {own}, {names} still reach an accuracy of {most}.",
+        "With {pairs} instead of {own}, {names} still reaches an accuracy of {most}.",
+        "With {pairs} instead of {own}, {names} still reach an accuracy of {most}.",
         n=len(still),
         **values,
     )

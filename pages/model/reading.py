@@ -112,10 +112,9 @@ def uncoloured(shown: Score) -> str:
     if shown.hidden is None or not shown.hidden.share:
         return ""
     return _n(
-        "The first {n} token has no colour, because {name} hides no token before it.",
-        "The first {n} tokens have no colour, because {name} hides no token before them.",
+        "The first {n} token has no colour, because no token before it is hidden.",
+        "The first {n} tokens have no colour, because no token before them is hidden.",
         n=shown.hidden.from_token,
-        name=shown.name,
     )
 
 

@@ -61,16 +61,17 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
 def _contrast(original: Score, changed: Sequence[Score]) -> str:
     """Return how much less perplexity rises if the first token stays visible; empty without two such variants.
 
-    Both variants hide the same share of the pairs, and one of them hides the first token from most queries.
+    Both variants hide the same number of pairs, and one of them hides the first token from most queries.
     """
     if len(changed) != 2:
         return ""
     least, most = sorted(changed, key=lambda each: each.perplexity)
     if not (least.hidden and most.hidden and most.hidden.first and not least.hidden.first):
         return ""
-    shares = {f"{each.hidden.share:.0%}" for each in (least, most) if each.hidden}
+    if (least.hidden.share, least.hidden.most) != (most.hidden.share, most.hidden.most):
+        return ""
     low, high = (each.perplexity / original.perplexity for each in (least, most))
-    if low <= SAME or len(shares) > 1 or number(low, 3) == number(high, 3):
+    if low <= SAME or number(low, 3) == number(high, 3):
         return ""
     return paragraph(
         _(
@@ -81,9 +82,9 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
             high=number(high, 3),
         ),
         _(
-            "Both variants hide {hidden} of the query–key pairs. Many heads put spare weight on the first "
+            "With both variants, a query attends to at most {n} tokens. Many heads put unneeded weight on the first "
             "token (an attention sink).",
-            hidden=shares.pop(),
+            n=most.hidden.most,
         ),
     )
 
@@ -153,7 +154,10 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
     return paragraph(
         ""
         if not failing
-        else _("**Copying fails with {names}: even a uniform guess would have a lower loss.**", names=names(failing))
+        else _(
+            "**Copying fails with {names}: the loss of copied tokens is higher than that of a uniform guess.**",
+            names=names(failing),
+        )
         if min(each.copied for each in failing) > GUESS
         else _("**Copying fails with {names}.**", names=names(failing)),
         _why_lost(failing),
@@ -168,9 +172,12 @@ def _why_lost(group: Sequence[Score]) -> str:
     hidden = [each.hidden for each in group if each.hidden and each.hidden.copies]
     if not group or len(hidden) < len(group):
         return ""
-    relays = {each.relay for each in hidden}
+    relays, windows = {each.relay for each in hidden}, {each.window for each in hidden}
+    values = {"n": swap.COPY_DISTANCE, "window": max(each.window or 0 for each in hidden)}
     return paragraph(
-        _("The token to copy is {n} tokens back, which is out of reach for most queries.", n=swap.COPY_DISTANCE),
+        _("The token to copy is {n} tokens back, beyond the window of {window}.", **values)
+        if len(windows) == 1 and None not in windows
+        else _("The token to copy is {n} tokens back, where most queries cannot attend to it.", **values),
         _("A chain of {n} layers could pass it on, but this model has never learned to do so.", n=relays.pop())
         if len(relays) == 1 and None not in relays
         else "",

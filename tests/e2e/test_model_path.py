@@ -30,7 +30,7 @@ def test_a_sink_restores_the_perplexity_of_a_window_but_not_copying(page, server
 
     largest = page.get_by_text("Largest changes in nats:")
     before = largest.text_content()
-    page.get_by_role("combobox", name="minus its loss with").select_option(WINDOW)
+    page.get_by_role("combobox", name="Colour: loss minus that of").select_option(WINDOW)
     expect(largest).not_to_have_text(before)
     settle(page)
     assert "m_against=1" in query(page)
@@ -54,7 +54,9 @@ def test_a_teacher_adds_a_sink_runs_the_copy_test_and_stops_it(page, server):
     page.get_by_text("Copying", exact=True).click()
     expect(chart(page).locator(NAMED, has_text="First occurrence")).to_be_visible()
     expect(
-        page.get_by_text("Copying fails with both variants: even a uniform guess would have a lower loss.")
+        page.get_by_text(
+            "Copying fails with both variants: the loss of copied tokens is higher than that of a uniform guess."
+        )
     ).to_be_visible()
     settle(page)
     visit(page, f"{server}/model?m_view=continuation&m_text=story&m_live=1", until="of 6")

@@ -144,7 +144,7 @@ def curves(
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
-        texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:g}" for x in x_ticks]
+        texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:,.12g}" for x in x_ticks]
         xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
     shown = list(lines)
     if right is not None:

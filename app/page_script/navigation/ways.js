@@ -24,7 +24,9 @@ function follow(event) {
  */
 function changed(values) {
   const there = new URL(location.href);
-  for (const [name, value] of new URLSearchParams(values)) there.searchParams.set(name, value);
+  const given = new URLSearchParams(values);
+  for (const name of given.keys()) there.searchParams.delete(name);
+  for (const [name, value] of given) there.searchParams.append(name, value);
   return there.href;
 }
 

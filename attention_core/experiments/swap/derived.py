@@ -21,6 +21,8 @@ class Hidden:
 
     Attributes:
         share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
+        most: largest number of tokens that a query attends to.
+        window: the pattern's window; None if it has no such setting.
         first: whether most queries cannot attend to the first token.
         copies: whether most queries of the copy test cannot attend to the token that they should copy.
         relay: smallest number of layers in a row that connect most of these queries to that token; None if no number
@@ -30,6 +32,8 @@ class Hidden:
     """
 
     share: float
+    most: int
+    window: int | None
     first: bool
     copies: bool
     relay: int | None
@@ -119,6 +123,8 @@ def hidden_by(word: str, n: int) -> Hidden | None:
     incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
     return Hidden(
         share=1 - int(mask.sum()) / (n * (n + 1) // 2),
+        most=int(mask.sum(-1).max()),
+        window=getattr(registry.from_word(word).params, "window", None),
         first=bool(mask[:, 0].double().mean() < 0.5),
         copies=bool(repeated.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
         relay=relay if share >= 0.5 else None,

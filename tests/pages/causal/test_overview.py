@@ -50,18 +50,22 @@ def test_the_chart_has_the_memory_of_every_variant(open_view):
     assert figure["layout"]["yaxis"]["title"]["text"] == "memory of one layer, all 2 heads"
     texts = {text: trace["name"] for trace in lines for text in trace.get("text", ()) if text}
     assert texts == {"constant": "Linear", "grows with the text": softmax_name}
-    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines) + 1
+    assert len([each for each in figure["layout"]["annotations"] if "name" in each]) == len(lines), (
+        "the edge of the band has no name"
+    )
 
 
 def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_joins_the_others():
     sizes = {"gla": 1520, "linear": 1500, "longformer": 1000, "cosine": 9000, "performer": 9180}
     rows = [replace(row(size), variant=word) for word, size in sizes.items()]
-    linear, smallest, band = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
-    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "3 more with constant memory"]
+    linear, smallest, band, middle = constant_lines([*rows, replace(row(0, 512), variant="softmax")])
+    assert [line.name for line in (linear, smallest, band)] == ["Linear", "Longformer", "3 more, in this band"]
     assert (linear.y[0], linear.low, smallest.y[0]) == (1500 / 2**10, None, 1000 / 2**10)
     assert (band.low[0], band.high[0], band.y[0]) == (1520 / 2**10, 9180 / 2**10, 9180 / 2**10)
     assert band.notes[0] == "Gated linear: 1.5 KiB<br>Cosine: 8.8 KiB<br>Performer · features 64: 9.0 KiB"
-    [first, second, _rest] = constant_lines(
+    assert (middle.name, middle.notes[0], band.name_at_end) == (band.name, band.notes[0], False)
+    assert band.low[0] / middle.y[0] == pytest.approx(middle.y[0] / band.high[0])
+    [first, second, *_rest] = constant_lines(
         [replace(row(size), variant=word) for word, size in [("linear", 500), ("longformer", 1000), ("cosine", 9000)]]
     )
     assert (first.name, second.name) == ("Linear", "Longformer"), "linear attention may be the smallest"

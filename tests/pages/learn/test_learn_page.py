@@ -59,14 +59,18 @@ def test_the_recorded_runs_answer_at_first_sight():
 def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_runs():
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
-    assert "**Local · window 16** (72% correct): its mask hides 43% of the answers." in text
-    assert "Reading the visible answers and guessing among the hidden ones gives 70%." in text
+    assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
+    assert "Guessing only those would give 70%." in text
+    chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
-        "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with 24 pairs only Softmax "
-        "still reaches an accuracy of 95%.**  \n**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn "
+        "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with "
+        f"[24 pairs](#?l_view=capacity{chosen}) only Softmax still reaches an accuracy of 95%.**  \n"
+        "**DeltaNet** (step 250) and **Gated DeltaNet** (step 275) also learn "
     )
+    at = visit("learn", {"lesson": ["convolution_and_gate"]})
+    assert not any("](#?" in text for text in texts(at)), "a lesson stays on its screen"
     [chart] = charts(at)
-    assert "70%: the hidden<br>answers guessed" in [trace.get("name") for trace in chart["data"]]
+    assert "70%: only hidden<br>answers guessed" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text

@@ -224,6 +224,7 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
     sentence = f"With 16 pairs instead of 4, {text}"
     assert words.remembering(outcomes(rows)) == sentence
     assert f"\n{sentence}" in words.headline(outcomes(rows))
+    assert f"\nWith [16 pairs](#there) instead of 4, {text}" in words.headline(outcomes(rows), "#there")
     alone = words.remembering(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
     assert alone == sentence.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
@@ -257,12 +258,14 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     own = {word: rows_of(word, curve) for word, curve in curves.items()}
     shares = {"softmax": softmax, "linear": 0.5, "deltanet": deltanet}
 
-    def headline(*words_of_all, **changes):
+    def headline(*words_of_all, more="", **changes):
         rows = [row for word in words_of_all for row in own[word]]
         tests = [row_of_test(own[each], items=16, accuracy=(shares | changes)[each]) for each in words_of_all]
-        return words.headline(outcomes([*rows, *tests]))
+        return words.headline(outcomes([*rows, *tests]), more)
 
     assert headline("softmax", "linear", "deltanet") == text
+    linked = headline("softmax", "linear", "deltanet", more="#there")
+    assert linked == text.replace("16 pairs", "[16 pairs](#there)")
     assert headline("softmax", "linear").endswith("still reaches an accuracy of 95%.**"), "no other variant learns"
     for changes in ({"linear": 0.95}, {"softmax": 0.5, "deltanet": 0.5}):
         found = headline("softmax", "linear", "deltanet", **changes)
@@ -278,7 +281,9 @@ def gated_linear(curve, steps, **model):
 
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
-    assert words.cause(slow) == ("**Gated linear** (60% correct) lacks a feature map that keeps its weights positive.")
+    assert words.cause(slow) == (
+        "**Gated linear** gets 60% right, because it has no feature map that keeps its weights positive."
+    )
     assert words.headline([slow]).endswith(f"\n{words.cause(slow)}")
     assert words.with_features([slow]) == (
         "With the feature map elu + 1, Gated linear learned the task within 150 steps."
@@ -310,7 +315,7 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
 def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
     [local] = outcomes(rows_of("local", BAD))
     share = percent(hidden_share(local.rows[0].spec))
-    assert words.cause(local) == f"**Local · window 16** (60% correct): its mask hides {share} of the answers."
+    assert words.cause(local) == f"**Local · window 16** gets 60% right, because its mask hides {share} of the answers."
     found = outcomes([*rows_of("local", BAD), *rows_of("linear", BAD), *rows_of("softmax", GOOD)])
     assert words.headline(found).endswith(
         f"\n{words.cause(local)} Correct answers of the other variants: **Linear** (60%)."
@@ -330,7 +335,7 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    text = f" Reading the visible answers and guessing among the hidden ones gives {percent(expected)}."
+    text = f" Guessing only those would give {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.with_guesses(local) == (expected if is_close else None)
     assert words.with_guesses(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"

@@ -70,7 +70,8 @@ def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expec
 @pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.81, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
-    assert ("**Copying fails with both variants: even a uniform guess would have a lower loss.**" in text) == worse
+    higher = "the loss of copied tokens is higher than that of a uniform guess"
+    assert (f"**Copying fails with both variants: {higher}.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
 
 
@@ -112,21 +113,25 @@ def test_what_a_pattern_hides_is_counted(word, reach, sinks, n):
     assert found.first == (sum(j == 0 for _, j in hidden) > n / 2)
     assert found.copies == (reach < swap.PERIOD - 1)
     assert found.relay == -(-(swap.PERIOD - 1) // reach)
+    assert found.most == min(n, reach + 1 + sinks)
+    assert found.window == int(word.split("~")[2])
     assert found.from_token == (1 + hidden[0][0] if hidden else n)
     assert derived.hidden_by("linear", n) is derived.hidden_by("uniform", n) is None
 
 
 def test_a_pattern_that_never_connects_the_copies_has_no_relay():
     """Strides of 2 reach even distances only, but the token to copy is an odd distance back."""
-    assert derived.hidden_by("atrous~stride~2", 40).relay is None
+    found = derived.hidden_by("atrous~stride~2", 40)
+    assert found.relay is found.window is None
+    assert found.most == 20
 
 
 def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
-    hidden = derived.Hidden(share=0.614, first=True, copies=True, relay=2, from_token=66)
+    hidden = derived.Hidden(share=0.614, most=65, window=64, first=True, copies=True, relay=2, from_token=66)
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
     sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
-    far_back = ".** The token to copy is 95 tokens back, which is out of reach for most queries."
+    far_back = ".** The token to copy is 95 tokens back, beyond the window of 64."
     reason = f"{far_back} A chain of 2 layers could pass it on, but this model has never learned to do so."
     assert words.verdict(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "
@@ -141,8 +146,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
             "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
-            "1.10 times if the first token stays visible.** Both variants hide 61% of the query–key pairs. Many heads "
-            "put spare weight on the first token (an attention sink).  \n"
+            "1.10 times if the first token stays visible.** With both variants, a query attends to at "
+            "most 65 tokens. Many heads put unneeded weight on the first token (an attention sink).  \n"
             f"**Copying fails with both variants{reason}"
         )
     )
@@ -152,6 +157,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, perplexity=50.0),  # a larger rise
         dataclasses.replace(seen, hidden=hidden),
         dataclasses.replace(seen, hidden=less),
+        dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, share=0.6141)),  # also rounded to 61%
+        dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, most=66)),
         dataclasses.replace(seen, hidden=None),
     ):
         assert words.verdict(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
@@ -161,11 +168,16 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, relay=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
         assert words.copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
+    wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
+    stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
+    for group in ([never, wide], [stride], [stride, wide]):
+        text = words.copying(AS_IT_IS, group).split(" With A")[0]
+        assert text.endswith(".** The token to copy is 95 tokens back, where most queries cannot attend to it.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
     assert words.verdict(AS_IT_IS, [same]) == (
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
-    assert reading.uncoloured(blind) == ("The first 66 tokens have no colour, because A hides no token before them.")
+    assert reading.uncoloured(blind) == "The first 66 tokens have no colour, because no token before them is hidden."
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
     assert reading.uncoloured(one).startswith("The first 1 token has no colour")
     assert reading.uncoloured(AS_IT_IS) == ""
