@@ -15,8 +15,8 @@ OTHER_NAMES = {
     "softmax × log n": "softmax_log_n",
     "squared relu ÷ n": "relu2",
     "linear attention": "linear",
-    "no inverse": "landmark",
-    "inverse from six iterations": "nystrom",
+    "nyström, no inverse": "landmark",
+    "nyström, inverse from six iterations": "nystrom",
     "means of neighbouring tokens": "nystrom",
     "deltanet, write strengths up to 2": "deltanet",
 }

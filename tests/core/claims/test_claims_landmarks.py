@@ -115,7 +115,7 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
     assert inverse.numbers["iterated_wins"] == pytest.approx(100 * (iterations < double).mean())
     assert inverse.numbers["exact_wins"] == pytest.approx(100 * (exact < double).mean())
     assert inverse.numbers["double"] == np.median(double)
-    ratio = errors(kinds, form="means of neighbouring tokens") / errors(kinds, form="k-means")
+    ratio = errors(kinds, form="means of neighbouring tokens") / errors(kinds, form="k-means centres")
     assert kinds.numbers["ratio"] == pytest.approx(np.median(ratio), rel=1e-4)
     assert kinds.numbers["most"] == pytest.approx(np.quantile(ratio, 0.75), rel=1e-4)
     d, m = 32, 17
@@ -164,7 +164,7 @@ def test_where_attention_is_uniform_landmarks_have_nothing_to_prove(key):
 
 def test_errors_that_are_rounding_are_alike():
     rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
-    errors = {"means of neighbouring tokens": 3e-8, "k-means": 0.0}
+    errors = {"means of neighbouring tokens": 3e-8, "k-means centres": 0.0}
     rounded = [replace(row, error=errors.get(row.form, 1.0)) for row in rows]
     numbers, verdict = claims.claim("segment_means").judge(rounded)
     assert numbers["ratio"] == pytest.approx(1.03)

@@ -193,10 +193,12 @@ def test_a_filter_shows_the_claims_that_are_not_checked_yet():
 
 
 def test_a_method_has_its_colour_on_every_card():
-    first = colours.places(["no inverse", "inverse from six iterations", "exact inverse", "uniform attention"])
-    second = colours.places(["exact inverse", "inverse from six iterations"])
-    assert first["exact inverse"] == second["exact inverse"]
-    assert first["inverse from six iterations"] == second["inverse from six iterations"] == palette.place("nystrom")
+    iterated, exact = "Nyström, inverse from six iterations", "Nyström, exact inverse"
+    first = colours.places(["Nyström, no inverse", iterated, exact, "uniform attention"])
+    second = colours.places([exact, iterated])
+    assert first[exact] == second[exact]
+    assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
+    assert first[iterated] == second[iterated] == palette.place("nystrom")
     assert first["uniform attention"] == GREY
     assert colours.places(["Full", "Local", "linear attention"]) == {
         "Full": palette.place("softmax"),

@@ -31,7 +31,7 @@ FOUND = Outcome(
 YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
 GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"
-CORRELATION = "rank correlation between a replacement's output error and the loss of copying"
+CORRELATION = "rank correlation between a replacement's output error and its loss in copying repeated text"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
 
@@ -170,12 +170,12 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 90.0},
-            "heads in which the inverse from six iterations lowers the error: 80% (required: at least 75%)",
+            "heads in which the inverse from six iterations lowers Nyström's error: 80% (required: at least 75%)",
         ),
         (
             "landmark_inverse",
             {"iterated_wins": 80.0, "exact_wins": 8.0},
-            "heads in which the exact inverse lowers the error: 8% (required: at least 75%)",
+            "heads in which the exact inverse lowers Nyström's error: 8% (required: at least 75%)",
         ),
         (
             "cosine_closest",
@@ -236,13 +236,13 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
             "landmark_inverse",
             {},
             2,
-            "heads in which the inverse from six iterations lowers the error: 0 of 2 (required: at least 2)",
+            "heads in which the inverse from six iterations lowers Nyström's error: 0 of 2 (required: at least 2)",
         ),
         (
             "landmark_inverse",
             {},
             0,
-            "heads in which the inverse from six iterations lowers the error: 0% (required: at least 75%)",
+            "heads in which the inverse from six iterations lowers Nyström's error: 0% (required: at least 75%)",
         ),
     ],
 )

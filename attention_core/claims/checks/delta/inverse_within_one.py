@@ -72,11 +72,11 @@ CLAIM = Claim(
     short="the delta rule's inverse has entries within ±1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The delta rule subtracts from each value what is already stored under its key. All these "
-    "corrections together are the inverse of one matrix: the identity I plus the dot products of each key with the "
-    "keys before it. This matrix is inverted in float64 for longer and longer parts of the text, with keys of norm "
-    "1 and with keys whose squared norms average 1. The diagonal of the inverse is always 1, so the check ignores "
-    "it.",
+    experiment="The delta rule subtracts from each value what is already stored under its key. Together, these "
+    "corrections multiply all values by the inverse of one matrix. This matrix is the identity I plus the dot "
+    "products of each key with the keys before it. It is inverted in float64 for longer and longer parts of the "
+    "text, with keys of norm 1 and with keys whose squared norms average 1. The diagonal of the inverse is always "
+    "1, so the check ignores it.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule multiplies all values by one inverse matrix, which is triangular. The claim holds if, with "
@@ -86,7 +86,7 @@ CLAIM = Claim(
     finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
     "projection, which never lengthens a vector. Below the diagonal, no entry of the inverse exceeds {unit} in "
     "absolute value.",
-    details="If the keys keep their own norms, the largest entry of the delta rule's inverse is {free} in the "
+    details="If each key keeps its own norm, the largest entry of the delta rule's inverse matrix is {free} in the "
     "median head. It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
@@ -115,7 +115,8 @@ CLAIM = Claim(
         log="xy",
     ),
     needs=4,
-    theorem="Each entry below the diagonal of the inverse is, up to its sign, the dot product of two keys. One of "
-    "them was multiplied by the matrices I − k kᵀ of the keys k between the two. For keys of norm 1, these matrices "
-    "are projections, which never lengthen a vector. The dot product therefore stays between −1 and 1.",
+    theorem="Each entry below the diagonal of the delta rule's inverse matrix is, up to its sign, the dot product "
+    "of two keys. One of them was multiplied by the matrices I − k kᵀ of the keys k between the two. For keys of "
+    "norm 1, these matrices are projections, which never lengthen a vector. The dot product therefore stays between "
+    "−1 and 1.",
 )

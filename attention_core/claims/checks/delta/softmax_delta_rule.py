@@ -15,8 +15,8 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
-MEAN, FIRST, FREE = "mean of the values", "Taylor expansion of softmax", "delta rule with strength 1/t"
-CAPPED = "delta rule with capped strength"
+MEAN, FIRST, FREE = "mean of the values", "Taylor expansion of softmax", "delta rule, strength 1/t at token t"
+CAPPED = "delta rule, limited strength"
 NEAR = 0.5
 """Largest relative error at which a matrix counts as close to softmax."""
 BEYOND = 1e6
@@ -83,8 +83,8 @@ CLAIM = Claim(
     "rule, and (3) the mean of the values. At token t, the delta rule multiplies its matrix of stored values by 1 − "
     "1/t. It then adds an update of strength 1/t, computed from the matrix before this multiplication. The matrix "
     "error is the size of the difference from softmax's attention matrix, divided by the size of softmax's matrix. "
-    "The app also shows results with a capped strength, which keeps the stored matrix stable. These results do not "
-    "affect the verdict.",
+    "The app also shows results with a strength that is limited so that the stored matrix stays stable. These "
+    "results do not affect the verdict.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule updates a matrix of stored values, here with strength 1/t at token t. Its matrix error is "
@@ -101,16 +101,16 @@ CLAIM = Claim(
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
-            finding="In {unstable}% of its updates, the delta rule with strength 1/t enlarges what it has stored, "
-            "so its matrix can become unstable. With a capped strength, the matrix error is {capped} in the median "
-            "head, and at most 50% in {capped_near}% of the heads.",
+            finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t enlarges what it "
+            "has stored, so its matrix can become unstable. If the strength is limited to prevent this, the matrix "
+            "error is {capped} in the median head. It is at most 50% in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
     quantities=(
         Quantity(
             "near",
-            "share of heads where the matrix error of the delta rule with strength 1/t is at most 50%",
+            "share of heads where the matrix error of the delta rule with strength 1/t at token t is at most 50%",
             "%",
             brief="heads in which the delta rule's matrix error is at most 50%",
             of_heads=True,
@@ -123,17 +123,19 @@ CLAIM = Claim(
             brief="heads in which the delta rule is closest to softmax",
             of_heads=True,
         ),
-        Quantity("free", "matrix error of the delta rule with strength 1/t, median over heads", share=True),
+        Quantity("free", "matrix error of the delta rule with strength 1/t at token t, median over heads", share=True),
         Quantity("first", "matrix error of softmax's first-order Taylor expansion, median over heads", share=True),
         Quantity("mean", "matrix error of the mean of the values, median over heads", share=True),
-        Quantity("capped", "matrix error of the delta rule with capped strength, median over heads", share=True),
+        Quantity("capped", "matrix error of the delta rule with limited strength, median over heads", share=True),
         Quantity(
             "capped_near",
-            "share of heads where the matrix error of the delta rule with capped strength is at most 50%",
+            "share of heads where the matrix error of the delta rule with limited strength is at most 50%",
             "%",
         ),
         Quantity(
-            "unstable", "share of the delta rule's updates with strength 1/t that enlarge what is already stored", "%"
+            "unstable",
+            "share of the delta rule's updates with strength 1/t at token t that enlarge what is already stored",
+            "%",
         ),
     ),
     figure=Figure(

@@ -69,10 +69,10 @@ CLAIM = Claim(
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
-    "two results. A row sum is the sum of all weights of one query. Row sums are computed for four methods: (1) the "
-    "double softmax, (2) the double softmax over landmarks, (3) linear attention with the feature map elu + 1, "
-    "before its division, and (4) the double softmax with a causal mask. Landmarks are means of neighbouring "
-    "tokens. A causal mask hides later tokens.",
+    "two results. A row sum is the sum of all weights of one query. Row sums are computed for four methods. Three "
+    "of them are a double softmax: without a mask, over landmarks, and with a causal mask. The fourth method is "
+    "linear attention with the feature map elu + 1, before it divides by the row sums. Landmarks are means of "
+    "neighbouring tokens. A causal mask hides later tokens.",
     measure=measure,
     numbers=numbers,
     rule="The double softmax multiplies a softmax over the components of each query by a softmax of the keys over "
@@ -86,8 +86,8 @@ CLAIM = Claim(
     "Each distribution sums to 1, and so do the weights. Without a mask, the largest deviation of a row sum from 1 "
     "is {off}.",
     details="A causal mask removes the weights on later tokens, so the row sums of the double softmax can be below "
-    "1: the smallest is {hidden}. Without its division, linear attention with the feature map elu + 1 has row sums "
-    "of up to {other}.",
+    "1: the smallest is {hidden}. Linear attention with the feature map elu + 1 must divide by its row sums, which "
+    "are as large as {other}.",
     quantities=(
         Quantity(
             "off",
@@ -101,7 +101,10 @@ CLAIM = Claim(
             brief="largest |row sum − 1| with the model's mask",
         ),
         Quantity("hidden", "smallest row sum of the double softmax with a causal mask"),
-        Quantity("other", "largest row sum of linear attention with the feature map elu + 1, without its division"),
+        Quantity(
+            "other",
+            "largest row sum of linear attention with the feature map elu + 1, before it divides by the row sums",
+        ),
     ),
     figure=Figure(
         x="product",

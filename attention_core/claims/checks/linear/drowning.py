@@ -147,8 +147,8 @@ CLAIM = Claim(
     "tokens, the weight on the first 4 falls as 1/nᵖ, with p = {fall} in linear attention and p = {softmax_fall} in "
     "softmax.",
     details="At full length, queries in the newest quarter of the text give the first 4 tokens {early}% of their "
-    "weight in linear attention and {softmax}% in softmax. If a decay is added, {kept}% of the tokens in the top "
-    "quarter by weight from the last query stay there.",
+    "weight in linear attention and {softmax}% in softmax. The tokens are ranked by the weight that the last query "
+    "gives them. If a decay is added, {kept}% of the top quarter stay in the top quarter.",
     quantities=(
         Quantity(
             "fall",
@@ -158,7 +158,8 @@ CLAIM = Claim(
         Quantity("softmax_fall", "exponent p of softmax, if its weight on the first 4 of n tokens falls as 1/nᵖ"),
         Quantity(
             "kept",
-            "share of the quarter of the tokens with the most weight that is also in the top quarter with a decay",
+            "share of the tokens in the top quarter by weight without a decay that are also in the top quarter with "
+            "a decay",
             "%",
             brief="tokens that stay in the top quarter by weight if a decay is added",
         ),

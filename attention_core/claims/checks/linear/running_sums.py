@@ -16,7 +16,7 @@ from attention_core.experiments.causal_modes import causal_forward
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
-NAMES = {SUMS: "running sums only", STATES: "state stored after every token"}
+NAMES = {SUMS: "gradient with running sums", STATES: "gradient with all states stored"}
 WORD = "linear"
 SHORTEST = 16
 """Shortest length, in tokens, at which bytes are counted."""
@@ -143,7 +143,8 @@ CLAIM = Claim(
     quantities=(
         Quantity(
             "times",
-            "peak memory with the state stored after every token ÷ peak memory with running sums",
+            "linear attention's peak memory with its state stored after every token ÷ its peak memory with running "
+            "sums",
             brief="memory with all states stored ÷ memory with running sums",
         ),
         Quantity("size", "head size of this input"),
@@ -157,10 +158,10 @@ CLAIM = Claim(
             "entry",
             digits=2,
             bound=True,
-            brief="relative difference between the two gradients",
+            brief="relative difference between the gradients from running sums and from stored states",
         ),
-        Quantity("sums", "peak memory of the gradient with running sums", "KiB"),
-        Quantity("states", "peak memory of the gradient with the state stored after every token", "KiB"),
+        Quantity("sums", "peak memory of linear attention's gradient with running sums", "KiB"),
+        Quantity("states", "peak memory of linear attention's gradient with the state stored after every token", "KiB"),
         Quantity("n", "number of tokens at which memory is counted", "tokens"),
     ),
     figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),

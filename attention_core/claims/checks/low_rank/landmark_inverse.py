@@ -12,7 +12,7 @@ from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED
 from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Numbers, parts
 
-DOUBLE, ITERATED, EXACT = "no inverse", "inverse from six iterations", "exact inverse"
+DOUBLE, ITERATED, EXACT = "Nyström, no inverse", "Nyström, inverse from six iterations", "Nyström, exact inverse"
 FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"}
 
 
@@ -66,14 +66,14 @@ CLAIM = Claim(
             "share of heads where the inverse from six iterations lowers Nyström attention's matrix error, compared "
             "with no inverse",
             "%",
-            brief="heads in which the inverse from six iterations lowers the error",
+            brief="heads in which the inverse from six iterations lowers Nyström's error",
             of_heads=True,
         ),
         Quantity(
             "exact_wins",
             "share of heads where the exact inverse lowers Nyström attention's matrix error, compared with no inverse",
             "%",
-            brief="heads in which the exact inverse lowers the error",
+            brief="heads in which the exact inverse lowers Nyström's error",
             of_heads=True,
         ),
         Quantity("double", "matrix error of Nyström attention without an inverse, median over heads", share=True),

@@ -12,7 +12,7 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
 from attention_core.claims.rule import Condition, Numbers, Rule
 
-EXACT, ITERATED = "exact inverse", "inverse from six iterations"
+EXACT, ITERATED = "Nyström, exact inverse", "Nyström, inverse from six iterations"
 MOST = 256
 """Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}

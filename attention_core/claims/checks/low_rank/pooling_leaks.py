@@ -147,7 +147,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
-    "a causal mask applied afterwards does not prevent it.",
+    "a causal mask applied afterwards does not prevent this.",
     short="pooling leaks information from later tokens",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
@@ -214,12 +214,12 @@ CLAIM = Claim(
             "leaking",
             "number of variants with pools in which later tokens change earlier outputs (a leak), although weights "
             "on later tokens are masked",
-            brief="variants with pools that leak although weights on later tokens are masked",
+            brief="variants with pools that leak information although weights on later tokens are masked",
         ),
         Quantity(
             "left",
-            "number of variants with pools that leak although every pool is masked until its last token",
-            brief="variants with pools that leak although every pool is masked until its last token",
+            "number of variants with pools that leak information although every pool is masked until its last token",
+            brief="variants with pools that leak information although every pool is masked until its last token",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(
@@ -247,8 +247,8 @@ CLAIM = Claim(
         Quantity("n", "number of queries"),
         Quantity(
             "moved",
-            "number of variants without pools that leak although weights on later tokens are masked",
-            brief="variants without pools that leak although weights on later tokens are masked",
+            "number of variants without pools that leak information although weights on later tokens are masked",
+            brief="variants without pools that leak information although weights on later tokens are masked",
         ),
         Quantity("others", "number of tested variants without pools"),
     ),

@@ -12,7 +12,7 @@ from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED
 from attention_core.claims.landmark_errors import FIGURE, JUDGED, UNIFORM, LandmarkRow, judged_errors, landmark_rows
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 
-SEGMENTS, CLUSTERS = "means of neighbouring tokens", "k-means"
+SEGMENTS, CLUSTERS = "means of neighbouring tokens", "k-means centres"
 FORMS = {SEGMENTS: "nystrom~method~segment_means", CLUSTERS: "nystrom~method~kmeans"}
 
 

@@ -7,21 +7,22 @@ CLAIM = correlation_claim(
     statement="The closer the outputs of a replacement for softmax are to softmax's outputs, the better a trained "
     "model with this replacement copies repeated text.",
     short="output error predicts how well models copy repeated text",
-    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
-    "with and without sinks, top-k, linear attention, retention, and the mean of the values. To test copying, 48 "
-    "tokens of the text are shuffled once, and the model reads this sequence twice in a row. The second half can be "
-    "predicted only by copying the first. The gain from copying is how much better the second half is predicted "
-    "than the first. The loss of copying is the share of this gain that is lost with a replacement. The output "
-    "error is the relative difference between the outputs of the replacement and of softmax on the unchanged "
-    "model's queries, keys and values. It is averaged over heads and layers. The paper compares approximations by "
-    "this error, but does not test copying.",
+    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: local "
+    "windows with and without the first tokens (sinks), top-k, linear attention, retention, and the mean of the "
+    "values. To test copying, 48 tokens of the text are shuffled once, and the model reads this sequence twice in a "
+    "row. The second half can be predicted only by copying the first. The gain from copying is how much better the "
+    "second half is predicted than the first. The loss of copying is the share of this gain that is lost with a "
+    "replacement. The output error is the relative difference between the outputs of the replacement and of softmax "
+    "on the unchanged model's queries, keys and values. It is averaged over heads and layers. The paper compares "
+    "approximations by this error, but does not test copying.",
     rule="Two numbers are measured for each replacement for softmax. The output error is the relative difference of "
     "its outputs from softmax's outputs. The loss of copying is the share of the gain from copying that the model "
     "loses. This gain is how much better the model predicts tokens at their second appearance than at their first. "
     "A rank correlation of 1 means that both numbers rank the replacements in the same order. The claim holds if "
     "the rank correlation is at least {holds}. It holds partly if it is at least {partly}.",
-    finding="An error in one layer's output is passed on to all later layers. The output error and the loss of "
-    "copying rank the {n} replacements for softmax with a rank correlation of {rho}, where 1 means the same order.",
+    finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, "
+    "the output error and the loss in copying repeated text have a rank correlation of {rho}, where 1 means the "
+    "same ranking.",
     details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
     "their first. The loss of copying is the share of this gain that a replacement loses. Kendall's τ, another rank "
     "correlation, is {tau}. The error and the loss are measured on a sequence that is repeated once: 48 of the "
@@ -29,11 +30,13 @@ CLAIM = correlation_claim(
     quantities=(
         Quantity(
             "rho",
-            "rank correlation between a replacement's output error and the loss of copying",
-            brief="rank correlation between output error and loss of copying",
+            "rank correlation between a replacement's output error and its loss in copying repeated text",
+            brief="rank correlation between output error and loss in copying text",
         ),
         Quantity(
-            "tau", "Kendall's τ (another rank correlation) between a replacement's output error and the loss of copying"
+            "tau",
+            "Kendall's τ (another rank correlation) between a replacement's output error and its loss in "
+            "copying repeated text",
         ),
         Quantity("n", "number of replacements for softmax"),
     ),
