@@ -20,6 +20,8 @@ from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCa
 
 SAMPLES = 16
 """Ranks at which the anatomy computes the error."""
+TOKENS_AT_ONCE = 256
+"""Tokens whose keys or values are converted to float64 together."""
 
 
 class MlaParams(Params):
@@ -48,9 +50,17 @@ def through_latents(x: Tensor, rank: int) -> Tensor:
     rows = side_by_side(x)
     if rank >= min(rows.shape[-2:]):
         return x
-    wide = rows.double()
-    projected = rows @ _Leading.apply(wide.mT @ wide, rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
+    projected = rows @ _Leading.apply(_gram(rows), rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
     return projected if x.ndim == 2 else _by_head(projected, x)
+
+
+def _gram(rows: Tensor) -> Tensor:
+    """Return ``rowsᵀ rows`` in float64, summed by chunks: a float64 copy of all rows would need much memory."""
+    gram = rows.new_zeros(*rows.shape[:-2], rows.shape[-1], rows.shape[-1], dtype=torch.float64)
+    for chunk in rows.split(TOKENS_AT_ONCE, -2):
+        wide = chunk.double()
+        gram += wide.mT @ wide
+    return gram
 
 
 def _by_head(rows: Tensor, like: Tensor) -> Tensor:
@@ -118,9 +128,10 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
         return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), joined))
     size, square = m * columns, columns**2
     latents = 2 * m * square + square * p.rank
-    # The peak is reached either with the keys in float64, or with the eigenvectors and the workspace of their
-    # computation, or with the reconstructed keys and values and the output.
-    peak = joined + max(4 * size + square, 3 * size + 6 * square)
+    # The peak is reached while the values' Gram matrix is summed or its eigenvectors are computed, or with the
+    # reconstructed keys and values, in addition to the output or the joined values.
+    gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_AT_ONCE) * columns)  # two chunks are held at a time
+    peak = joined + max(size + gram, 2 * size + 3 * square)
     peak = max(peak, n * (columns + heads) + 2 * size)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, gate, log_gates
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.blockwise import ROWS, Rows, blockwise_attention, largest_block, pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
@@ -26,25 +26,29 @@ def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
-    """Compute some rows of the matrix, ``[..., size, keys]``; the last two entries of q and k are the running sum."""
-    lost = (q[..., -2:-1] - k[..., -2:-1].mT) + (q[..., -1:] - k[..., -1:].mT)
-    return rows.softmax(scores(q[..., :-2], k[..., :-2]) - lost.abs())
+    """Compute some rows of the matrix, ``[..., size, keys]``; the last two entries of k are the running sum."""
+    sums = k[..., -2:]
+    own = sums[..., rows.start : rows.stop, :]
+    lost = (own[..., :1] - sums[..., :1].mT) + (own[..., 1:] - sums[..., 1:].mT)
+    return rows.softmax(scores(q, k[..., :-2]) - lost.abs())
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
+    # The gates are computed by chunks, because float64 copies of all keys would need much memory.
+    chunks = enumerate(k.split(ROWS, -2))
+    gates = torch.cat([log_gates(x.double(), p, first=ROWS * i) for i, x in chunks], -2)
+    fallen = gates.cumsum(-2).expand(*k.shape[:-1], 1)
     # The sum of log gates is stored as two numbers, a large and a small one. In a long text, a single float32 number
     # would round away the gate of one token.
     large = fallen.to(at_least_float32(k).dtype)
     small = (fallen - large).to(large.dtype)
-    queries, keys = (torch.cat([at_least_float32(x), large, small], -1) for x in (q, k))
-    return blockwise_attention(_weigh, queries, keys, v, causal=causal)
+    return blockwise_attention(_weigh, q, torch.cat([at_least_float32(k), large, small], -1), v, causal=causal)
 
 
 def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
-    """Return the cost: two products over the pairs in blocks, memory for q, k, their sums, the output and a block."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (3 * d + 8) + 4 * largest_block(n))
+    """Return the cost: two products over the pairs in blocks; memory for keys with sums, the output and a block."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (2 * d + 8) + 4 * largest_block(n))
 
 
 VARIANT = Variant(
