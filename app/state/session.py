@@ -292,7 +292,7 @@ class LanguageOptions(Options, shared=3):
 class HashOptions(Options):
     """The option of pages that show one hash round of a variant that sorts its tokens by several hashes."""
 
-    hash_round = listed_whole(0, 0, 63, N_("Round"), layout={"width": 120})
+    hash_round = listed_whole(0, 0, 63, N_("Hashing round"), layout={"width": 120})
 
 
 def opens_causal(variant: ac.Variant) -> bool:

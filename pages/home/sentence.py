@@ -104,8 +104,8 @@ def notes(found: Budgets) -> list[str]:
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
-            "softmax's output. Equal weights for all tokens would give an output error of {mean}. The Error page "
-            "shows the output error for longer texts.",
+            "softmax's output. Equal weights on all keys would give an output error of {mean}. The Error page shows "
+            "the output error for longer texts.",
             n=found.n,
             mean=percent(found.uniform_error),
         ),

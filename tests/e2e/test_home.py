@@ -193,7 +193,7 @@ def test_the_numbers_are_explained_behind_a_button(page, server):
     expect(notes).to_be_hidden()
     button.focus()
     page.keyboard.press("Enter")
-    expect(notes).to_contain_text("Equal weights for all tokens would give an output error of")
+    expect(notes).to_contain_text("Equal weights on all keys would give an output error of")
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(notes).to_be_hidden()

@@ -72,7 +72,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     errors, _, _, length = first[2]["words"]["notes"]
     assert f"over all {qkv.n} tokens, divided" in errors
     assert f"at most {presets.SENTENCE_TOKENS} tokens," in length
-    assert f"Equal weights for all tokens would give an output error of {off:.0%}." in errors
+    assert f"Equal weights on all keys would give an output error of {off:.0%}." in errors
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
