@@ -66,7 +66,7 @@ CLAIM = Claim(
     statement="At every token, the delta rule corrects a matrix of stored values (the state). A correction never "
     "enlarges what is already stored if its strength times the key's squared norm is at most 2, but stronger "
     "corrections do.",
-    short="delta rule updates are stable up to strength 2",
+    short="with keys of norm 1, the delta rule is stable for updates of strength up to 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "

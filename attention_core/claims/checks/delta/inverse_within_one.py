@@ -69,7 +69,7 @@ CLAIM = Claim(
     statement="The delta rule multiplies all values by one inverse matrix, which removes what earlier tokens have "
     "already stored. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however long the "
     "text is.",
-    short="the delta rule's inverse has entries within ±1",
+    short="with keys of norm 1, the entries of the delta rule's inverse matrix stay between −1 and 1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The delta rule subtracts from each value what is already stored under its key. Together, these "

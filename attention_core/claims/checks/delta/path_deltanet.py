@@ -67,7 +67,7 @@ CLAIM = Claim(
     statement="In PaTH attention, each token removes the component along one direction from all earlier keys. If "
     "this direction is the token's own key, PaTH's logits (before its softmax) equal the attention weights of "
     "DeltaNet.",
-    short="PaTH's logits can equal DeltaNet's weights",
+    short="PaTH's logits equal DeltaNet's weights if each token's direction is its key",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
         2025,

@@ -75,7 +75,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 CLAIM = Claim(
     statement="Even without training, softmax's output is close to the mean of the values so far plus a correction. "
     "The query reads this correction from one matrix, which the delta rule updates at every token.",
-    short="the delta rule nearly reproduces softmax",
+    short="without training, a delta rule nearly reproduces softmax",
     source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) the "

@@ -33,7 +33,7 @@ CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a product of two functions (feature maps), one of "
     "the query and one of the key. It then costs less than full attention, and its cost grows in proportion to the "
     "number of tokens.",
-    short="linear attention's cost grows linearly with length",
+    short="linear attention's cost grows in proportion to the number of tokens",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Linear attention applies the feature map elu + 1 to queries and keys, so the products of keys and "
