@@ -27,14 +27,14 @@ class HeavyHittersParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of most recent tokens that are always in the cache, including the newest token.",
+        help="Number w of most recent tokens that are always in the cache, including the newest token.",
     )
     heavy: int = param(
         8,
         low=0,
         high=4096,
         budget=True,
-        help="Number of earlier tokens that stay in the cache: the tokens that have received the most attention so "
+        help="Number s of earlier tokens that stay in the cache: the tokens that have received the most attention so "
         "far.",
     )
 

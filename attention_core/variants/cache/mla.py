@@ -33,7 +33,7 @@ class MlaParams(Params):
         high=4096,
         scale="log",
         budget=True,
-        help="Length of each latent, the short vector that is cached. A token has one latent for the keys of all "
+        help="Length r of each latent, the short vector that is cached. A token has one latent for the keys of all "
         "heads and one for the values of all heads. Longer latents reconstruct keys and values more exactly. If the "
         "reconstruction is exact, the result is softmax attention.",
     )

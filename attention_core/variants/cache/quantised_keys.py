@@ -27,7 +27,7 @@ class QuantisedKeysParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of codes, the vectors that replace the keys. With as many codes as tokens, the result is "
+        help="Number c of codes, the vectors that replace the keys. With as many codes as tokens, the result is "
         "softmax attention.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes, the vectors that replace the keys.")

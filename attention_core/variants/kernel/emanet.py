@@ -30,14 +30,15 @@ class EmanetParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of bases, the centres of the clusters of keys. More bases give a finer clustering but cost more.",
+        help="Number b of bases, the centres of the clusters of keys. More bases give a finer clustering but cost "
+        "more.",
     )
     iterations: int = param(
         3,
         low=1,
         high=20,
         help=(
-            "Number of iterations of the clustering. Each iteration moves every basis to the weighted mean of its "
+            "Number T of iterations of the clustering. Each iteration moves every basis to the weighted mean of its "
             "tokens. The bases usually stop changing after a few iterations."
         ),
     )

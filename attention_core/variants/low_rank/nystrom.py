@@ -27,8 +27,8 @@ class NystromParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number of landmarks, which are means of tokens. With as many landmarks as tokens, each token is its own "
-        "landmark.",
+        help="Number m of landmarks for the queries, and also for the keys. A landmark is a mean of several queries "
+        "or keys. With as many landmarks as tokens, each query and each key is its own landmark.",
         budget=True,
     )
     method: str = param(
@@ -40,8 +40,8 @@ class NystromParams(Params):
     inverse: str = param(
         "iterative",
         choices=("iterative", "exact"),
-        help="How the pseudo-inverse of the attention matrix between landmarks is computed. iterative: approximately, "
-        "by a few matrix products. exact: from the singular values.",
+        help="How the pseudo-inverse of the attention matrix between the landmarks of queries and of keys is "
+        "computed. iterative: approximately, by a few matrix products. exact: from the singular values.",
     )
     iterations: int = param(
         6,

@@ -27,7 +27,7 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Base number of pools, the segments of text whose keys and values are averaged. The four resolutions "
+        help="Base number ℓ of pools, the segments of text whose keys and values are averaged. The four resolutions "
         "have 1, 3, 6 and 8 times this number of pools, up to one pool per token. More pools keep more detail but "
         "cost more. If two resolutions have the same number of pools, only one of them is used.",
     )
@@ -111,8 +111,8 @@ VARIANT = Variant(
     ),
     note=(
         "A pool is the mean of one segment of neighbouring tokens. Each resolution splits the text into a different "
-        "number of segments. S is the number of pools of all resolutions together. It is at most 18 times the base "
-        "number of pools, which is a setting. The weight of a pool is spread evenly over its tokens, so long segments"
-        " make the weights of a row more equal."
+        "number of segments. S is the number of pools of all resolutions together. It is at most 18 times the "
+        "setting “levels”. The weight of a pool is spread evenly over its tokens, so long segments make the weights "
+        "of a row more equal."
     ),
 )

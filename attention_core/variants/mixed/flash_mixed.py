@@ -31,7 +31,7 @@ class FlashMixedParams(Params):
         high=1024,
         scale="log",
         budget=True,
-        help="Number of tokens per chunk. Within a chunk, all pairs of tokens are compared, so larger chunks cost "
+        help="Number c of tokens per chunk. Within a chunk, all pairs of tokens are compared, so larger chunks cost "
         "more.",
     )
 

@@ -29,9 +29,9 @@ class LolcatsParams(Params):
         low=0,
         high=1024,
         budget=True,
-        help="Number of tokens in the window with softmax attention, which ends at the query's own token. Without a "
-        "causal mask, the window extends equally far to both sides. At 0, all attention is linear, as in "
-        "Hedgehog. A window as long as the text gives softmax attention.",
+        help="Number w of tokens in the window with softmax attention, which ends at the query's own token. Without "
+        "a causal mask, the window extends equally far to both sides. At 0, all attention is linear, as in Hedgehog. "
+        "A window as long as the text gives softmax attention.",
     )
 
 

@@ -26,21 +26,21 @@ class BigBirdParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of its own position.",
+        help="Number w of tokens that a query can attend to on each side of its own position.",
         budget=True,
     )
     global_tokens: int = param(
         1,
         low=0,
         high=64,
-        help="Number of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
+        help="Number g of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
         "attend to all tokens.",
     )
     random_keys: int = param(
         3,
         low=0,
         high=64,
-        help="Number of random keys per query. Some of them may be keys that the query attends to anyway.",
+        help="Number ρ of random keys per query. Some of them may be keys that the query attends to anyway.",
     )
     seed: int = param(0, low=0, high=9999, help="Random seed of the random keys.")
 

@@ -30,7 +30,11 @@ class BlocksParams(Params):
     """Settings of block selection."""
 
     block: int = param(
-        8, low=1, high=1024, scale="log", help="Number of tokens per block. The first block starts at the first token."
+        8,
+        low=1,
+        high=1024,
+        scale="log",
+        help="Number b of tokens per block. The first block starts at the first token.",
     )
     blocks: int = param(
         2,

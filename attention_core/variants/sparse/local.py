@@ -25,8 +25,8 @@ class LocalParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of its own position. A window as long as the "
-        "text gives softmax attention.",
+        help="Number w of tokens that a query can attend to on each side of its own position. A window as long as "
+        "the text gives softmax attention.",
         budget=True,
     )
     columns: int = param(

@@ -23,7 +23,7 @@ class LongformerParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of its own position.",
+        help="Number w of tokens that a query can attend to on each side of its own position.",
         budget=True,
     )
     dilation: int = param(
@@ -38,7 +38,7 @@ class LongformerParams(Params):
         1,
         low=0,
         high=64,
-        help="Number of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
+        help="Number g of global tokens. They are the first tokens of the text: all tokens attend to them, and they "
         "attend to all tokens.",
     )
     columns: int = param(

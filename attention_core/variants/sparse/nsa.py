@@ -35,7 +35,11 @@ class NsaParams(Params):
     """Settings of native sparse attention."""
 
     block: int = param(
-        8, low=1, high=1024, scale="log", help="Number of tokens per block. The first block starts at the first token."
+        8,
+        low=1,
+        high=1024,
+        scale="log",
+        help="Number b of tokens per block. The first block starts at the first token.",
     )
     blocks: int = param(2, low=0, high=256, help="Number m of blocks selected in addition to the query's own block.")
     window: int = param(
@@ -43,8 +47,8 @@ class NsaParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens in the window, which ends at the query's own token. Without a causal mask, the window "
-        "extends equally far to both sides.",
+        help="Number w of tokens in the window, which ends at the query's own token. Without a causal mask, the "
+        "window extends equally far to both sides.",
     )
     gate_compressed: float = param(
         0.5,

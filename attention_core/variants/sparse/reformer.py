@@ -32,8 +32,8 @@ class ReformerParams(Params):
         low=2,
         high=512,
         scale="log",
-        help="Number of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to its "
-        "own chunk and to the previous chunk. In one round, it therefore attends to at most twice this number of "
+        help="Number c of tokens per chunk. The tokens are sorted by hash and cut into chunks. A query attends to "
+        "its own chunk and to the previous chunk. In one round, it therefore attends to at most twice this number of "
         "tokens. The larger the chunks, the more tokens share a hash.",
     )
     rounds: int = param(

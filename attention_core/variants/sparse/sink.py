@@ -22,12 +22,15 @@ class SinkParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens in the window, which ends at the query's own token. Without a causal mask, the window "
-        "extends equally far to both sides.",
+        help="Number w of tokens in the window, which ends at the query's own token. Without a causal mask, the "
+        "window extends equally far to both sides.",
         budget=True,
     )
     sinks: int = param(
-        4, low=0, high=64, help="Number of sinks, the tokens at the start of the text to which every query can attend."
+        4,
+        low=0,
+        high=64,
+        help="Number s of sinks, the tokens at the start of the text to which every query can attend.",
     )
 
 

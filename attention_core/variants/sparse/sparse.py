@@ -38,7 +38,7 @@ class SparseParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Number of tokens that a query can attend to on each side of its own position. Used only with the "
+        help="Number w of tokens that a query can attend to on each side of its own position. Used only with the "
         "strided pattern.",
         budget=True,
     )
@@ -60,7 +60,7 @@ class SparseParams(Params):
         1,
         low=1,
         high=64,
-        help="Number of keys at the end of each block that every query can attend to. Used only with the fixed "
+        help="Number c of keys at the end of each block that every query can attend to. Used only with the fixed "
         "pattern.",
     )
     columns: int = param(

@@ -24,7 +24,7 @@ class VerticalSlashParams(Params):
         low=0,
         high=4096,
         budget=True,
-        help="Number of columns, the keys to which all queries attend. The keys with the most weight from the last "
+        help="Number c of columns, the keys to which all queries attend. The keys with the most weight from the last "
         "queries are selected. If all keys are columns, the result is softmax attention.",
     )
     diagonals: int = param(
@@ -32,7 +32,7 @@ class VerticalSlashParams(Params):
         low=1,
         high=512,
         scale="log",
-        help="Number of diagonals. A diagonal is one distance between query and key, at which all queries attend. "
+        help="Number s of diagonals. A diagonal is one distance between query and key, at which all queries attend. "
         "Distance 0 is always included. The other distances are those with the most weight from the last queries.",
     )
     judges: int = param(
@@ -40,7 +40,7 @@ class VerticalSlashParams(Params):
         low=1,
         high=1024,
         scale="log",
-        help="Number of queries at the end of the text whose weights determine the columns and diagonals.",
+        help="Number m of queries at the end of the text whose weights determine the columns and diagonals.",
     )
 
 
