@@ -96,7 +96,7 @@ def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 50])
 @pytest.mark.parametrize("levels", [1, 2, 3, 128])
 def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
-    factor = int(said(ac.variant("pyramid").note, r"at most (\d+) times the base number of pools"))
+    factor = int(said(ac.variant("pyramid").note, r"at most (\d+) times the setting “levels”"))
     attention, x = ac.get("pyramid", levels=levels), normal(n, 4)
     pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
     assert len(pools) <= factor * levels
