@@ -9,12 +9,12 @@ from attention_core.inputs.record import QKV
 
 FLOAT32_TOLERANCE = 1e-6
 """Relative difference of matrices below which a difference counts as float32 rounding."""
-FUTURE = Quantity("future", "attention on future tokens without the causal mask", "%")
+FUTURE = Quantity("future", "share of attention on later tokens without the causal mask", "%")
 """Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
 input."""
 MEASURED_UNMASKED = Case(
     finding="This model is causal, but was measured without its mask. Without the mask, {future}% of its attention "
-    "is on future tokens.",
+    "is on tokens after the query.",
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
 MOST_HIDDEN = 10
@@ -41,7 +41,7 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
     if hidden > MOST_HIDDEN:
         raise UntestableError(
             "{method} cannot be causal, but this model is causal. Without a mask, {hidden}% of its attention would "
-            "be on future tokens (the limit is {most}%). Choose a bidirectional model.",
+            "be on tokens after the query (the limit is {most}%). Choose a bidirectional model.",
             method=method,
             hidden=format_readable(hidden, 3),
             most=MOST_HIDDEN,

@@ -37,7 +37,7 @@ keys."""
 PERFORMER = Paper(
     "Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794", authors="Choromanski et al."
 )
-TOKENS = Quantity("tokens", "tokens of the text that SmolLM2 reads", "tokens")
+TOKENS = Quantity("tokens", "number of tokens that SmolLM2 reads from the text", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +154,9 @@ def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...
     first, second = _copying(ids, SOFTMAX, ())
     if first - second < SAVED:
         raise UntestableError(
-            "On this text, copying lowers the model's loss by only {saved} nats per token. At least {least} nats are "
-            "needed. Choose a text with a larger number of different words.",
+            "SmolLM2 reads shuffled tokens of this text twice, but its loss is only {saved} nats per token lower the "
+            "second time. This claim needs a difference of at least {least} nats. Choose a text with more different "
+            "words.",
             saved=format_readable(first - second, 2),
             least=format_readable(SAVED, None),
         )

@@ -7,7 +7,6 @@ from app.figures.theme import COLOURS, GREY
 from app.ui import palette
 
 OTHER_NAMES = {
-    "full": "softmax",
     "full attention": "softmax",
     "whole matrix": "softmax",
     "whole attention matrix": "softmax",

@@ -8,7 +8,7 @@ from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 
-WITH, WITHOUT = "with the convolution", "without the convolution"
+WITH, WITHOUT = "linear attention with a convolution", "linear attention without a convolution"
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
@@ -30,7 +30,7 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention needs a short convolution over neighbouring tokens to learn associative recall "
     "(finding the value that belongs to a key).",
-    short="linear attention needs a convolution to recall",
+    short="linear attention needs a short convolution to find the value of a key",
     source=articles.WHY_SHORT_CONV,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
@@ -40,28 +40,28 @@ CLAIM = Claim(
     "separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. A model with less "
-    "than {missed}% correct answers has not learned recall. This limit is half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if the model with the "
-    "convolution has learned recall and the model without it has not. It holds partly if the model with the "
-    "convolution has learned recall and the model without it answers less than {learned}% correctly.",
+    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
+    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "
+    "recall with the short convolution but not without it. It holds partly if it learns recall with the convolution "
+    "and answers less than {learned}% of the queries correctly without it.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(
         requires=Condition("with", ">=", "learned"),
         holds=Condition("without", "<", "missed"),
         partly=Condition("without", "<", "learned"),
     ),
-    finding="The convolution combines each value with the key just before it, so attention can find the value by "
-    "its key. After 400 steps, linear attention answers {with}% of the queries correctly with the convolution, and "
-    "{without}% without it.",
-    details="These shares are medians over three runs with different random seeds. Without the convolution, the "
-    "runs differ: they answer {lowest}% to {highest}% of the queries correctly. Guessing one of the four values is "
+    finding="The short convolution combines each value with the key just before it, so attention can find the value "
+    "by its key. After 400 training steps, linear attention answers {with}% of the queries correctly with the "
+    "convolution, and {without}% without it.",
+    details="Accuracies are medians over three runs with different random seeds. In the three runs without the "
+    "convolution, {lowest}% to {highest}% of the queries are answered correctly. Guessing one of the four values is "
     "correct in 25% of the cases.",
     quantities=(
-        Quantity("without", "accuracy without the short convolution", "%"),
-        Quantity("with", "accuracy with the short convolution", "%"),
-        Quantity("lowest", "lowest accuracy of the three runs without the short convolution", "%"),
-        Quantity("highest", "highest accuracy of the three runs without the short convolution", "%"),
+        Quantity("without", "accuracy of linear attention without the short convolution", "%"),
+        Quantity("with", "accuracy of linear attention with the short convolution", "%"),
+        Quantity("lowest", "accuracy of linear attention without the short convolution, lowest of three runs", "%"),
+        Quantity("highest", "accuracy of linear attention without the short convolution, highest of three runs", "%"),
     ),
     figure=OVER_STEPS,
     is_recorded=True,

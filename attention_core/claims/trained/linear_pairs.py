@@ -49,60 +49,58 @@ def _up_to(accuracies: dict[int, float]) -> int:
 
 
 CLAIM = Claim(
-    statement="Linear attention stores all pairs of keys and values in a state of fixed size. As the number of "
-    "pairs grows, its recall therefore falls earlier than that of softmax.",
-    short="linear attention recalls fewer pairs",
+    statement="Linear attention stores all keys and values in one matrix of fixed size. As the number of pairs of "
+    "keys and values grows, it therefore loses the ability to find a key's value earlier than softmax.",
+    short="linear attention recalls fewer pairs of keys and values than softmax",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", {"l_view": "capacity"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence begins with pairs of a key and a value. When a key appears again, "
-    "the model must predict its value. Models with two layers and a short convolution are trained for 400 steps on "
-    "sequences of 32 tokens with 4 pairs. The trained models are tested with up to 24 pairs. Sequences with more pairs "
-    "are also longer, up to 128 tokens.",
+    "the model must predict its value. Models with linear attention and with softmax have two layers and a short "
+    "convolution. They are trained for 400 steps on sequences of 32 tokens with 4 pairs, and tested with up to 24 "
+    "pairs. Sequences with more pairs are also longer, up to 128 tokens.",
     measure=measure,
     numbers=numbers,
-    rule="The recall of a model has fallen if its accuracy is below {learned}%. Accuracies are medians over three "
-    "runs with different random seeds. Both models must reach {learned}% with as many pairs as in training. The "
-    "claim holds if the recall of linear attention falls at fewer pairs than that of softmax. Otherwise it holds "
-    "partly if linear attention is less accurate than softmax with the largest number of pairs.",
+    rule="A model recalls a number of pairs of keys and values if it answers at least {learned}% of the queries "
+    "correctly (median over three runs with different random seeds). Both models must recall as many pairs as in "
+    "training. The claim holds if linear attention recalls fewer pairs of keys and values than softmax. Otherwise it "
+    "holds partly if linear attention is less accurate than softmax with the largest number of pairs.",
     bounds={"learned": LEARNED},
     verdict=Rule(
         requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),
         holds=Condition("linear", "<", Measured("softmax")),
         partly=Condition("linear_many", "<", Measured("softmax_many")),
     ),
-    finding="The more pairs a state of fixed size stores, the more they interfere with each other. At least 95% of the "
-    "answers are correct up to {linear} pairs with linear attention, and up to {softmax} pairs with softmax.",
-    details="With {many} pairs, linear attention answers {linear_many}% of the queries correctly, and softmax answers "
-    "{softmax_many}%.",
+    finding="The more pairs of keys and values a matrix of fixed size stores, the more they interfere with each "
+    "other. Linear attention answers at least 95% of the queries correctly with up to {linear} pairs, and softmax "
+    "with up to {softmax} pairs.",
+    details="With {many} pairs of keys and values, linear attention answers {linear_many}% of the queries correctly, "
+    "and softmax answers {softmax_many}%.",
     quantities=(
         Quantity(
             "linear",
-            "largest number of pairs at which linear attention answers at least 95% correctly",
+            "largest number of pairs of keys and values with which linear attention answers at least 95% of the "
+            "queries correctly",
             brief="pairs recalled by linear attention",
         ),
-        Quantity("softmax", "largest number of pairs at which softmax answers at least 95% correctly"),
+        Quantity(
+            "softmax",
+            "largest number of pairs of keys and values with which softmax answers at least 95% of "
+            "the queries correctly",
+        ),
         Quantity(
             "linear_many",
             "accuracy of linear attention with the largest number of pairs",
             "%",
-            brief="accuracy of linear attention with most pairs",
+            brief="accuracy of linear attention with the most pairs tested",
         ),
         Quantity("softmax_many", "accuracy of softmax with the largest number of pairs", "%"),
-        Quantity(
-            "linear_few",
-            "accuracy of linear attention with as many pairs as in training",
-            "%",
-            brief="accuracy of linear attention with few pairs",
-        ),
-        Quantity(
-            "softmax_few",
-            "accuracy of softmax with as many pairs as in training",
-            "%",
-            brief="accuracy of softmax with few pairs",
-        ),
-        Quantity("few", "pairs in training"),
+        Quantity("linear_few", "accuracy of linear attention with as many pairs as in training", "%"),
+        Quantity("softmax_few", "accuracy of softmax with as many pairs as in training", "%"),
+        Quantity("few", "number of pairs in training"),
         Quantity("many", "largest number of pairs tested"),
     ),
-    figure=Figure(x="items", y="accuracy", by="model", x_title="pairs to remember", y_title="correct answers (%)"),
+    figure=Figure(
+        x="items", y="accuracy", by="model", x_title="number of pairs to remember", y_title="correct answers (%)"
+    ),
     is_recorded=True,
 )

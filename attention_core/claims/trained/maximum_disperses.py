@@ -31,22 +31,24 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Models trained to find the largest of 5 to 16 numbers get worse with 256 numbers. Softmax with a log "
-    "n factor loses the least accuracy, and sigmoid and squared ReLU ÷ n lose the most.",
-    short="accuracy falls with more numbers to compare",
+    statement="If models trained to find the largest of 5 to 16 numbers get 256 numbers, their accuracy falls. It "
+    "falls least if softmax's logits are multiplied by log n (n tokens), and most if sigmoid or squared ReLU ÷ n "
+    "replaces softmax.",
+    short="accuracy falls if there are more numbers to compare than in training",
     source=maximum.TASK.source,
     place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest "
-    "number. Models with two layers, a short convolution over 3 tokens and no position encoding are trained for 400 "
-    "steps with 5 to 16 items, and tested with up to 256 items. The learning rate of each model is tuned in separate "
-    "runs with another random seed.",
+    "number. Four models are compared: softmax, softmax with logits multiplied by log n (n tokens), sigmoid, and "
+    "squared ReLU ÷ n. They have two layers, a short convolution over 3 tokens and no position encoding. They are "
+    "trained for 400 steps with 5 to 16 items, and tested with up to 256 items. The learning rate of each model is "
+    "tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
     rule="A model's drop is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
     "Accuracies are medians over three runs with different random seeds. Softmax must drop by more than {close} "
-    "points. Two conditions: (1) Softmax with the log n factor drops less than softmax without it. (2) Sigmoid and "
-    "squared ReLU both drop more than softmax. The claim holds if both conditions are met. It holds partly if only "
-    "one is met.",
+    "points. Two conditions: (1) Softmax drops less if its logits are multiplied by log n (n tokens). (2) Sigmoid and "
+    "squared ReLU ÷ n, which replace softmax, both drop more than softmax. The claim holds if both conditions are "
+    "met. It holds partly if only one is met.",
     bounds={"close": CLOSE},
     verdict=Rule(
         requires=Condition("softmax_falls", ">", "close"),
@@ -63,18 +65,25 @@ CLAIM = Claim(
             ),
         ),
     ),
-    finding="With more items, the weight is spread over more of them. From {few} to {many} items, softmax loses "
-    "{softmax_falls} percentage points of accuracy, and softmax with the log n factor loses {softmax_log_n_falls}.",
-    details="Sigmoid loses {sigmoid_falls} percentage points, and squared ReLU loses {relu2_falls}. With {few} "
-    "items, the accuracy is {softmax}% for softmax, {softmax_log_n}% for softmax with the log n factor, {sigmoid}% "
-    "for sigmoid and {relu2}% for squared ReLU.",
+    finding="With more items, each query spreads its weight over more of them. From {few} to {many} items, softmax "
+    "loses {softmax_falls} percentage points of accuracy. With logits multiplied by log n (n tokens), softmax loses "
+    "{softmax_log_n_falls} points.",
+    details="From {few} to {many} items, sigmoid loses {sigmoid_falls} percentage points of accuracy, and squared "
+    "ReLU ÷ n loses {relu2_falls}. With {few} items, the accuracy is {softmax}% for softmax, {softmax_log_n}% for "
+    "softmax with the log n factor, {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n.",
     quantities=(
-        Quantity("softmax_falls", "accuracy that softmax loses", "percentage points"),
-        Quantity("softmax_log_n_falls", "accuracy that softmax with the log n factor loses", "percentage points"),
-        Quantity("sigmoid_falls", "accuracy that sigmoid loses", "percentage points"),
-        Quantity("relu2_falls", "accuracy that squared ReLU loses", "percentage points"),
+        Quantity("softmax_falls", "accuracy that softmax loses from the fewest to the most items", "percentage points"),
+        Quantity(
+            "softmax_log_n_falls",
+            "accuracy that softmax with the log n factor loses from the fewest to the most items",
+            "percentage points",
+        ),
+        Quantity("sigmoid_falls", "accuracy that sigmoid loses from the fewest to the most items", "percentage points"),
+        Quantity(
+            "relu2_falls", "accuracy that squared ReLU loses from the fewest to the most items", "percentage points"
+        ),
         Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
-        Quantity("softmax_log_n", "accuracy of softmax with the log n factor, with the fewest items", "%"),
+        Quantity("softmax_log_n", "accuracy of softmax with the log n factor and the fewest items", "%"),
         Quantity("sigmoid", "accuracy of sigmoid with the fewest items", "%"),
         Quantity("relu2", "accuracy of squared ReLU with the fewest items", "%"),
         Quantity("few", "smallest number of items tested"),

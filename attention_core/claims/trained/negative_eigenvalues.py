@@ -30,9 +30,10 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="DeltaNet learns parity (whether a count is odd) if its write strength can reach 2, but not if it is "
-    "limited to 1. Softmax does not learn parity, and DeltaNet's solution fails on longer sequences.",
-    short="parity needs write strengths above 1",
+    statement="DeltaNet learns parity (whether a count is odd) only if its write strength, which scales each "
+    "correction of stored values, may exceed 1. Softmax does not learn parity, and DeltaNet fails on sequences longer "
+    "than in training.",
+    short="DeltaNet learns parity (odd or even) only with write strengths above 1",
     source=Paper(
         "Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         2024,
@@ -40,20 +41,22 @@ CLAIM = Claim(
         authors="Grazzi et al.",
     ),
     place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", WRITES[0])),
-    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far "
-    "is odd. At each token, DeltaNet multiplies its state's component along the key by 1 minus the write strength. "
-    "This factor is negative only if the write strength is above 1. Models with two layers and a short convolution "
-    "over 3 tokens are trained for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. The write "
-    "strength of each token is learned, between 0 and a limit of 1 or 2. The learning rate of each model is tuned in "
-    "separate runs with another random seed.",
+    experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
+    "odd. DeltaNet stores values in a matrix. At each token, it multiplies what the matrix stores for the token's key "
+    "by 1 minus the write strength, and then adds the write strength times the token's value. The factor is negative "
+    "only if the write strength is above 1. Models with two layers and a short convolution over 3 tokens are trained "
+    "for 400 steps on sequences of 32 tokens, and tested on up to 256 tokens. The write strength of each token is "
+    "learned, between 0 and a limit of 1 or 2. The learning rate of each model is tuned in separate runs with another "
+    "random seed.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned parity if it gives at least {learned}% correct answers. A model with less than "
-    "{missed}% has not learned parity. This limit is half way between guessing and 100%. Accuracies are medians over "
-    "three runs with different random seeds. DeltaNet with write strengths up to 2 must have learned parity. Three "
-    "conditions: (1) DeltaNet with write strengths up to 1 has not learned it. (2) Softmax has not learned it. (3) "
-    "At the largest length, DeltaNet with write strengths up to 2 gives less than {learned}% correct answers. The "
-    "claim holds if all three conditions are met. It holds partly if the first or the second is met.",
+    rule="A model has learned parity (whether a count is odd) if it gives at least {learned}% correct answers. It "
+    "has not learned parity if it gives less than {missed}%, half way between guessing and 100%. Accuracies are "
+    "medians over three runs with different random seeds. DeltaNet must learn parity with write strengths up to 2, "
+    "which scale its corrections of stored values. Three conditions: (1) DeltaNet does not learn parity with write "
+    "strengths up to 1. (2) Softmax does not learn parity. (3) On the longest sequences, DeltaNet with write "
+    "strengths up to 2 gives less than {learned}% correct answers. The claim holds if all three conditions are met. "
+    "It holds partly if the first or the second is met.",
     bounds={"learned": LEARNED, "missed": NOT_PARITY},
     verdict=Rule(
         requires=Condition("strong", ">=", "learned"),
@@ -62,17 +65,17 @@ CLAIM = Claim(
         ),
         partly=any_of(Condition("weak", "<", "missed"), Condition("softmax", "<", "missed")),
     ),
-    finding="To track whether the count is odd, the state must change its sign at each 1 that the model reads. It "
-    "can change its sign only if the write strength is above 1. DeltaNet gives {strong}% correct answers with "
-    "strengths up to 2, and {weak}% with strengths up to 1.",
-    details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers, "
-    "and guessing gives 50%. At {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% correct "
-    "answers.",
+    finding="To track whether the number of 1s is odd, the values that DeltaNet stores must change their sign at "
+    "each 1. They can do so only if the write strength, which scales each correction of stored values, is above 1. "
+    "DeltaNet gives {strong}% correct answers with write strengths up to 2, and {weak}% with strengths up to 1.",
+    details="These are results on sequences of 32 tokens, as in training. Softmax gives {softmax}% correct answers "
+    "on them, and guessing gives 50%. On {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% "
+    "correct answers.",
     quantities=(
-        Quantity("strong", "accuracy of DeltaNet with write strengths up to 2", "%"),
-        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1", "%"),
-        Quantity("softmax", "accuracy of softmax", "%"),
-        Quantity("longer", "accuracy of DeltaNet with write strengths up to 2 at the largest length", "%"),
+        Quantity("strong", "accuracy of DeltaNet with write strengths up to 2, at the length of training", "%"),
+        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the length of training", "%"),
+        Quantity("softmax", "accuracy of softmax, at the length of training", "%"),
+        Quantity("longer", "accuracy of DeltaNet with write strengths up to 2, on the longest sequences", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
     figure=OVER_LENGTHS,

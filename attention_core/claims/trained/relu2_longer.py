@@ -32,35 +32,39 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="On sequences longer than in training, a model with squared ReLU ÷ n (n: number of tokens) is less "
-    "accurate than a model with softmax.",
-    short="squared ReLU is worse on longer sequences",
+    statement="On sequences longer than in training, a model is less accurate if the squares of positive logits, "
+    "divided by the number of tokens n, replace softmax (squared ReLU ÷ n).",
+    short="softmax generalises better than squared ReLU to longer sequences",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears "
-    "again, the model must predict its value. Models with two layers, a short convolution and no position encoding "
-    "are trained for 400 steps on sequences of 32 tokens. The trained models are tested on sequences of up to 256 "
-    "tokens. The learning rate of each model is tuned in separate runs with another random seed.",
+    "again, the model must predict its value. Models with softmax and with squared ReLU ÷ n (n tokens) have two "
+    "layers, a short convolution and no position encoding. They are trained for 400 steps on sequences of 32 tokens, "
+    "and tested on sequences of up to 256 tokens. The learning rate of each model is tuned in separate runs with "
+    "another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="Accuracies are medians over three runs with different random seeds. Both models must answer at least "
-    "{learned}% of the queries correctly at the length of training. The claim holds if, at the largest length, the "
-    "accuracy of softmax is at least {close} percentage points above the accuracy of squared ReLU. It holds partly "
-    "if softmax is more accurate there by a smaller amount.",
+    rule="Accuracies are medians over three runs with different random seeds. Models with softmax and with squared "
+    "ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly at the length of training. The "
+    "claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage points above "
+    "that of squared ReLU. It holds partly if softmax is more accurate on them by a smaller amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),
         holds=Condition("lead", ">=", "close"),
         partly=Condition("lead", ">", "none"),
     ),
-    finding="Dividing by a larger n makes every weight smaller than in training. At {longest} tokens, squared ReLU "
-    "answers {relu2_long}% of the queries correctly, and softmax answers {softmax_long}%.",
+    finding="Squared ReLU is divided by the number of tokens n, so a longer sequence makes every weight smaller than "
+    "in training. At {longest} tokens, the model with squared ReLU answers {relu2_long}% of the queries correctly, "
+    "and the model with softmax answers {softmax_long}%.",
     details="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
     "answers {softmax_short}%.",
     quantities=(
-        Quantity("lead", "accuracy of softmax minus that of squared ReLU, at the largest length", "percentage points"),
-        Quantity("relu2_long", "accuracy of squared ReLU at the largest length", "%"),
-        Quantity("softmax_long", "accuracy of softmax at the largest length", "%"),
+        Quantity(
+            "lead", "accuracy of softmax minus accuracy of squared ReLU, on the longest sequences", "percentage points"
+        ),
+        Quantity("relu2_long", "accuracy of squared ReLU on the longest sequences", "%"),
+        Quantity("softmax_long", "accuracy of softmax on the longest sequences", "%"),
         Quantity("relu2_short", "accuracy of squared ReLU at the length of training", "%"),
         Quantity("softmax_short", "accuracy of softmax at the length of training", "%"),
         Quantity("longest", "largest length tested", "tokens"),

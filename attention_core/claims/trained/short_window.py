@@ -25,23 +25,23 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local attention cannot learn to recall the value of a key if its window is shorter than the distance "
-    "to that key.",
-    short="a short window cannot recall",
+    statement="Local attention cannot learn to find the value of a key if its window is shorter than the distance to "
+    "that key.",
+    short="local attention cannot find the value of a key beyond its window",
     source=articles.SIMPLE_LINEAR,
     place=Place("learn", variants=(SOFTMAX, f"local~window~{SHORT_WINDOW}")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
     "appears again at a random position, the model must predict its value. Models with two layers of local attention "
     "and a short convolution over 3 tokens are trained for 400 steps with a learning rate of 0.003. The window is "
-    "either 4 tokens or all 32 tokens. Two layers and the convolutions extend the reach of the window of 4 tokens to "
-    "12 tokens.",
+    "either 4 tokens or all 32 tokens. With the window of 4 tokens, two layers and the convolutions together reach 12 "
+    "tokens back.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. A model with less "
-    "than {missed}% correct answers has not learned recall. This limit is half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. The claim holds if the model with the "
-    "window of 32 tokens has learned recall and the model with the window of 4 tokens has not. It holds partly if "
-    "the former has learned recall and the latter answers less than {learned}% correctly.",
+    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
+    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "
+    "recall with a window of 32 tokens but not with a window of 4 tokens. It holds partly if it learns recall with 32 "
+    "tokens and answers less than {learned}% of the queries correctly with 4.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(
         requires=Condition("wide", ">=", "learned"),
@@ -52,8 +52,8 @@ CLAIM = Claim(
     "queries correctly with a window of 4 tokens, and {wide}% with a window of 32 tokens.",
     details="Guessing one of the four values is correct in 25% of the cases.",
     quantities=(
-        Quantity("short", "accuracy with a window of 4 tokens", "%"),
-        Quantity("wide", "accuracy with a window of 32 tokens", "%"),
+        Quantity("short", "accuracy of local attention with a window of 4 tokens", "%"),
+        Quantity("wide", "accuracy of local attention with a window of 32 tokens", "%"),
     ),
     figure=OVER_STEPS,
     is_recorded=True,

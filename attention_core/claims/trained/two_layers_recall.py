@@ -27,46 +27,47 @@ def numbers(rows: Sequence[TrainedRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Without a short convolution, softmax attention learns associative recall with two layers but not with "
-    "one. One layer must first copy each key to the position of its value.",
-    short="recall needs two layers",
+    statement="Without a short convolution, softmax needs two layers to learn to find the value that belongs to a "
+    "key (associative recall). One layer must first copy each key to the position of its value.",
+    short="softmax needs two layers to learn to find the value of a key",
     source=induction.TASK.source,
     place=Place("learn", {"l_view": "parts"}, variants=("softmax", "linear")),
     experiment="In associative recall, a sequence of 32 tokens begins with 4 pairs of a key and a value. When a key "
-    "appears again, the model must predict its value. Softmax models with one and with two layers, learned positions "
-    "and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, because a model with two "
-    "layers learned recall with this rate on another random seed. A third model has one layer, a short convolution "
-    "over 3 tokens and no positions, and is trained for 400 steps.",
+    "appears again, the model must predict its value. Softmax models with one and with two layers, learned position "
+    "vectors and no short convolution are trained for 1,600 steps. Their learning rate is 0.003, because a model with "
+    "two layers learned recall with this rate on another random seed. A third model has one layer, a short "
+    "convolution over 3 tokens and no position encoding, and is trained for 400 steps.",
     measure=measure,
     numbers=numbers,
-    rule="A model has learned recall if it answers at least {learned}% of the queries correctly. A model with less "
-    "than {missed}% correct answers has not learned recall. This limit is half way between guessing and 100%. "
-    "Accuracies are medians over three runs with different random seeds. Without a short convolution, the claim "
-    "holds if two layers have learned recall and one layer has not. It holds partly if two layers have learned "
-    "recall and one layer answers less than {learned}% correctly.",
+    rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
+    "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
+    "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
+    "convolution, a model with two layers learns recall and a model with one layer does not. It holds partly if two "
+    "layers learn recall and one layer answers less than {learned}% of the queries correctly.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(
         requires=Condition("two", ">=", "learned"),
         holds=Condition("one", "<", "missed"),
         partly=Condition("one", "<", "learned"),
     ),
-    finding="Recall takes two steps: one layer copies each key to the position of its value, and the next layer "
-    "finds the key there. Two layers answer {two}% of the queries correctly, and one layer answers {one}%.",
+    finding="To find the value of a key, one layer copies each key to the position of its value, and the next layer "
+    "finds the key there. A model with two layers answers {two}% of the queries correctly, and a model with one layer "
+    "answers {one}%.",
     details="Guessing one of the four values is correct in 25% of the cases.",
     notes=(
         Case(
-            finding="With a short convolution, one layer is enough: it answers {convolution}% of the queries "
+            finding="With a short convolution, one layer is enough: the model answers {convolution}% of the queries "
             "correctly.",
             applies=lambda numbers: numbers["convolution"] >= LEARNED,
         ),
         Case(
-            finding="With a short convolution, one layer answers {convolution}% of the queries correctly.",
+            finding="With a short convolution, a model with one layer answers {convolution}% of the queries correctly.",
             applies=lambda numbers: numbers["convolution"] < LEARNED,
         ),
     ),
     quantities=(
-        Quantity("two", "accuracy of two layers, no convolution", "%"),
-        Quantity("one", "accuracy of one layer, no convolution", "%"),
+        Quantity("two", "accuracy of two layers without a convolution", "%"),
+        Quantity("one", "accuracy of one layer without a convolution", "%"),
         Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
     ),
     figure=OVER_STEPS,

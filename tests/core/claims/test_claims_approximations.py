@@ -296,7 +296,7 @@ def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(ke
     assert share > 10
     found = trial(key, upload(q, k, causal=True))
     assert found.verdict is Verdict.UNTESTABLE
-    assert f"{format_readable(share, 3)}% of its attention would be on future tokens" in found.why
+    assert f"{format_readable(share, 3)}% of its attention would be on tokens after the query" in found.why
     assert trial(key, upload(q, k)).verdict is not Verdict.UNTESTABLE
 
 

@@ -8,6 +8,7 @@ from reference import softmax
 from trial import normal, synthetic, trial, upload
 
 from attention_core.claims import Verdict
+from attention_core.claims.checks.sparse import second_order_blocks
 
 KEY = "second_order_blocks"
 
@@ -28,9 +29,9 @@ def captured(q, k, score, chosen, *, causal):
 
 
 SCORES = {
-    "mean key": np.mean,
-    "second order": lambda x: x.mean() + x.var() / 2,
-    "true mass": lambda x: np.log(np.exp(x).sum()),
+    second_order_blocks.MEAN: np.mean,
+    second_order_blocks.SECOND: lambda x: x.mean() + x.var() / 2,
+    second_order_blocks.MASS: lambda x: np.log(np.exp(x).sum()),
 }
 
 
@@ -80,4 +81,4 @@ def test_a_head_whose_tokens_all_weigh_the_same_leaves_the_other_to_compare():
 def test_where_all_tokens_weigh_the_same_there_is_nothing_to_compare():
     found = trial(KEY, upload(np.zeros((1, 64, 4), np.float32), normal(1, 64, 4)))
     assert found.verdict is Verdict.UNTESTABLE
-    assert "work equally well in every head" in found.why
+    assert "contain the same share of softmax's weight in every head" in found.why

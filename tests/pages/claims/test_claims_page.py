@@ -200,8 +200,8 @@ def test_a_method_has_its_colour_on_every_card():
     assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
     assert first[iterated] == second[iterated] == palette.place("nystrom")
     assert first["uniform attention"] == GREY
-    assert colours.places(["Full", "Local", "linear attention"]) == {
-        "Full": palette.place("softmax"),
+    assert colours.places(["Full attention", "Local", "linear attention"]) == {
+        "Full attention": palette.place("softmax"),
         "Local": palette.place("local"),
         "linear attention": palette.place("linear"),
     }

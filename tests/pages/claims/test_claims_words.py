@@ -26,11 +26,11 @@ FOUND = Outcome(
     key="two_layers",
     verdict=HOLDS,
     numbers={"two": 100.0, "one": 12.34, "local": 40.0, "atrous": 50.0, "keys": 30.0},
-    rows=(two_layers.ReachRow(stack="local twice", layers=1, head=0, share=12.5, keys=30.0),),
+    rows=(two_layers.ReachRow(stack="two local layers", layers=1, head=0, share=12.5, keys=30.0),),
 )
 YES, NO = ":green[:material/check: **yes**]", ":red[:material/close: **no**]"
 BOTH_LAYERS = "share of token pairs connected by a local layer and an atrous layer"
-GROWTH = "growth exponent p of squared ReLU's row sums (nᵖ) in the median head"
+GROWTH = "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, median over heads"
 CORRELATION = "rank correlation between a replacement's output error and its loss in copying repeated text"
 UNJUDGED = Outcome(key="two_layers", verdict=UNTESTABLE, untestable_reason=SHORT)
 
@@ -121,8 +121,8 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "second_order_blocks",
             {"wins": 80.0, "loses": 10.0},
-            "share of heads where blocks selected by mean and covariance contain more of softmax's weight "
-            "than blocks selected by the mean: 80% (at a clear distance from the threshold of 75%)",
+            "share of heads where blocks selected by the mean and covariance of their keys contain more of softmax's "
+            "weight than blocks selected by the mean alone: 80% (at a clear distance from the threshold of 75%)",
         ),
         ("relu2_normaliser", {"exponent": 0.78}, f"{GROWTH}: 0.780 (at a clear distance from the threshold of 0.9)"),
         ("relu2_normaliser", {"exponent": 1.02}, f"{GROWTH}: 1.02 (at a clear distance from the threshold of 0.9)"),
@@ -142,8 +142,8 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         (
             "one_layer",
             {"worst": 1.0, "lost": 10.5},
-            "share of the gain from copying that is lost with the worst replacement in one middle "
-            "layer: 10.5% (close to the threshold of 10%)",
+            "share of the gain from copying repeated tokens that the worst replacement in one middle layer "
+            "loses: 10.5% (close to the threshold of 10%)",
         ),
         (
             "cosine_closest",
@@ -182,10 +182,22 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
             {"heads": 8.0, "cosine": 0.5, "uniform": 0.6},
             "heads in which 1 + cos is closest to softmax: 8% (required: at least 50%)",
         ),
-        ("relu2_normaliser", {"exponent": 0.5}, "growth exponent of the row sums: 0.500 (required: at most 0.9)"),
+        (
+            "relu2_normaliser",
+            {"exponent": 0.5},
+            "exponent p if the row sums grow as nᵖ for n tokens: 0.500 (required: at most 0.9)",
+        ),
         # On each side of a value, the nearer bound is needed.
-        ("sparse_costs", {"saving": 3.0, "local": 1.0}, "cost of full ÷ atrous attention: 3 (required: at least 3.8)"),
-        ("sparse_costs", {"saving": 5.0, "local": 1.0}, "cost of full ÷ atrous attention: 5 (required: at most 4.2)"),
+        (
+            "sparse_costs",
+            {"saving": 3.0, "local": 1.0},
+            "cost of full attention ÷ cost of atrous attention: 3 (required: at least 3.8)",
+        ),
+        (
+            "sparse_costs",
+            {"saving": 5.0, "local": 1.0},
+            "cost of full attention ÷ cost of atrous attention: 5 (required: at most 4.2)",
+        ),
         (
             "linear_pairs",
             {"linear": 16.0, "softmax": 24.0, "linear_few": 99.0, "softmax_few": 99.0},
@@ -200,7 +212,8 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"accuracy that softmax loses: 4{NBSP}percentage points (required: more than 5{NBSP}percentage points)",
+            f"accuracy that softmax loses from the fewest to the most items: 4{NBSP}percentage points "
+            f"(required: more than 5{NBSP}percentage points)",
         ),
         (
             "cosine_closest",
@@ -278,16 +291,16 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
 
     near = {"mass": 45.9, "even": 13.0, "error": 96.3, "mass_rest": 20.0, "even_rest": 13.0, "error_rest": 9.0}
     assert listed("near_diagonal", **near).split("  \n") == [
-        f"{YES} attention within the window: 45.9% (required: at least 26%)",
-        f"{NO} output error of the window: 96.3% (required: at most 25%)",
-        f"{NO} attention within the window, first token removed: 20% (required: at least 26%)",
-        f"{YES} output error of the window, first token removed: 9% (required: at most 25%)",
+        f"{YES} share of attention within the window: 45.9% (required: at least 26%)",
+        f"{NO} output error of local attention: 96.3% (required: at most 25%)",
+        f"{NO} share of attention within the window, first token removed: 20% (required: at least 26%)",
+        f"{YES} output error of local attention, first token removed: 9% (required: at most 25%)",
     ]
     assert listed("near_diagonal", **near | {"error": 9.0, "mass_rest": 45.9}) == ""
     assert listed("near_diagonal", **near | {"mass": 20.0, "error_rest": 96.3}) == ""
     assert listed("two_layers", two=95.0).split("  \n") == [
-        f"{NO} connected pairs of tokens: 95% (required: at least 100%)",
-        f"{YES} connected pairs of tokens: 95% (required: at least 90%)",
+        f"{NO} share of token pairs that both layers together connect: 95% (required: at least 100%)",
+        f"{YES} share of token pairs that both layers together connect: 95% (required: at least 90%)",
     ]
 
 
@@ -305,7 +318,7 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     assert card.startswith(f'{article}\n\n{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
-    assert "</i>local twice</span>" in card
+    assert "</i>two local layers</span>" in card
     assert f'alt="{words.drawn(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
@@ -330,9 +343,9 @@ def test_a_claim_that_runs_only_on_request_says_why():
 
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(FOUND).startswith(
-        "The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
-        "Together, they connect 100% of all pairs of tokens. A local layer alone connects 12.3% of the pairs, two "
-        "local layers connect 40%"
+        "For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
+        "attention fills the gaps between these steps. Together, they connect 100% of all pairs of tokens. A layer of "
+        "local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
     assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
@@ -463,8 +476,8 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert found[4].startswith(f"{BOTH_LAYERS}: 100%; share of token pairs connected by a local layer alone: 12.3%; ")
     assert found[5:] == [
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
-        "claim holds if the local layer and the atrous layer together connect 100% of all pairs of tokens. It holds "
-        "partly if they connect at least 90%.",
+        "claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
+        "keys) together connect 100% of all pairs of tokens. It holds partly if they connect at least 90%.",
         f"{known.source.heading}, Su, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == [
@@ -479,6 +492,6 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
 
 def test_the_rows_of_a_claim_are_a_table_that_names_it():
     names = [field.name for field in fields(FOUND.rows[0])]
-    assert read(claim.table(FOUND)) == [["claim", *names], ["two_layers", "local twice", "1", "0", "12.5", "30.0"]]
+    assert read(claim.table(FOUND)) == [["claim", *names], ["two_layers", "two local layers", "1", "0", "12.5", "30.0"]]
     missing = replace(FOUND, rows=(replace(FOUND.rows[0], keys=None),))
     assert read(claim.table(missing))[1][-1] == ""

@@ -18,7 +18,11 @@ WINDOW = 32
 """Width of the window in tokens, much shorter than the text."""
 SINKS = (0, 1, 2, 4, 8)
 SUFFICE, MORE = 4, 8
-WHOLE, WINDOWED, REREAD = "unchanged model", "window and sinks", "rereading the last 36 tokens"
+WHOLE, WINDOWED, REREAD = (
+    "unchanged model, whole text",
+    "window and first tokens (sinks)",
+    "unchanged model, last 36 tokens reread",
+)
 KEYS = SUFFICE + WINDOW
 """Tokens that the baseline rereads for each prediction: as many as a query attends to with four sinks."""
 LIMIT = 5
@@ -79,9 +83,9 @@ def numbers(rows: Sequence[SinkRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A language model with a sliding window fails unless every query can also attend to the first four "
-    "tokens (sinks), and more sinks add nothing.",
-    short="a window needs exactly four sinks",
+    statement="If each query attends only to the most recent tokens, a language model predicts text badly. Attending "
+    "to the first four tokens (sinks) as well prevents this, and more than four sinks add nothing.",
+    short="language models with a window also need the first four tokens",
     source=Paper(
         "Efficient Streaming Language Models with Attention Sinks",
         2023,
@@ -90,69 +94,89 @@ CLAIM = Claim(
     ),
     place=Place("model", {"m_view": "budget"}),
     experiment="SmolLM2-135M, without retraining, reads the first 128 tokens of the text. In all layers, each query "
-    "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. These "
-    "models are compared with rereading, as in the paper: the unchanged model reads the last 36 tokens (32 + 4) again "
-    "for every prediction. Perplexity measures how badly a model predicts the next tokens. To test copying, 48 tokens "
-    "of the text are shuffled once, and the model reads this sequence twice in a row. Only copying can predict the "
-    "second half. The gain from copying is how much better the second half is predicted than the first.",
+    "attends only to a window of 32 tokens and to the first 0, 1, 2, 4 or 8 tokens, which are called sinks. As in the "
+    "paper, the baseline is the unchanged model, which reads the last 36 tokens (32 + 4) again for every prediction. "
+    "Perplexity measures how badly a model predicts the next tokens. To test copying, 48 tokens of the text are "
+    "shuffled once, and the model reads this sequence twice in a row. The second half can be predicted only by "
+    "copying from the first. The gain from copying is how much lower the model's loss is in the second half.",
     measure=measure,
     numbers=numbers,
-    rule="Rereading means that the unchanged model reads the last 36 tokens again for every prediction. Three "
-    "conditions: (1) Without sinks, the window has at least {fails}× the perplexity of rereading. (2) With four sinks, "
-    "it has at most {near}× the perplexity of rereading. (3) Eight sinks lower the perplexity by at most {little}% "
-    "compared with four sinks. The claim holds if all three conditions are met. It holds partly if the first and one "
-    "of the others are met.",
+    rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
+    "last 36 tokens again for every prediction. Three conditions for a window of recent tokens: (1) Without the first "
+    "tokens (sinks), its perplexity is at least {fails}× that of the baseline. (2) With four sinks, it is at most "
+    "{near}× that of the baseline. (3) Eight sinks lower the perplexity by at most {little}% compared with four "
+    "sinks. The claim holds if all three conditions are met. It holds partly if the first and one of the others are "
+    "met.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
     verdict=Rule(
         requires=Condition("window", ">=", "fails"),
         holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
         partly=any_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
     ),
-    finding="Trained models put spare weight on the first tokens, which a window hides. Compared with rereading the "
-    "last 36 tokens for every prediction, perplexity is {window}× as high without sinks and {four}× with four sinks.",
-    details="With four sinks, perplexity is {whole}× that of the unchanged model, and the model loses {lost}% of its "
-    "gain from copying. All values are measured on {tokens} tokens that SmolLM2 reads.",
+    finding="A window of recent tokens hides the first tokens (sinks), on which trained models put spare weight. "
+    "With such a window, perplexity (lower is better) is {window}× that of a model that rereads the last 36 tokens "
+    "for every prediction. If queries also attend to four sinks, it is {four}×.",
+    details="With a window and the first four tokens (sinks), perplexity is {whole}× that of the unchanged model. A "
+    "model predicts repeated tokens better because it copies them, and {lost}% of this gain is lost. All results are "
+    "for the {tokens} tokens that SmolLM2 reads.",
     notes=(
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
-            "points above the claim's limit.",
+            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
+            "falls by {gain}%. This is {margin} percentage points more than the claim allows.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding="Compared with four sinks, eight sinks lower the perplexity by {gain}%, {margin} percentage "
-            "points below the claim's limit.",
+            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
+            "falls by {gain}%. The claim allows {margin} percentage points more.",
             applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
         ),
         Case(
-            finding="Eight sinks do not lower the perplexity compared with four sinks.",
+            finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
+            "does not fall.",
             applies=lambda numbers: numbers["gain"] <= 0,
         ),
     ),
     quantities=(
         Quantity(
             "four",
-            "perplexity with four sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
-            brief="perplexity with four sinks ÷ with rereading",
+            "perplexity with a window and four sinks (first tokens) ÷ perplexity if the last 36 tokens are reread "
+            "for each prediction",
+            brief="perplexity with four sinks ÷ perplexity if 36 tokens are reread",
         ),
         Quantity(
             "window",
-            "perplexity without sinks ÷ perplexity if the last 36 tokens are reread for each prediction",
-            brief="perplexity without sinks ÷ with rereading",
+            "perplexity with a window and no sinks (first tokens) ÷ perplexity if the last 36 tokens are reread for "
+            "each prediction",
+            brief="perplexity without sinks ÷ perplexity if 36 tokens are reread",
         ),
-        Quantity("whole", "perplexity with four sinks ÷ perplexity of the unchanged model"),
+        Quantity("whole", "perplexity with a window and four sinks ÷ perplexity of the unchanged model"),
         Quantity(
             "gain",
-            "reduction in perplexity from using eight sinks instead of four",
+            "reduction in perplexity with eight sinks (first tokens) instead of four",
             "%",
-            brief="reduction by eight instead of four sinks",
+            brief="reduction in perplexity with eight sinks instead of four",
         ),
         Quantity(
-            "margin", "difference between the reduction by eight sinks and the limit in the rule", "percentage points"
+            "margin",
+            "difference between the reduction in perplexity with eight sinks and the largest reduction that the "
+            "claim allows",
+            "percentage points",
         ),
-        Quantity("lost", "share of the model's gain from copying that is lost with four sinks", "%"),
+        Quantity(
+            "lost",
+            "share of the model's gain from copying repeated tokens that is lost with a window and four sinks",
+            "%",
+        ),
         TOKENS,
     ),
-    figure=Figure(x="sinks", y="perplexity", by="reader", x_title="number of sinks", y_title="perplexity", log="y"),
+    figure=Figure(
+        x="sinks",
+        y="perplexity",
+        by="reader",
+        x_title="number of first tokens that every query can attend to (sinks)",
+        y_title="perplexity (lower is better)",
+        log="y",
+    ),
     needs=2 * WINDOW,
     uses_decoder=True,
 )

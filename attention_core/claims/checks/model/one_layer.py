@@ -17,7 +17,7 @@ from attention_core.variant import SOFTMAX, Paper
 
 WORDS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
 """The replacements for softmax; the last two ignore queries and keys."""
-ONE, ALL = "middle layer only", "all layers"
+ONE, ALL = "softmax replaced in the middle layer only", "softmax replaced in all layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +67,9 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Replacing softmax in only one middle layer is a weak test: even a variant that ignores the keys does no "
-    "harm there.",
-    short="replacing one middle layer does no harm",
+    statement="Replacing softmax in a single middle layer hardly tests a variant: even one that ignores the keys "
+    "does not harm the model's predictions.",
+    short="replacing softmax in one middle layer does not harm a language model",
     source=Paper(
         "What Matters in Transformers? Not All Attention is Needed",
         2024,
@@ -78,41 +78,43 @@ CLAIM = Claim(
     ),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M, without retraining, softmax is replaced by a window of 32 tokens, linear attention, "
-    "random weights or the mean of the values. This is done once in layer 15 alone (layers are numbered 0 to "
-    "29) and once in all layers. The model reads the first 128 tokens of the text. Perplexity measures how badly it "
-    "predicts the next tokens. To test copying, 48 of these tokens are shuffled once, and the model reads this "
-    "sequence twice in a row. Only copying can predict the second half. The gain from copying is how much better the "
-    "second half is predicted than the first.",
+    "random weights or equal weights. This is done once in layer 15 alone (layers are numbered 0 to 29) and once in "
+    "all layers. The model reads the first 128 tokens of the text. Perplexity measures how badly it predicts the next "
+    "tokens. To test copying, 48 of these tokens are shuffled once, and the model reads this sequence twice in a row. "
+    "The second half can be predicted only by copying from the first. The gain from copying is how much lower the "
+    "model's loss is in the second half.",
     measure=measure,
     numbers=numbers,
-    rule="The gain from copying is how much better a model predicts tokens at their second appearance than at their "
-    "first. Two conditions if softmax is replaced only in the middle layer: (1) No replacement multiplies perplexity "
-    "by more than {times}. (2) No replacement loses more than {lost}% of the model's gain from copying. The claim "
-    "holds if both conditions are met. It holds partly if only one is met.",
+    rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the model "
+    "predicts tokens at their second appearance than at their first. Two conditions if softmax is replaced only in "
+    "the middle layer: (1) No replacement multiplies the perplexity by more than {times}. (2) No replacement loses "
+    "more than {lost}% of the gain from copying. The claim holds if both conditions are met. It holds partly if only "
+    "one is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
-    finding="The other layers can compensate for one wrong layer. If softmax is replaced in one middle layer, "
-    "perplexity is multiplied by at most {worst}, and at most {lost}% of the gain from copying is lost.",
-    details="If all layers are replaced, the best replacement multiplies perplexity by {best} and the worst by "
-    "{floor}. The gain from copying is how much better the model predicts tokens at their second appearance than at "
-    "their first. All values are measured on {tokens} tokens that SmolLM2 reads.",
+    finding="If softmax is replaced in one middle layer, the other layers can compensate for it. The worst "
+    "replacement multiplies perplexity (how badly the model predicts text) by {worst}. Copying helps to predict "
+    "repeated tokens, and at most {lost}% of this gain is lost.",
+    details="If softmax is replaced in all layers, the best replacement multiplies the perplexity by {best}, and the "
+    "worst by {floor}. All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "worst",
-            "perplexity with the worst replacement in one middle layer, divided by the unchanged model's perplexity",
-            brief="perplexity factor of the worst replacement",
+            "perplexity with the worst replacement for softmax in one middle layer ÷ perplexity of the unchanged model",
+            brief="perplexity with the worst replacement ÷ perplexity of the unchanged model",
         ),
         Quantity(
             "lost",
-            "share of the gain from copying that is lost with the worst replacement in one middle layer",
+            "share of the gain from copying repeated tokens that the worst replacement in one middle layer loses",
             "%",
-            brief="copying gain lost with the worst replacement",
+            brief="share of the gain from copying that the worst replacement loses",
         ),
         Quantity(
-            "best", "perplexity with the best replacement in all layers, divided by the unchanged model's perplexity"
+            "best", "perplexity with the best replacement for softmax in all layers ÷ perplexity of the unchanged model"
         ),
         Quantity(
-            "floor", "perplexity with the worst replacement in all layers, divided by the unchanged model's perplexity"
+            "floor",
+            "perplexity with the worst replacement for softmax in all layers ÷ perplexity of the unchanged model",
         ),
         TOKENS,
     ),
@@ -121,7 +123,7 @@ CLAIM = Claim(
         y="times",
         by="where",
         x_title="replacement for softmax",
-        y_title="perplexity ÷ unchanged model's",
+        y_title="perplexity ÷ perplexity of the unchanged model",
         kind="bars",
         log="y",
     ),

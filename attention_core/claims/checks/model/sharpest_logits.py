@@ -29,9 +29,9 @@ def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A replacement for softmax works in a trained model if it keeps the weight that softmax gives to each "
-    "query's highest-scoring key, and fails otherwise.",
-    short="a replacement must keep the highest weights",
+    statement="A variant can replace softmax in a trained model if it gives each query's highest-scoring key as much "
+    "weight as softmax does. Otherwise, the model predicts text badly.",
+    short="a replacement for softmax must keep each query's highest weight",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,
@@ -39,61 +39,62 @@ CLAIM = Claim(
         authors="Zhang et al.",
     ),
     place=Place("model", {"m_view": "predicts"}),
-    experiment="Nine replacements for softmax are tested in all layers of SmolLM2-135M without retraining: windows "
-    "with and without sinks, top-k, linear attention, retention, and the mean of the values. The model reads the first "
-    "128 tokens of the text. In addition, 48 of these tokens are shuffled once, and the model reads this sequence "
-    "twice in a row. Only copying can predict the second half. The gain from copying is how much better the second "
-    "half is predicted than the first. The kept weight is the share of softmax's weight on a query's highest-scoring "
-    "key that a replacement gives to this key. It is averaged over queries, heads and layers.",
+    experiment="Softmax is replaced in all layers of SmolLM2-135M, without retraining. The nine replacements use "
+    "only nearby keys (with or without the first tokens), only the largest logits, linear attention (with or without "
+    "a decay over distance), or equal weights. The model reads the first 128 tokens of the text. In addition, 48 of "
+    "these tokens are shuffled once, and the model reads this sequence twice in a row. The second half can be "
+    "predicted only by copying from the first. The gain from copying is how much lower the model's loss is in the "
+    "second half. The kept weight is the share of softmax's weight on a query's highest-scoring key that a "
+    "replacement gives to this key. It is averaged over queries, heads and layers.",
     measure=replacement_rows,
     numbers=numbers,
-    rule="A replacement keeps the weight of the highest-scoring keys if it gives them at least {keeps}% of their "
-    "weight under softmax. It works if it multiplies the model's perplexity by at most {survives}. Two conditions: (1) "
-    "Every replacement that keeps this weight works. (2) No other replacement works. The claim holds if both "
-    "conditions are met. It holds partly if the share that works is above {half} among the replacements that keep this "
-    "weight, and below {half} among the others.",
-    bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
+    rule="A replacement for softmax keeps each query's highest weight if it gives the highest-scoring key, on "
+    "average, at least {keeps}% of its weight under softmax. The replacement works if it multiplies the model's "
+    "perplexity (how badly it predicts text) by at most {survives}. Two conditions: (1) Every replacement that keeps "
+    "the highest weight works. (2) No other replacement works. The claim holds if both conditions are met. It holds "
+    "partly if most replacements that keep the highest weight work, and most others do not.",
+    bounds={"keeps": KEEPS, "survives": SURVIVES},
     verdict=Rule(
         requires=all_of(
-            Condition("alive", ">", Measured("keepers", "half")), Condition("spared", "<", Measured("others", "half"))
+            Condition("alive", ">", lambda numbers, _: numbers["keepers"] / 2),
+            Condition("spared", "<", lambda numbers, _: numbers["others"] / 2),
         ),
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
-    finding="A replacement works if the model's perplexity stays within a limit. This is true for {alive} of the "
-    "{keepers} replacements that keep the weight of the highest-scoring keys, and for {spared} of the other {others} "
-    "replacements.",
-    details="The gain from copying is how much better the model predicts tokens at their second appearance than at "
-    "their first. At least half of this gain remains with {copying} of the replacements that keep the weight of the "
-    "highest-scoring keys, and with {others_copying} of the other replacements. The kept weight and perplexity have "
-    "a rank correlation of {rho}, where −1 means opposite rankings. All values are measured on {tokens} tokens that "
-    "SmolLM2 reads.",
+    finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
+    "limit. This is true for {alive} of the {keepers} replacements that keep at least half of each query's highest "
+    "weight, and for {spared} of the {others} others.",
+    details="A model predicts repeated tokens better because it copies them. At least half of this gain remains with "
+    "{copying} of the replacements that keep each query's highest weight, and with {others_copying} of the others. "
+    "The kept share of the highest weight and the perplexity have a rank correlation of {rho}, where −1 means "
+    "opposite rankings. All results are for the {tokens} tokens that SmolLM2 reads.",
     quantities=(
         Quantity(
             "alive",
-            "number of replacements that keep the weight of the highest-scoring keys and work",
-            brief="working replacements that keep the highest weights",
+            "number of replacements that keep each query's highest weight and work (low perplexity)",
+            brief="working replacements that keep each query's highest weight",
         ),
-        Quantity("keepers", "number of replacements that keep the weight of the highest-scoring keys"),
+        Quantity("keepers", "number of replacements that keep each query's highest weight"),
         Quantity(
             "spared",
-            "number of replacements that do not keep the weight of the highest-scoring keys, but work",
-            brief="working replacements that do not keep the highest weights",
+            "number of replacements that do not keep each query's highest weight, but work (low perplexity)",
+            brief="working replacements that do not keep each query's highest weight",
         ),
-        Quantity("others", "number of replacements that do not keep the weight of the highest-scoring keys"),
+        Quantity("others", "number of replacements that do not keep each query's highest weight"),
         Quantity(
             "copying",
-            "number of replacements that keep the weight of the highest-scoring keys and at least "
-            "half of the gain from copying",
+            "number of replacements that keep each query's highest weight and at least half of the gain from copying "
+            "repeated tokens",
         ),
         Quantity(
             "others_copying",
-            "number of replacements that do not keep the weight of the highest-scoring keys, but keep at least half "
-            "of the gain from copying",
+            "number of replacements that do not keep each query's highest weight, but keep at least half of the gain "
+            "from copying repeated tokens",
         ),
         Quantity(
             "rho",
-            "rank correlation between the share of softmax's weight on the highest-scoring keys that is kept "
-            "and the model's perplexity",
+            "rank correlation between the share of each query's highest weight that a replacement keeps and the "
+            "model's perplexity",
         ),
         TOKENS,
     ),
@@ -101,8 +102,8 @@ CLAIM = Claim(
         x="kept",
         y="times",
         by="variant",
-        x_title="share of softmax's weight on the highest-scoring key that the variant keeps (%)",
-        y_title="perplexity ÷ unchanged model's",
+        x_title="share of each query's highest weight that the replacement keeps (%)",
+        y_title="perplexity ÷ perplexity of the unchanged model",
         log="y",
     ),
     needs=64,

@@ -13,9 +13,9 @@ from attention_core.experiments.error import uniform
 from attention_core.metrics.approximation import relative_error
 
 SOFTMAX, EXPONENTIAL, CENTRED = (
-    "expansion of softmax",
-    "expansion of the exponential",
-    "expansion of the exponential, mean key subtracted",
+    "Taylor series of the whole softmax",
+    "Taylor series of only the exponential",
+    "Taylor series of only the exponential, mean key subtracted",
 )
 
 
@@ -55,49 +55,48 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A parabola (second-order Taylor expansion) can approximate softmax. Expanding the whole formula, with "
-    "its division by the row sum, comes closer to softmax than expanding only the exponential.",
-    short="expanding the whole softmax is closer",
+    statement="Softmax can be approximated by a second-order Taylor series. A series of the whole formula, with its "
+    "division by the row sum, comes closer to softmax than a series of only the exponential.",
+    short="a Taylor series of the whole softmax is more accurate than one of its exponential",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "centred_taylor", "taylor2")),
-    experiment="A second-order expansion replaces a function with a parabola. In every head, two expansions are "
-    "compared with softmax's matrix: (1) the expansion of softmax itself, and (2) the expansion of its exponential, "
-    "followed by the usual division by row sums. The first expansion subtracts the mean key from all keys. The "
-    "second expansion is therefore also measured with the mean key subtracted. The matrix error is the size of the "
-    "difference from softmax's matrix, divided by the size of that matrix.",
+    experiment="In every head, two second-order Taylor series are compared with softmax's matrix: (1) a series of "
+    "softmax itself, and (2) a series of its exponential, followed by the usual division by row sums. The first "
+    "series subtracts the mean key from all keys. The second is therefore measured with and without this subtraction. "
+    "The matrix error is the norm of the difference from softmax's matrix, divided by the norm of softmax's matrix.",
     measure=measure,
     numbers=numbers,
-    rule="An expansion's matrix error is the relative difference of its matrix from softmax's matrix. Two "
-    "conditions: (1) The Taylor expansion of the whole softmax has a smaller matrix error than the expansion of only "
-    "its exponential in at least {closer}% of the heads. (2) The median matrix error over heads is also smaller for "
-    "the expansion of the whole softmax. The claim holds if both conditions are met. It holds partly if only one is "
-    "met.",
+    rule="A Taylor series of the whole softmax is compared with a series of only its exponential. The matrix error "
+    "is the relative difference from softmax's matrix. Two conditions: (1) In at least {closer}% of the heads, the "
+    "series of the whole softmax has the smaller matrix error. (2) Its median matrix error over the heads is also "
+    "smaller. The claim holds if both conditions are met. It holds partly if only one is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
-    finding="The expansion of the whole softmax also expands the division by the row sum. In {closer}% of the "
-    "heads, it has a smaller matrix error than the expansion of only the exponential.",
-    details="In the median head, the matrix error is {own}% for the expansion of the whole softmax and {exponential}% "
-    "for the expansion of only the exponential. If the mean key is first subtracted from all keys, the expansion of "
-    "only the exponential has a matrix error of {centred}%.",
+    finding="A Taylor series of the whole softmax also approximates the division by the row sum. In {closer}% of the "
+    "heads, its matrix error (relative difference from softmax's matrix) is smaller than that of a series of only the "
+    "exponential.",
+    details="The median matrix error over the heads is {own}% for a Taylor series of the whole softmax, and "
+    "{exponential}% for a series of only the exponential. If the mean key is first subtracted from all keys, the "
+    "series of only the exponential has a median error of {centred}%.",
     quantities=(
         Quantity(
             "closer",
-            "share of heads where expanding the whole softmax gives a smaller matrix error than expanding only the "
-            "exponential",
+            "share of heads where a Taylor series of the whole softmax has a smaller matrix error than a series of "
+            "only the exponential",
             "%",
-            brief="heads where expanding the whole softmax gives the smaller error",
+            brief="heads where a Taylor series of the whole softmax has the smaller error",
             of_heads=True,
         ),
         Quantity(
             "own",
-            "matrix error of the Taylor expansion of the whole softmax, median over heads",
+            "matrix error of the Taylor series of the whole softmax, median over heads",
             "%",
-            brief="matrix error in the median head",
+            brief="matrix error of the Taylor series of the whole softmax",
         ),
-        Quantity("exponential", "matrix error of the Taylor expansion of only the exponential, median over heads", "%"),
+        Quantity("exponential", "matrix error of the Taylor series of only the exponential, median over heads", "%"),
         Quantity(
             "centred",
-            "matrix error of the Taylor expansion of only the exponential, with the mean key subtracted, median over "
+            "matrix error of the Taylor series of only the exponential, with the mean key subtracted, median over "
             "heads",
             "%",
         ),

@@ -96,72 +96,80 @@ def flatter(end: str) -> Condition:
 
 
 CLAIM = Claim(
-    statement="The more tokens n a text has, the more evenly softmax spreads its weight (higher entropy). Multiplying "
-    "the scores by log n prevents this, but has no effect if squares replace the exponentials (squared ReLU).",
-    short="a log n factor keeps the entropy steady",
+    statement="As the number of tokens n grows, softmax spreads each query's weight more evenly (higher entropy). "
+    "Multiplying the logits by log n prevents this, but has no effect if squares replace the exponentials (squared "
+    "ReLU).",
+    short="multiplying the logits by log n keeps softmax's entropy constant",
     source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
-    experiment="Entropy measures how widely a row spreads its weight: exp(entropy) is the effective number of keys. "
-    "Entropy is measured at growing lengths, with and without the log n factor. The factor is the logarithm of the "
-    "number of allowed keys, divided by the logarithm of a base length. Squared ReLU replaces softmax's exponential "
-    "with the square of each positive logit. The base length is the middle of the measured lengths and represents the "
-    "length used in training.",
+    experiment="The entropy of a query's weights measures how widely they are spread: exp(entropy) is the effective "
+    "number of keys. Entropy is measured at growing text lengths, with and without the log n factor on the logits. "
+    "The factor is the logarithm of the number of allowed keys, divided by the logarithm of a base length. The base "
+    "length is the middle of the measured lengths and represents the length used in training. Squared ReLU, which "
+    "replaces softmax's exponential with the square of each positive logit, is measured in the same way.",
     measure=measure,
     numbers=numbers,
-    rule="The effective number of keys of a row, exp(entropy), grows as nᵖ, where n is the number of tokens. The "
-    "exponent p is fitted in two ranges: up to the base length and beyond it. The claim holds if, with the log n "
-    "factor, p is within ± {steady} in both ranges. It holds partly if this is true in only one range, or if the "
-    "factor reduces p to at most {flatter}% in both ranges. In all cases, the factor must not change squared ReLU's "
-    "entropy by more than {moved} nats.",
+    rule="The effective number of keys over which a query spreads its weight grows as nᵖ, where n is the number of "
+    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond it. "
+    "The claim holds if, with the log n factor on the logits, p is within ± {steady} in both ranges. It holds partly "
+    "if this is true in only one range, or if the factor reduces p to at most {flatter}% of its size in both ranges. "
+    "In all cases, the factor must not change the entropy of squared ReLU by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
         holds=all_of(steady(""), steady("_beyond")),
         partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
     ),
-    finding="The log n factor grows with the number of tokens n and sharpens softmax as more keys compete. Up to "
-    "{base} tokens, the number of effective keys grows as n to the power {plain} without the factor and {scaled} with "
-    "it.",
-    details="The number of effective keys, exp(entropy), measures over how many keys a query spreads its weight. "
-    "Beyond the base length of {base} tokens, this number grows as n to the power {plain_beyond} without the log n "
-    "factor and {scaled_beyond} with it. The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU "
-    "is divided by its row sum, so the factor cancels, and its entropy changes by up to {squared} nats.",
+    finding="The log n factor on the logits makes softmax sharper in longer texts, where more keys compete. In texts "
+    "of n tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without "
+    "the factor. With the factor, the power is {scaled}.",
+    details="Beyond {base} tokens, the effective number of keys per query, exp(entropy), grows as n to the power "
+    "{plain_beyond} without the log n factor (n: number of tokens). With the factor, the power is {scaled_beyond}. "
+    "The factor changes softmax's entropy by up to {softmax} nats. Squared ReLU (squares instead of exponentials) is "
+    "divided by its row sum, so the factor cancels, and its entropy changes by up to {squared} nats.",
     quantities=(
         Quantity(
             "scaled",
-            "growth exponent p of the effective number of keys (nᵖ for n tokens) in shorter texts, with the log n "
-            "factor",
-            brief="growth exponent of softmax's effective keys in short texts",
+            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens up to the base length, with "
+            "the log n factor",
+            brief="exponent p if effective keys grow as nᵖ in short texts, with the log n factor",
         ),
         Quantity(
             "plain",
-            "growth exponent p of the effective number of keys (nᵖ for n tokens) in shorter texts, without the log n "
-            "factor",
+            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens up to the base length, "
+            "without the log n factor",
         ),
         Quantity(
             "scaled_beyond",
-            "growth exponent p of the effective number of keys (nᵖ for n tokens) in longer texts, with the log n "
-            "factor",
-            brief="growth exponent of softmax's effective keys in long texts",
+            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens beyond the base length, with "
+            "the log n factor",
+            brief="exponent p if effective keys grow as nᵖ in long texts, with the log n factor",
         ),
         Quantity(
             "plain_beyond",
-            "growth exponent p of the effective number of keys (nᵖ for n tokens) in longer texts, without the log n "
-            "factor",
+            "exponent p if softmax's effective number of keys grows as nᵖ for n tokens beyond the base length, "
+            "without the log n factor",
         ),
         Quantity(
-            "base", "base length, which separates shorter from longer texts; the log n factor is 1 there", "tokens"
+            "base", "base length, which separates short from long texts; the log n factor is 1 at this length", "tokens"
         ),
         Quantity("longest", "longest measured length", "tokens"),
-        Quantity("softmax", "largest change of softmax's entropy by the log n factor", "nats"),
+        Quantity("softmax", "largest change of softmax's entropy caused by the log n factor", "nats"),
         Quantity(
             "squared",
-            "largest change of squared ReLU's entropy by the log n factor",
+            "largest change of squared ReLU's entropy caused by the log n factor",
             "nats",
-            brief="change of squared ReLU's entropy",
+            brief="change of squared ReLU's entropy caused by the log n factor",
         ),
     ),
-    figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log="x"),
+    figure=Figure(
+        x="n",
+        y="entropy",
+        by="variant",
+        x_title="tokens n",
+        y_title="mean entropy of a query's weights (nats)",
+        log="x",
+    ),
     needs=16,
     measures_lengths=True,
 )

@@ -11,7 +11,7 @@ from attention_core.claims.cost_counts import DECIMALS, CostRow, cost_rows, expo
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.variant import Paper
 
-MATRIX, FUSED = "whole matrix", "fused kernel"
+MATRIX, FUSED = "whole matrix", "fused kernel (stores no matrix)"
 ATTEND: dict[str, Callable[..., Tensor]] = {
     MATRIX: lambda q, k, v: registry.get("softmax").weights(q, k),
     FUSED: registry.get("softmax").attend,
@@ -50,18 +50,23 @@ CLAIM = Claim(
     verdict=Rule(
         holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)
     ),
-    finding="Every query has one score for every key, so each doubling of the number of tokens multiplies the size of "
-    "the score matrix by {factor}. A fused kernel gives the same output but never stores the matrix, so its largest "
-    "tensor grows only by a factor of {fused}.",
-    details="At {longest} tokens, the matrix has {elements} numbers per head.",
+    finding="Every query has one score for every key, so each doubling of the number of tokens multiplies the size "
+    "of the score matrix by {factor}. A fused kernel gives the same output without storing this matrix, so its "
+    "largest tensor grows only by a factor of {fused} per doubling.",
+    details="At {longest} tokens, the score matrix has {elements} numbers per head.",
     quantities=(
-        Quantity("factor", "factor by which the score matrix grows per doubling of the length"),
-        Quantity("fused", "factor by which the fused kernel's largest tensor grows per doubling of the length"),
+        Quantity("factor", "factor by which the size of the score matrix grows if the number of tokens doubles"),
+        Quantity("fused", "factor by which the fused kernel's largest tensor grows if the number of tokens doubles"),
         Quantity("longest", "longest measured length", "tokens"),
         Quantity("elements", "number of query–key scores per head at the longest length"),
     ),
     figure=Figure(
-        x="n", y="largest", by="variant", x_title="tokens n", y_title="largest tensor (numbers per head)", log="xy"
+        x="n",
+        y="largest",
+        by="variant",
+        x_title="tokens n",
+        y_title="size of the largest tensor (numbers per head)",
+        log="xy",
     ),
     needs=8,
     measures_lengths=True,

@@ -12,7 +12,7 @@ from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
 
-SUMS, DIVISOR = "row sums", "number of tokens n"
+SUMS, DIVISOR = "row sums of squared ReLU", "number of tokens n"
 SHORTEST = 16
 """Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
 SLOWER = 0.9
@@ -46,7 +46,10 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
     if not grown:
-        raise UntestableError("No query has a positive logit, so all row sums are zero. Choose another head or input.")
+        raise UntestableError(
+            "No head has positive logits at two lengths, so the growth of its row sums with "
+            "squared ReLU cannot be measured. Choose another head or input."
+        )
     for head, own in grown.items():
         start, log_start = own[0]
         for n, log_z in own:
@@ -74,49 +77,49 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Squared ReLU can replace softmax's exponential: it squares positive scores and sets the others to 0. "
-    "Its row sums then grow more slowly than the number of tokens n, so dividing them by n is too strong.",
-    short="squared ReLU's row sums grow slowly",
+    statement="If squared ReLU replaces softmax's exponential (positive logits are squared, others become 0), the "
+    "sum over a query's keys grows more slowly than the number of tokens n. Dividing by n then makes the weights too "
+    "small.",
+    short="row sums of squared ReLU grow more slowly than the number of tokens",
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
-    experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum of "
-    "a query is the sum of these squares over its keys. Row sums are measured at increasing lengths n of this input. "
-    "At each length, the geometric mean over queries is taken. In every head, a power law n^a is fitted to the growth "
-    "of this mean.",
+    experiment="Squared ReLU turns each positive logit into its square, and each negative logit into 0. The row sum "
+    "of a query is the sum of these squares over its keys. Row sums are measured at increasing lengths n of this "
+    "input, as the geometric mean over queries. In every head, the growth of this mean is fitted by a power nᵖ.",
     measure=measure,
     numbers=numbers,
-    rule="With squared ReLU, the row sums (sums of a query's weights) grow as nᵖ, where n is the number of tokens. The "
-    "claim holds if the exponent p is at most {clearly} in the median head. It holds partly if p is at most {clearly} "
-    "in at least {some}% of the heads.",
+    rule="Squared ReLU squares positive logits and sets all others to 0. A query's sum over its keys (row sum) grows "
+    "as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads is at most {clearly}. "
+    "It holds partly if p is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
-    finding="Squared ReLU counts only positive logits, so not every additional key increases the row sum. In the "
-    "median head, row sums grow as n to the power {exponent}, where n is the number of tokens.",
-    details="Row sums grow clearly more slowly than n in {slower}% of the heads. In the head with the slowest "
-    "growth, row sums grow as n to the power {lowest}. The Entropy page instead fits the median growth over heads, "
-    "which is n to the power {curve}.",
+    finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
+    "over its keys). Row sums grow as n to the power {exponent}, where n is the number of tokens (median over heads).",
+    details="In {slower}% of the heads, squared ReLU's row sums grow clearly more slowly than the number of tokens "
+    "n. In the head with the slowest growth, they grow as n to the power {lowest}. The Entropy page instead fits the "
+    "median growth over the heads, which is n to the power {curve}.",
     quantities=(
         Quantity(
             "exponent",
-            "growth exponent p of squared ReLU's row sums (nᵖ) in the median head",
-            brief="growth exponent of the row sums",
+            "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, median over heads",
+            brief="exponent p if the row sums grow as nᵖ for n tokens",
         ),
         Quantity(
             "slower",
-            "share of heads where squared ReLU's row sums grow clearly more slowly than the length n",
+            "share of heads where squared ReLU's row sums grow clearly more slowly than the number of tokens",
             "%",
-            brief="heads in which row sums grow clearly more slowly than n",
+            brief="heads where row sums grow clearly more slowly than the number of tokens",
             of_heads=True,
         ),
-        Quantity("lowest", "growth exponent p of squared ReLU's row sums (nᵖ), smallest over heads"),
-        Quantity("curve", "growth exponent p of the median row sum over heads (nᵖ)"),
+        Quantity("lowest", "exponent p if squared ReLU's row sums grow as nᵖ for n tokens, smallest over heads"),
+        Quantity("curve", "exponent p if the median growth of the row sums over heads is nᵖ for n tokens"),
     ),
     figure=Figure(
         x="n",
         y="growth",
         by="growing",
         x_title="tokens n",
-        y_title="growth relative to the shortest length (×)",
+        y_title="growth factor since the shortest length (×)",
         log="xy",
     ),
     needs=2 * SHORTEST,

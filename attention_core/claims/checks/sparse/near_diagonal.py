@@ -16,7 +16,7 @@ from attention_core.variant import Paper
 
 PART = 16
 """The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
-MEASURED, REST, UNIFORM = "all tokens", "without the first token", "uniform attention"
+MEASURED, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed", "uniform attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,26 +100,26 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Trained models attend mostly to nearby tokens, so little is lost if each query may attend only to a "
-    "local window.",
-    short="a local window loses little",
+    statement="Trained models attend mostly to nearby tokens. Their output changes little if each query may attend "
+    "only to a window of nearby keys.",
+    short="most attention is within a window of nearby keys",
     source=Paper(
         "Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150", authors="Beltagy et al."
     ),
     place=Place("matrices", variants=("softmax", "local")),
-    experiment="For increasing distances w, the share of every head's attention on keys at most w tokens from the "
-    "query is measured. The verdict uses a window of w = n/16 (at least one token), where n is the number of tokens. "
-    "Local attention allows only keys within this window, and its output is compared with the output of full "
-    "attention. Both measurements are repeated with the first token removed from the input, because trained models "
-    "put spare weight on this token.",
+    experiment="For increasing distances w, the experiment measures the share of every head's attention on keys at "
+    "most w tokens from the query. The verdict uses w = n/16 (at least one token), where n is the number of tokens. "
+    "Local attention allows only keys within this window, and its output is compared with that of full attention. "
+    "Both measurements are repeated after the first token is removed from the input, because trained models put spare "
+    "weight on this token.",
     measure=measure,
     numbers=numbers,
-    rule="The local window contains the keys up to about n/16 tokens from the query, where n is the number of "
-    "tokens. Two conditions in the median head: (1) The share of attention within the window is at least {times}× "
-    "its share under uniform attention, which gives all keys equal weights. (2) The output error of local attention "
-    "(relative difference from softmax's output) is at most {error}%. Each condition is tested twice: on the whole "
-    "input and on the input without its first token. The claim holds if all four tests are passed. It holds partly "
-    "if one, two or three tests are passed.",
+    rule="The local window of a query contains the keys up to about n/16 tokens away, where n is the number of "
+    "tokens. Two conditions for the medians over heads: (1) The window receives at least {times}× as much attention "
+    "as with equal weights for all keys. (2) Local attention, which allows only the window, has an output error of at "
+    "most {error}% (relative difference from softmax's output). Each condition is tested twice: on the whole input "
+    "and on the input without its first token. The claim holds if all four tests are passed. It holds partly if one, "
+    "two or three tests are passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),
@@ -127,48 +127,53 @@ CLAIM = Claim(
         Condition("mass_rest", ">=", Measured("even_rest", "times")),
         Condition("error_rest", "<=", "error"),
     ),
-    finding="Local attention ignores all keys outside its window. In the median head, keys at most {window} tokens "
-    "from the query receive {mass}% of the attention. Local attention with this window has an output error of "
-    "{error}%.",
-    details="With uniform attention (equal weights), {even}% of the attention would be within the window. The first "
-    "token receives {first}% of the attention. If the first token is removed from the input, the share within the "
-    "window is {mass_rest}%, and the output error is {error_rest}%.",
+    finding="Local attention allows only keys at most {window} tokens from the query. Softmax gives these keys "
+    "{mass}% of its weight (median over heads). Without the other keys, the output differs from softmax's by {error}% "
+    "(median over heads).",
+    details="If all keys had equal weights, {even}% of the attention would be on keys within the window. The first "
+    "token of the text receives {first}% of the attention. If this token is removed from the input, the window "
+    "receives {mass_rest}%, and the output of local attention differs from softmax's by {error_rest}%.",
     quantities=(
         Quantity(
             "mass",
-            "share of attention on keys within the window, median over heads",
+            "share of attention on keys within the local window, median over heads",
             "%",
-            brief="attention within the window",
+            brief="share of attention within the window",
         ),
-        Quantity("even", "share of uniform attention (equal weights) on keys within the window", "%"),
+        Quantity("even", "share of attention within the local window if all keys have equal weights", "%"),
         Quantity(
             "error",
-            "output error of local attention with this window, median over heads",
+            "output error of local attention (relative difference from softmax's output), median over heads",
             "%",
-            brief="output error of the window",
+            brief="output error of local attention",
         ),
-        Quantity("first", "share of attention on the first token, median over heads", "%"),
+        Quantity("first", "share of attention on the first token of the text, median over heads", "%"),
         Quantity(
             "mass_rest",
-            "share of attention on keys within the window, first token removed from the input, median over heads",
+            "share of attention on keys within the local window after the first token is removed, median over heads",
             "%",
-            brief="attention within the window, first token removed",
+            brief="share of attention within the window, first token removed",
         ),
         Quantity(
             "even_rest",
-            "share of uniform attention (equal weights) on keys within the window, first token removed from the input",
+            "share of attention within the local window if all keys have equal weights and the first token is removed",
             "%",
         ),
         Quantity(
             "error_rest",
-            "output error of local attention with this window, first token removed from the input, median over heads",
+            "output error of local attention after the first token is removed, median over heads",
             "%",
-            brief="output error of the window, first token removed",
+            brief="output error of local attention, first token removed",
         ),
         Quantity("window", "largest distance between a query and a key within the window", "tokens"),
     ),
     figure=Figure(
-        x="window", y="mass", by="attention", x_title="distance w (tokens)", y_title="attention within ± w (%)", log="x"
+        x="window",
+        y="mass",
+        by="attention",
+        x_title="distance w between query and key (tokens)",
+        y_title="attention on keys within distance w (%)",
+        log="x",
     ),
     needs=8,
 )

@@ -11,9 +11,16 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
+from attention_core.ops.blocks import key_blocks
 
-MEAN, SECOND, BOUND, MASS = "mean key", "second order", "bound", "true mass"
-SCORES = (MEAN, SECOND, BOUND, MASS)
+MEAN, SECOND, BOUND, MASS = (
+    "blocks by mean key",
+    "blocks by mean and covariance of keys",
+    "blocks by upper bound on logits",
+    "blocks by true weight",
+)
+SCORES = {MEAN: key_blocks.MEAN, SECOND: key_blocks.SECOND, BOUND: key_blocks.BOUND, MASS: key_blocks.MASS}
+"""The score of a block by the name of its line in the figure."""
 BLOCK, BUDGETS, JUDGED = 8, (1, 2, 4), 2
 """Tokens per block; numbers of other blocks chosen next to the query's own: those measured, and the one judged."""
 
@@ -41,17 +48,17 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     for chosen in BUDGETS:
         rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
         choosing = rivals > chosen  # only these queries have more other blocks than they may choose
-        for score in SCORES:
+        for name, score in SCORES.items():
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
             seen = blocks.variant.pattern(qkv.q, qkv.k, blocks.params, causal=qkv.causal)
             mass = 100 * (full * seen)[..., choosing, :].double().sum(-1).mean(-1)
-            rows += inputs.head_rows(BlocksRow, chosen=chosen, score=score, mass=mass)
+            rows += inputs.head_rows(BlocksRow, chosen=chosen, score=name, mass=mass)
     found = _judged(rows)
     if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
-            "The three ways to select blocks (by mean key, by second-order estimate and by true mass) work equally "
-            "well in every head. Choose an input whose tokens have different weights."
+            "Blocks of keys selected by mean, by mean and covariance, or by true weight contain the same share of "
+            "softmax's weight in every head. Choose an input whose tokens have different weights."
         )
     yield from rows
 
@@ -77,55 +84,60 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 CLAIM = Claim(
     statement="To save time, each query can attend to only a few blocks of keys. Blocks chosen by the mean and the "
     "spread (covariance) of their keys contain more of softmax's weight than blocks chosen by the mean alone.",
-    short="mean and covariance choose better blocks",
+    short="the mean and covariance of keys select better blocks than the mean alone",
     source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
-    experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. A "
-    "block's score is either q·k̄, where k̄ is the mean key of the block, or the second-order score q·k̄ + ½ qᵀΣq, "
-    "where Σ is the covariance of the block's keys. Softmax's total weight on the selected blocks is averaged over the "
-    "queries that have more than 2 other blocks. The figure also shows 1 and 4 other blocks, Quest's bound on the "
-    "logits, and selection by the blocks' true weight.",
+    experiment="Each query q attends to its own block of 8 tokens and to the 2 other blocks with the highest scores. "
+    "The score of a block is q·k̄, where k̄ is the mean of its keys, or the second-order score q·k̄ + ½ qᵀΣq, where Σ "
+    "is their covariance. For each head, softmax's total weight on the selected blocks is averaged over the queries "
+    "that have more than 2 other blocks. The figure also shows 1 and 4 other blocks. It adds two more scores: Quest's "
+    "upper bound on the logits of a block, and the block's true weight.",
     measure=measure,
     numbers=numbers,
-    rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. Second-order "
-    "scores use the mean and the covariance of a block's keys. The claim holds if blocks selected by second-order "
-    "scores contain more of softmax's weight than blocks selected by mean keys, in at least {most}% of the heads. It "
-    "holds partly if the heads where they contain more weight outnumber the heads where they contain less.",
+    rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. A block is "
+    "scored by the mean of its keys alone, or by their mean and covariance. The claim holds if scoring by mean and "
+    "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It holds partly if it "
+    "does so in more heads than scoring by the mean alone.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
-    finding="A mean hides a single key with a large logit, whereas the covariance shows how far keys deviate from the "
-    "mean. Blocks chosen by mean and covariance contain more weight than blocks chosen by the mean alone in {wins}% of "
-    "the heads, and less in {loses}%.",
-    details="Each query selects blocks of keys by a score. In the median head, blocks selected by mean and covariance "
-    "contain {second}% of softmax's weight, and blocks selected by the mean alone contain {mean}%. Blocks selected by "
-    "Quest's score, an upper bound on their logits, contain {bound}%. Selecting blocks by their true weight gives the "
-    "maximum, {best}%.",
+    finding="The mean of a block's keys hides a single key with a large logit, whereas the covariance shows how far "
+    "keys deviate from the mean. Blocks selected by mean and covariance contain more of softmax's weight than blocks "
+    "selected by the mean alone in {wins}% of the heads. They contain less in {loses}%.",
+    details="Blocks selected by the mean and covariance of their keys contain {second}% of softmax's weight, and "
+    "blocks selected by the mean alone contain {mean}% (medians over heads). Selection by Quest's score, an upper "
+    "bound on the logits of a block, reaches {bound}%. Selection by true weight reaches the maximum, {best}%.",
     quantities=(
         Quantity(
             "wins",
-            "share of heads where blocks selected by mean and covariance contain more of softmax's weight than "
-            "blocks selected by the mean",
+            "share of heads where blocks selected by the mean and covariance of their keys contain more of softmax's "
+            "weight than blocks selected by the mean alone",
             "%",
-            brief="heads in which mean and covariance select better blocks",
+            brief="heads where mean and covariance select better blocks than the mean alone",
             of_heads=True,
         ),
         Quantity(
             "loses",
-            "share of heads where blocks selected by mean and covariance contain less of softmax's weight "
-            "than blocks selected by the mean",
+            "share of heads where blocks selected by the mean and covariance of their keys contain less of softmax's "
+            "weight than blocks selected by the mean alone",
             "%",
             of_heads=True,
         ),
-        Quantity("second", "softmax's weight in the blocks selected by mean and covariance, median over heads", "%"),
-        Quantity("mean", "softmax's weight in the blocks selected by the mean key, median over heads", "%"),
+        Quantity(
+            "second", "share of softmax's weight in the blocks selected by mean and covariance, median over heads", "%"
+        ),
+        Quantity(
+            "mean", "share of softmax's weight in the blocks selected by the mean key alone, median over heads", "%"
+        ),
         Quantity(
             "bound",
-            "softmax's weight in the blocks selected by Quest's upper bound on the logits, median over heads",
+            "share of softmax's weight in the blocks selected by Quest's upper bound on their logits, median over "
+            "heads",
             "%",
         ),
         Quantity(
             "best",
-            "softmax's weight in the blocks that have the most of it (best possible selection), median over heads",
+            "share of softmax's weight in the blocks that have the most of it (best possible selection), median over "
+            "heads",
             "%",
         ),
     ),
@@ -133,7 +145,7 @@ CLAIM = Claim(
         x="chosen",
         y="mass",
         by="score",
-        x_title="selected blocks other than the query's own",
+        x_title="number of selected blocks in addition to the query's own",
         y_title="softmax's weight in the selected blocks (%)",
     ),
     needs=48,

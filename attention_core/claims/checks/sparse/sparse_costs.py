@@ -10,7 +10,7 @@ from attention_core.claims.rule import Condition, Numbers, parts
 
 K = 4
 """Stride of atrous attention and window of local attention."""
-FULL, ATROUS, LOCAL = "Full", "Atrous", "Local"
+FULL, ATROUS, LOCAL = "Full attention", "Atrous", "Local"
 ATTENTIONS = {
     FULL: registry.get("softmax"),
     ATROUS: registry.get("atrous", stride=K),
@@ -42,7 +42,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 CLAIM = Claim(
     statement="Atrous attention (every k-th key) costs 1/k of full attention. The cost of local attention (only "
     "nearby keys) grows in proportion to the number of tokens.",
-    short="atrous costs 1/k, local grows linearly",
+    short="atrous and local attention cost less than full attention",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="Cost is counted in multiply-adds at increasing lengths of this input, without a causal mask and with k "
@@ -51,26 +51,27 @@ CLAIM = Claim(
     "much as full attention.",
     measure=measure,
     numbers=numbers,
-    rule="Cost is counted in multiply-adds. Two conditions: (1) At the longest length, full attention costs {k} ± "
-    "{off} times as much as atrous attention. (2) Over the longer half of the lengths, the cost of local attention "
-    "grows no faster than n to the power {linear}, where n is the number of tokens. The claim holds if both conditions "
-    "are met. It holds partly if only one is met.",
+    rule="Cost is counted in multiply-adds for atrous attention (every k-th key) and local attention (nearby keys). "
+    "Two conditions: (1) At the longest length, full attention costs {k} ± {off} times as much as atrous attention "
+    "with k = {k}. (2) Over the longer half of the lengths, the cost of local attention grows no faster than n to the "
+    "power {linear}, where n is the number of tokens. The claim holds if both conditions are met. It holds partly if "
+    "only one is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
-    finding="Atrous attention with k = 4 computes one in four scores. At {longest} tokens, full attention therefore "
-    "costs {saving}× as much. The cost of local attention grows as n to the power {local}, where n is the number of "
-    "tokens.",
+    finding="Atrous attention allows every fourth key, so it computes one in four scores. At {longest} tokens, full "
+    "attention costs {saving}× as much as atrous attention. The cost of local attention (only nearby keys) grows as n "
+    "to the power {local}, where n is the number of tokens.",
     details="At {longest} tokens, full attention costs {cheaper}× as much as local attention.",
     quantities=(
         Quantity(
             "saving",
             "multiply-adds of full attention ÷ multiply-adds of atrous attention at the longest length",
-            brief="cost of full ÷ atrous attention",
+            brief="cost of full attention ÷ cost of atrous attention",
         ),
         Quantity(
             "local",
-            "growth exponent p of local attention's cost (nᵖ for n tokens)",
-            brief="growth exponent of local attention's cost",
+            "exponent p if the cost of local attention grows as nᵖ for n tokens, longer half of the lengths",
+            brief="exponent p if the cost of local attention grows as nᵖ for n tokens",
         ),
         Quantity("cheaper", "multiply-adds of full attention ÷ multiply-adds of local attention at the longest length"),
         Quantity("longest", "longest measured length", "tokens"),

@@ -23,7 +23,7 @@ LEAST = 2e-3
 """Minimum seconds per sample; shorter calls are repeated."""
 LONGEST = 0.25
 """Maximum predicted seconds of a full-matrix call. A variant that would exceed it is left out from that length on."""
-FULL, HELD, MASKED = "Full, fused", "Full, with matrix", "Full, masked matrix"
+FULL, HELD, MASKED = "Full attention, fused kernel", "Full attention, explicit matrix", "Full attention, masked matrix"
 LOCAL, SPARSE, ATROUS = "Local", "Sparse", "Atrous"
 QUADRATIC = (FULL, HELD, MASKED)
 ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local", SPARSE: "sparse", ATROUS: "atrous"}
@@ -108,10 +108,10 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Local attention (nearby keys) and sparse attention (nearby and every k-th key) compute less than full "
-    "attention but take longer. Atrous attention (every k-th key) is faster, and masking the full matrix saves no "
-    "time.",
-    short="local and sparse are slower, atrous is faster",
+    statement="Local attention (nearby keys) and sparse attention (nearby keys and every k-th key) compute less than "
+    "full attention but take longer. Atrous attention (every k-th key) takes less time than full attention, and "
+    "masking the full matrix saves no time.",
+    short="local and sparse attention are slower than full attention, but atrous attention is faster",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Three kinds of attention that skip pairs of tokens are timed on this machine's processor with their "
@@ -121,11 +121,12 @@ CLAIM = Claim(
     "local window. Each time is divided by the time of the fused kernel in the same round.",
     measure=measure,
     numbers=numbers,
-    rule="Full attention runs as a fused kernel, which stores no score matrix. Three conditions at the longest length: "
-    "(1) Local and sparse attention both take more than {even}× the time of full attention. (2) Atrous attention takes "
-    "less time than full attention. (3) An explicit score matrix without a mask takes at most {even}× the time of the "
-    "same matrix with a mask. The claim holds if all three conditions are met. It holds partly if local or sparse "
-    "attention takes more than {even}× the time of full attention, at the longest length or at this input's length.",
+    rule="Full attention runs as a fused kernel, which stores no score matrix. Three conditions, each at the longest "
+    "length that was timed: (1) Local and sparse attention both take more than {even}× the time of full attention. "
+    "(2) Atrous attention takes less time than full attention. (3) Full attention with an explicit score matrix takes "
+    "at most {even}× as long without a mask as with a mask. The claim holds if all three conditions are met. It holds "
+    "partly if local or sparse attention takes more than {even}× the time of full attention, at the longest length or "
+    "at this input's length.",
     bounds={"even": 1.1},
     verdict=Rule(
         holds=all_of(
@@ -141,18 +142,18 @@ CLAIM = Claim(
     "{atrous}×.",
     notes=(
         Case(
-            finding="At this input's {own} tokens, the factors are {local_here} for local, {sparse_here} for sparse "
-            "and {atrous_here} for atrous attention.",
+            finding="At this input's {own} tokens, local attention takes {local_here}× the time of full attention, "
+            "sparse attention {sparse_here}× and atrous attention {atrous_here}×.",
             applies=lambda numbers: numbers["own"] < numbers["longest"],
         ),
         Case(
-            finding="The longest timed length is the length of this input, because no longer input could be timed.",
+            finding="Only the length of this input is timed, because a longer input would take too much time.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
         Case(
             finding="Full attention is timed with torch's fused kernel, which stores no score matrix. At {matrix} "
-            "tokens, full attention with an explicit score matrix takes {held}× as long. With this matrix masked to "
-            "the local window, it takes {masked}× the time without the mask.",
+            "tokens, full attention with an explicit score matrix takes {held}× the time of the fused kernel. Masking "
+            "this matrix to the local window multiplies its time by {masked}.",
             applies=lambda numbers: True,
         ),
     ),
@@ -160,41 +161,38 @@ CLAIM = Claim(
         Quantity(
             "local",
             "time of local attention ÷ time of full attention at the longest length",
-            brief="time of local ÷ full attention",
+            brief="time of local attention ÷ time of full attention",
         ),
         Quantity(
             "sparse",
             "time of sparse attention ÷ time of full attention at the longest length",
-            brief="time of sparse ÷ full attention",
+            brief="time of sparse attention ÷ time of full attention",
         ),
         Quantity(
             "atrous",
             "time of atrous attention ÷ time of full attention at the longest length",
-            brief="time of atrous ÷ full attention",
+            brief="time of atrous attention ÷ time of full attention",
         ),
         Quantity("longest", "longest timed length", "tokens"),
-        Quantity(
-            "local_here",
-            "time of local attention ÷ time of full attention at this input's length",
-            brief="time of local ÷ full attention at this input's length",
-        ),
-        Quantity(
-            "sparse_here",
-            "time of sparse attention ÷ time of full attention at this input's length",
-            brief="time of sparse ÷ full attention at this input's length",
-        ),
+        Quantity("local_here", "time of local attention ÷ time of full attention at this input's length"),
+        Quantity("sparse_here", "time of sparse attention ÷ time of full attention at this input's length"),
         Quantity("atrous_here", "time of atrous attention ÷ time of full attention at this input's length"),
         Quantity("own", "length of this input", "tokens"),
         Quantity("held", "time of full attention with an explicit score matrix ÷ time with the fused kernel"),
         Quantity(
             "masked",
             "time of full attention with the masked score matrix ÷ time with the unmasked matrix",
-            brief="time with ÷ without the mask",
+            brief="time of full attention with a mask ÷ time without a mask",
         ),
         Quantity("matrix", "longest length at which full attention with an explicit score matrix was timed", "tokens"),
     ),
     figure=Figure(
-        x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time", log="xy"
+        x="n",
+        y="ratio",
+        by="variant",
+        x_title="tokens n",
+        y_title="time ÷ time of full attention (fused kernel)",
+        log="xy",
     ),
     timed=True,
 )

@@ -13,7 +13,7 @@ from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
 
-MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
+MIXED, LOCAL, ATROUS = "a local, then an atrous layer", "two local layers", "two atrous layers"
 DEPTH = 3
 """Number of layers measured."""
 
@@ -79,9 +79,9 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="A layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced keys) "
-    "together connect every token with every other token.",
-    short="a local and an atrous layer connect all tokens",
+    statement="Local attention (nearby keys) in one layer and atrous attention (regularly spaced keys) in the next "
+    "together let information pass from every token to every other token.",
+    short="a layer of local and a layer of atrous attention connect all tokens",
     source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="For n tokens, the atrous layer allows keys at distances that are multiples of a stride r of about √n. "
@@ -91,32 +91,34 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. "
-    "The claim holds if the local layer and the atrous layer together connect {holds}% of all pairs of tokens. It "
-    "holds partly if they connect at least {partly}%.",
+    "The claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
+    "keys) together connect {holds}% of all pairs of tokens. It holds partly if they connect at least {partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
-    finding="The atrous layer jumps in steps of about √n, and the local layer fills the gaps between these steps. "
-    "Together, they connect {two}% of all pairs of tokens.",
-    details="A local layer alone connects {one}% of the pairs, two local layers connect {local}%, and two atrous "
-    "layers connect {atrous}%. Together, the local layer and the atrous layer compute {keys}% as many attention "
-    "weights as one layer of full attention.",
+    finding="For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
+    "attention fills the gaps between these steps. Together, they connect {two}% of all pairs of tokens.",
+    details="A layer of local attention alone connects {one}% of the pairs of tokens, two such layers connect "
+    "{local}%, and two layers of atrous attention connect {atrous}%. A local and an atrous layer together compute "
+    "{keys}% as many attention weights as one layer of full attention.",
     quantities=(
         Quantity(
             "two",
             "share of token pairs connected by a local layer and an atrous layer",
             "%",
-            brief="connected pairs of tokens",
+            brief="share of token pairs that both layers together connect",
         ),
         Quantity("one", "share of token pairs connected by a local layer alone", "%"),
         Quantity("local", "share of token pairs connected by two local layers", "%"),
         Quantity("atrous", "share of token pairs connected by two atrous layers", "%"),
         Quantity(
             "keys",
-            "attention weights computed by the local and the atrous layer together, relative to one layer "
+            "number of attention weights that the local and the atrous layer compute together ÷ number in one layer "
             "of full attention",
             "%",
         ),
     ),
-    figure=Figure(x="layers", y="share", by="stack", x_title="number of layers", y_title="pairs connected (%)"),
+    figure=Figure(
+        x="layers", y="share", by="stack", x_title="number of layers", y_title="share of token pairs connected (%)"
+    ),
     needs=16,
 )

@@ -61,7 +61,7 @@ def numbers(rows: Sequence[DistanceRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention with the features elu + 1 spreads its weight so evenly that its output is closer to "
     "the mean of all values than to softmax's output.",
-    short="linear attention is close to the mean",
+    short="the output of linear attention is closer to the mean of all values than to softmax's",
     source=Paper("The Devil in Linear Transformer", 2022, "https://arxiv.org/abs/2210.10340", authors="Qin et al."),
     place=Place("picture", variants=("softmax", "linear")),
     experiment="In every head, the output of linear attention is compared with two others: the output of softmax, "
@@ -76,29 +76,36 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
     finding="Equal weights give the mean of all values, which is a grey area in an image. On the current input, the "
     "output of linear attention is closer to this mean than to softmax's output in {heads}% of the heads.",
-    details="In the median head, its distance is {mean} to the mean and {softmax} to softmax's output. Both are "
-    "shares of the distance between the mean and softmax's output.",
+    details="The output of linear attention has a distance of {mean} from the mean of all values and of {softmax} "
+    "from softmax's output (medians over heads). Here, 100% is the distance between the mean and softmax's output.",
     quantities=(
         Quantity(
             "heads",
-            "share of heads in which linear attention's output is closer to the mean of all values",
+            "share of heads where linear attention's output is closer to the mean of all values than to softmax's "
+            "output",
             "%",
-            brief="heads in which the mean of the values is closer",
+            brief="heads where linear attention is closer to the mean of the values than to softmax",
             of_heads=True,
         ),
         Quantity(
-            "mean", "distance from linear attention's output to the mean of all values, median over heads", share=True
+            "mean",
+            "distance of linear attention's output from the mean of all values (100%: mean to softmax's "
+            "output), median over heads",
+            share=True,
         ),
         Quantity(
-            "softmax", "distance from linear attention's output to softmax's output, median over heads", share=True
+            "softmax",
+            "distance of linear attention's output from softmax's output (100%: mean of all values to "
+            "softmax's output), median over heads",
+            share=True,
         ),
     ),
     figure=Figure(
         x="target",
         y="distance",
         by="target",
-        x_title="reference output",
-        y_title="distance from linear attention's output (100%: mean to softmax)",
+        x_title="output that linear attention's output is compared with",
+        y_title="distance from linear attention's output (100%: distance between mean and softmax)",
         kind="bars",
         percent=True,
     ),

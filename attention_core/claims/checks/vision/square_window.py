@@ -13,7 +13,7 @@ from attention_core.variant import Paper
 
 REACHES = (1, 2, 3, 5)
 """Pixels on each side of a square window."""
-ROW, SQUARE = "along the row", "square"
+ROW, SQUARE = "window along the row", "square window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,31 +52,47 @@ def numbers(rows: Sequence[WindowShapeRow]) -> Numbers:
 CLAIM = Claim(
     statement="On an image, local attention removes noise better with a square window than with a window of the same "
     "number of pixels along the row.",
-    short="square windows remove more noise",
+    short="square windows remove more noise from images than windows along the row",
     source=Paper("Image Transformer", 2018, "https://arxiv.org/abs/1802.05751", authors="Parmar et al."),
     place=Place("picture", options={"p_squares": "1"}, variants=("softmax", "local")),
     experiment="Local attention denoises an image, in which every pixel attends to pixels with similar patches. Its "
     "window has 9, 25, 49 or 121 pixels, either all in the pixel's row, or in a square around the pixel. If the input "
-    "is not an image, an included photograph is used. The quality is the peak signal-to-noise ratio (PSNR) to the "
-    "image without noise.",
+    "is not an image, an included photograph is used. The quality is the peak signal-to-noise ratio (PSNR), which "
+    "compares the denoised image with the image without noise.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if the square window gives the higher PSNR at all four sizes. It holds partly if it does so "
-    "at one size or more.",
+    rule="Local attention denoises an image, with a square window or with a window of as many pixels along the row. "
+    "The claim holds if the square window removes more noise (higher PSNR) at all four window sizes. It holds partly "
+    "if it does so at one size or more.",
     verdict=Rule(holds=Condition("better", ">=", 4), partly=Condition("better", ">=", 1)),
-    finding="A square contains more nearby pixels than a row of equal size. The square window gives the higher PSNR "
-    "(signal-to-noise ratio) at {better} of {sizes} sizes.",
-    details="The difference between the square window and the window along the row lies between {least} dB and "
-    "{most} dB.",
+    finding="A square window contains more nearby pixels than a window of as many pixels along the row. The square "
+    "window removes more noise (higher PSNR) at {better} of {sizes} window sizes.",
+    details="The PSNR with the square window minus the PSNR with the window along the row lies between {least} dB "
+    "and {most} dB.",
     quantities=(
         Quantity(
             "better",
             "number of window sizes at which the square window gives a higher PSNR than the window along the row",
-            brief="sizes at which the square is better",
+            brief="window sizes at which the square window removes more noise",
         ),
         Quantity("sizes", "number of window sizes"),
-        Quantity("least", "smallest difference in PSNR", "dB"),
-        Quantity("most", "largest difference in PSNR", "dB"),
+        Quantity(
+            "least",
+            "PSNR with the square window minus PSNR with the window along the row, smallest over window sizes",
+            "dB",
+        ),
+        Quantity(
+            "most",
+            "PSNR with the square window minus PSNR with the window along the row, largest over window sizes",
+            "dB",
+        ),
     ),
-    figure=Figure(x="pixels", y="psnr", by="shape", x_title="pixels in the window", y_title="PSNR in dB", log="x"),
+    figure=Figure(
+        x="pixels",
+        y="psnr",
+        by="shape",
+        x_title="number of pixels in the window",
+        y_title="PSNR of the denoised image (dB)",
+        log="x",
+    ),
 )
