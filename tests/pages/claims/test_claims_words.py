@@ -218,7 +218,7 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "matrix error of 1 + cos in the median head: 60% (required: less than 50%)",
+            "median matrix error of 1 + cos over heads: 60% (required: less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -277,7 +277,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
-        f"{YES} matrix error of 1 + cos in the median head: 50% (required: less than 90%)",
+        f"{YES} median matrix error of 1 + cos over heads: 50% (required: less than 90%)",
         f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
     ]
 

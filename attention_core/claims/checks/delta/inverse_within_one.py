@@ -86,8 +86,8 @@ CLAIM = Claim(
     finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
     "projection, which never lengthens a vector. Below the diagonal, no entry of the inverse exceeds {unit} in "
     "absolute value.",
-    details="If each key keeps its own norm, the largest entry of the delta rule's inverse matrix is {free} in the "
-    "median head. It exceeds 1 in {beyond}% of the heads.",
+    details="If each key keeps its own norm, the largest entry of the delta rule's inverse matrix is {free} (median "
+    "over heads). It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
             "unit",

@@ -90,8 +90,8 @@ CLAIM = Claim(
     finding="If each token's direction is its key k, PaTH multiplies all earlier keys by I − k kᵀ. DeltaNet "
     "multiplies its matrix of stored values by the same factor. Over {n} tokens, PaTH's logits differ from "
     "DeltaNet's attention weights by at most {same}.",
-    details="With rotated keys as directions, PaTH's logits differ from DeltaNet's weights by up to {turned} in the "
-    "median head. With one direction for all tokens, they differ by up to {fixed}.",
+    details="With rotated keys as directions, PaTH's logits differ from DeltaNet's weights by up to {turned} "
+    "(median over heads). With one direction for all tokens, they differ by up to {fixed}.",
     quantities=(
         Quantity(
             "same",

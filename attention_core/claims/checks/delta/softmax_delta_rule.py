@@ -97,13 +97,13 @@ CLAIM = Claim(
     finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its attention matrix "
     "differs from softmax's by at most 50% in {near}% of the heads (matrix error). In {closer}% of the heads, this "
     "error is smaller than that of a first-order Taylor expansion of softmax and that of the mean of the values.",
-    details="In the median head, the matrix error is {free} for the delta rule with strength 1/t at token t. It is "
+    details="The median matrix error over heads is {free} for the delta rule with strength 1/t at token t. It is "
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
             finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t enlarges what it "
-            "has stored, so its matrix can become unstable. If the strength is limited to prevent this, the matrix "
-            "error is {capped} in the median head. It is at most 50% in {capped_near}% of the heads.",
+            "has stored, so its matrix can become unstable. If the strength is limited to prevent this, the median "
+            "matrix error over heads is {capped}. The error is at most 50% in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),

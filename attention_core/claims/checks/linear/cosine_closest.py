@@ -81,9 +81,9 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
-    "relative difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the heads, "
-    "1 + cos has the smallest matrix error of six kernels. (2) In the median head, the matrix error of 1 + cos is "
-    "smaller than that of uniform attention, which gives all keys equal weights. The claim holds if both conditions "
+    "relative difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the "
+    "heads, 1 + cos has the smallest matrix error of six kernels. (2) The median matrix error over heads is smaller "
+    "for 1 + cos than for uniform attention, which gives all keys equal weights. The claim holds if both conditions "
     "are met. It holds partly if the second condition is met and 1 + cos has the smallest matrix error in more than "
     "{chance}% of the heads. A kernel picked at random would have the smallest error in this share of the heads.",
     bounds={"heads": 50, "chance": CHANCE},
@@ -95,7 +95,7 @@ CLAIM = Claim(
     finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
     "{heads}% of the heads, it has the smallest matrix error (difference from softmax's matrix) of six kernels.",
     details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
-    "the comparisons. In the median head, the matrix error is {cosine} for 1 + cos, {best} for the best other kernel "
+    "the comparisons. The median matrix error over heads is {cosine} for 1 + cos, {best} for the best other kernel "
     "and {uniform} for uniform attention (equal weights).",
     quantities=(
         Quantity(
@@ -114,7 +114,7 @@ CLAIM = Claim(
             "cosine",
             "matrix error of linear attention with 1 + cos(q, k), median over heads",
             share=True,
-            brief="matrix error of 1 + cos in the median head",
+            brief="median matrix error of 1 + cos over heads",
         ),
         Quantity("best", "matrix error with the best of the other five kernels, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

@@ -130,8 +130,8 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n "
-    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions in "
-    "the median head: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
+    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions on "
+    "medians over heads: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
     "softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a decay, at most {kept}% "
     "are also in the top quarter with a decay. The claim holds if both conditions are met. It holds partly if only "
     "one is met.",

@@ -56,7 +56,7 @@ CLAIM = Claim(
     finding="Without the inverse, Nyström attention averages each weight over the landmarks twice, which blurs its "
     "attention matrix. The inverse lowers the matrix error (difference from softmax's matrix) in {iterated_wins}% "
     "of the heads if it comes from six iterations, and in {exact_wins}% if it is exact.",
-    details="With {landmarks} landmarks, the matrix error in the median head is {double} without the inverse, "
+    details="With {landmarks} landmarks, the median matrix error over heads is {double} without the inverse, "
     "{iterated} with the inverse from six iterations and {exact} with the exact inverse. An exact inverse also "
     "amplifies the errors of averaging. Iterations that stop early amplify them less.",
     notes=(MEASURED_UNMASKED,),

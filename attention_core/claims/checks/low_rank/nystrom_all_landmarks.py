@@ -85,9 +85,9 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The "
     "largest matrix error (relative difference from softmax's matrix) of any head is {error}.",
-    details="If the inverse comes from six iterations, the matrix error in the median head is {iterated}. The matrix "
-    "to invert has a condition number of up to {condition}, so its inverse can amplify rounding errors by up to this "
-    "factor.",
+    details="If the inverse comes from six iterations instead, the median matrix error over heads is {iterated}. "
+    "The matrix to invert has a condition number of up to {condition}, so its inverse can amplify rounding errors "
+    "by up to this factor.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(

@@ -87,7 +87,7 @@ CLAIM = Claim(
     numbers=numbers,
     rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer has four times as "
     "many random features as the head size. Two conditions: (1) Nyström's matrix error is smaller than Performer's "
-    "in at least {most}% of the heads. (2) Nyström's matrix error in the median head is at most {useful}× that of "
+    "in at least {most}% of the heads. (2) Nyström's median matrix error over heads is at most {useful}× that of "
     "uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds "
     "partly if Nyström's matrix error is smaller than Performer's in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
@@ -97,7 +97,7 @@ CLAIM = Claim(
     ),
     finding="Nyström attention loses details by averaging tokens, and Performer adds random noise. In {wins}% of "
     "the heads, Nyström attention has a smaller matrix error (difference from softmax's matrix) than Performer.",
-    details="In the median head, the matrix error is {nystrom} for Nyström attention, {performer} for Performer with "
+    details="The median matrix error over heads is {nystrom} for Nyström attention, {performer} for Performer with "
     "{features} random features, and {uniform} for uniform attention (equal weights).",
     notes=(MEASURED_UNMASKED,),
     quantities=(
@@ -112,7 +112,7 @@ CLAIM = Claim(
             "nystrom",
             "matrix error of Nyström attention, median over heads",
             share=True,
-            brief="Nyström's matrix error in the median head",
+            brief="Nyström's median matrix error over heads",
         ),
         Quantity("performer", "matrix error of Performer, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

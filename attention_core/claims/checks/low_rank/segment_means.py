@@ -50,10 +50,10 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
     "Its matrix error is the relative difference of its matrix from softmax's matrix. Two conditions: (1) In 75% of "
-    "the heads, averaging neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) In the "
-    "median head, averaging neighbouring tokens gives at most {useful}× the matrix error of uniform attention, "
-    "which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds partly if "
-    "the first condition is met in 50% of the heads.",
+    "the heads, averaging neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) With "
+    "averages of neighbouring tokens, the median matrix error over heads is at most {useful}× that of uniform "
+    "attention, which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds "
+    "partly if the first condition is met in 50% of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),
@@ -61,27 +61,27 @@ CLAIM = Claim(
     ),
     finding="The landmarks of Nyström attention can be averages of neighbouring tokens or, with k-means, of similar "
     "tokens. In 75% of the heads, averaging neighbours gives at most {most}× the matrix error of k-means.",
-    details="In the median head, averaging neighbouring tokens gives {ratio}× the matrix error of k-means. The "
-    "median matrix error is {segments} with neighbouring tokens and {clusters} with k-means. Nyström attention with "
-    "k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
+    details="Averaging neighbouring tokens gives {ratio}× the matrix error of k-means (median over heads). The "
+    "median matrix error over heads is {segments} with neighbouring tokens and {clusters} with k-means. Nyström "
+    "attention with k-means needs {times}× as many multiply-adds as with neighbouring tokens.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
             "ratio",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, median over heads",
-            brief="matrix error with neighbouring tokens ÷ with k-means, median head",
+            brief="matrix error with neighbouring tokens ÷ with k-means, median over heads",
         ),
         Quantity(
             "most",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, third quartile "
             "over heads",
-            brief="matrix error with neighbouring tokens ÷ with k-means, third quartile of the heads",
+            brief="matrix error with neighbouring tokens ÷ with k-means, third quartile over heads",
         ),
         Quantity(
             "segments",
             "matrix error of Nyström attention with means of neighbouring tokens, median over heads",
             share=True,
-            brief="matrix error with means of neighbouring tokens in the median head",
+            brief="median matrix error over heads with means of neighbouring tokens",
         ),
         Quantity("clusters", "matrix error of Nyström attention with k-means centres, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

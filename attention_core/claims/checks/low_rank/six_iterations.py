@@ -81,7 +81,7 @@ CLAIM = Claim(
     numbers=numbers,
     rule="M is the matrix of attention between Nyström's landmarks (averaged tokens), and V is its approximate "
     "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so an exact inverse has 0. "
-    "The claim holds if, in the median head, the residual after six iterations is at most {inverse}. Otherwise it "
+    "The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise it "
     "holds partly in either of two cases: (1) The matrix error of Nyström attention after six iterations is at most "
     "{near}. (2) Six more iterations lower this error by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
@@ -92,10 +92,10 @@ CLAIM = Claim(
             Condition("later", ">=", lambda numbers, bounds: (1 - bounds["gain"] / 100) * numbers["error"]),
         ),
     ),
-    finding="Nyström attention approximates the inverse of its landmark matrix step by step. In the median head, "
-    "the residual (distance from an exact inverse) is {residual} after six iterations. The matrix error (difference "
-    "from softmax's matrix) is {error}.",
-    details="After twelve iterations, the matrix error of Nyström attention is {later} in the median head.",
+    finding="Nyström attention approximates the inverse of its landmark matrix step by step. After six iterations, "
+    "the median residual over heads (distance from an exact inverse) is {residual}. The median matrix error "
+    "(difference from softmax's matrix) is {error}.",
+    details="After twelve iterations, the median matrix error of Nyström attention over heads is {later}.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
