@@ -51,7 +51,7 @@ def row_strips(
         on_unfold: called with the panel whose strip was unfolded, or None when it was folded.
     """
     words = {
-        "heading": _("Weights of query “{word}” · click a word to change the query"),
+        "heading": "",
         "none": _("Click a word to see its weights."),
         "help": _(
             "The text, coloured by the weights of the pinned query. Use the arrow keys to move between words and to "

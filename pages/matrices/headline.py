@@ -10,7 +10,6 @@ from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.metrics.passport import NEGATIVE
-from attention_core.registry import variant
 from attention_core.variant import Attention
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
@@ -56,48 +55,81 @@ def overall(
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    results = paragraph(*(headline(against, rivals, causal=causal) for against, rivals in groups.items() if rivals))
-    ranked = [attention for attention in matrices if label(attention) in _extremes(groups[_(REFERENCE)])]
-    signed = paragraph(*(inverted(*each, difference=difference) for each in matrices.items()))
-    reasons = paragraph(*(reason(attention, matrices, hidden) for attention in ranked), signed)
-    text = "  \n".join(filter(None, (results, reasons)))
+    closest, farthest = _extremes(groups[_(REFERENCE)])
+    first = closest[0] if len(closest) == 1 and closest != farthest else ""
+    causes = {
+        name: reason(attention, matrices, _subject(attention, found, first, causal=causal), hidden)
+        for attention, found in matrices.items()
+        if (name := label(attention)) in (*closest, *farthest)
+    }
+    cause = causes.pop(first, "")
+    described = [name for a in matrices if a.key == LINEAR and first and causes.get(name := label(a))]
+    results = (
+        headline(against, rivals, causal=causal, cause=cause if against == _(REFERENCE) else "", described=described)
+        for against, rivals in groups.items()
+        if rivals
+    )
+    signed = (inverted(*each, difference=difference) for each in matrices.items())
+    text = paragraph(*results, *causes.values(), *signed)
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
-def _extremes(rivals: Sequence[Rival]) -> set[str]:
-    """Return the names of the variants whose error is the smallest or the largest with the precision shown."""
+def _extremes(rivals: Sequence[Rival]) -> tuple[list[str], list[str]]:
+    """Return the names of the variants with the smallest and with the largest error, with the precision shown."""
     errors = {each.name: in_per_cent(each.error) for each in rivals if math.isfinite(each.error)}
-    return {name for name, error in errors.items() if error in (min(errors.values()), max(errors.values()))}
+    ends = (choose(errors.values(), default=math.nan) for choose in (min, max))
+    smallest, largest = ([name for name, error in errors.items() if error == end] for end in ends)
+    return smallest, largest
 
 
-def reason(attention: Attention, matrices: Mapping[Attention, Compared], hidden: str = "") -> str:
+def _subject(attention: Attention, found: Compared, first: str, *, causal: bool) -> str:
+    """Return the subject of the reason for a variant's error.
+
+    Args:
+        attention: the variant.
+        found: its numbers.
+        first: the variant that comes closest, which the sentence before names; empty if others are as close.
+        causal: whether future keys are hidden.
+    """
+    if label(attention) == first:
+        return _("It")
+    name = _(attention.title)
+    if attention.key != LINEAR or not first:
+        return f"**{name}**"
+    fields = {"error": found.output_error, "zero": found.uniform_error, "keys": every_key(causal=causal)}
+    return _("**{name}** ({error:.0%}; equal weights on {keys}: {zero:.0%})", name=name, **fields)
+
+
+def reason(attention: Attention, matrices: Mapping[Attention, Compared], subject: str, hidden: str = "") -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
         attention: the variant.
         matrices: the numbers of all variants on screen.
+        subject: the variant's name or a pronoun.
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
     """
-    return flatness(matrices) if attention.key == LINEAR else lost(attention, matrices[attention], hidden)
+    if attention.key == LINEAR:
+        return flatness(matrices, subject)
+    return lost(attention, matrices[attention], subject, hidden)
 
 
-def lost(attention: Attention, found: Compared, hidden: str = "") -> str:
+def lost(attention: Attention, found: Compared, subject: str, hidden: str = "") -> str:
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
-    name = _(attention.title)
     if attention.key in (LOCAL, *MASKING) and in_per_cent(found.misplaced) > 0:
-        fields = {"name": name, "share": found.misplaced, "hidden": hidden}
+        fields = {"subject": subject, "share": found.misplaced, "hidden": hidden}
         # Without the special tokens, the mask hides at most this share of all weight.
         drawn = found.passport.total_variation
         if hidden and drawn < SIMILAR and drawn < found.misplaced / 2:
             return _(
-                "**{name}** shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on {hidden} (not "
+                "{subject} shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on {hidden} (not "
                 "drawn).",
                 **fields,
             )
-        return _("**{name}** masks {share:.0%} of softmax's weight.", **fields)
+        return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
-        return _("**{name}** replaces groups of tokens by their means, the landmarks.", name=name)
+        return _("{subject} replaces groups of tokens by their means, the landmarks.", subject=subject)
     return ""
 
 
@@ -119,22 +151,24 @@ def inverted(attention: Attention, found: Compared, *, difference: bool = False)
     )
 
 
-def flatness(matrices: Mapping[Attention, Compared]) -> str:
+def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
     """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
     keys = {attention.key: found.passport.perplexity for attention, found in matrices.items()}
     linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
     if not linear > FLATTER * exact:
         return ""
     return _(
-        "**{name}** has no exponential to enlarge differences, so a row spreads over {linear:.0f} effective keys "
+        "{subject} has no exponential to enlarge differences, so a row spreads over {linear:.0f} effective keys "
         "(softmax: {exact:.0f}).",
-        name=_(variant(LINEAR).title),
+        subject=subject,
         linear=linear,
         exact=exact,
     )
 
 
-def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> str:
+def headline(
+    against: str, rivals: Sequence[Rival], *, causal: bool = False, cause: str = "", described: Sequence[str] = ()
+) -> str:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
     Variants whose error is not finite are not ranked but named.
@@ -143,6 +177,8 @@ def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> 
         against: the reference's name.
         rivals: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
+        cause: why the variant that comes closest has an error.
+        described: variants whose error, and that of equal weights, another sentence says.
     """
     ranked = sorted((each for each in rivals if math.isfinite(each.error)), key=lambda each: each.name)
     broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
@@ -151,7 +187,7 @@ def headline(against: str, rivals: Sequence[Rival], *, causal: bool = False) -> 
         return paragraph(
             _("The output of {against} contains values that are not finite.", against=against), not_finite(broken)
         )
-    words = _ranked(against, ranked, causal=causal) if ranked else ""
+    words = _ranked(against, ranked, causal=causal, cause=cause, described=described) if ranked else ""
     if against != _(REFERENCE):
         words = paragraph(
             words,
@@ -178,12 +214,9 @@ def every_key(*, causal: bool) -> str:
     return _("all keys up to each query") if causal else _("all keys")
 
 
-def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
+def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool, cause: str, described: Sequence[str]) -> str:
     """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
-    errors = [in_per_cent(rival.error) for rival in rivals]
-    low, high, zero = min(errors), max(errors), rivals[0].zero
-    first = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == low]
-    last = [rival.name for rival, error in zip(rivals, errors, strict=True) if error == high]
+    (first, last), zero = _extremes(rivals), rivals[0].zero
     fields: dict[str, Any] = {
         "against": against,
         "zero": zero,
@@ -191,20 +224,22 @@ def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool) -> str:
         "error": min(rival.error for rival in rivals),
         "most": max(rival.error for rival in rivals),
     }
-    above = in_per_cent(zero) - high
-    if low == high:
+    above = in_per_cent(zero) - in_per_cent(fields["most"])
+    if first == last:
         return paragraph(
             _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
             if len(rivals) > 1
             else _("**{name} has an output error of {error:.0%} compared with {against}.**", name=first[0], **fields),
             _baseline(above, **fields),
         )
-    if low >= in_per_cent(zero):
+    others = not set(last) <= set(described)
+    if in_per_cent(fields["error"]) >= in_per_cent(zero):
         none = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return paragraph(none, _closest(first, **fields), _farthest(last, **fields))
-    if above > CLOSE:
-        return paragraph(_closest(first, first=True, **fields), _farthest(last, **fields), _baseline(above, **fields))
-    return paragraph(_closest(first, first=True, **fields), _near_baseline(last, above, **fields))
+        return paragraph(none, _closest(first, **fields), cause, _farthest(last, **fields) if others else "")
+    closest = paragraph(_closest(first, first=True, **fields), cause)
+    if others and above > CLOSE:
+        return paragraph(closest, _farthest(last, **fields), _baseline(above, **fields))
+    return paragraph(closest, _near_baseline(last, above, **fields) if others else "")
 
 
 def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
@@ -265,12 +300,12 @@ def _baseline(above: float, **fields: object) -> str:
         fields: values of the message.
     """
     if above < 0:
-        return _("Equal weights for {keys} would give an error of only {zero:.0%}.", **fields)
+        return _("Equal weights on {keys} would have an output error of only {zero:.0%}.", **fields)
     if above == 0:
-        return _("Equal weights for {keys} would give an error of {zero:.0%} too.", **fields)
+        return _("Equal weights on {keys} would also have an output error of {zero:.0%}.", **fields)
     if above <= CLOSE:
-        return _("Equal weights for {keys} would give an error of {zero:.0%}, hardly more.", **fields)
-    return _("Equal weights for {keys} would give an error of {zero:.0%}.", **fields)
+        return _("Equal weights on {keys} would have an output error of {zero:.0%}, which is hardly larger.", **fields)
+    return _("Equal weights on {keys} would have an output error of {zero:.0%}.", **fields)
 
 
 def in_per_cent(error: float) -> float:

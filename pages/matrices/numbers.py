@@ -74,12 +74,14 @@ def definitions() -> dict[str, str]:
             "if the variant gives weight to a key that has none in the reference."
         ),
         "top_k_overlap": _(
-            "Share of the {k} keys with the largest weights in a row that the variant and its reference have in "
-            "common, averaged over rows.",
+            "In each row, the {k} keys with the largest weights are found for the variant and for its reference. "
+            "This is the share of these keys that both have in common, averaged over rows.",
             k=HEAVIEST,
         ),
         "row_sum_min": _("Sums of the weights of a row: the smallest and the largest over all rows."),
-        "negative_mass": _("Share of the negative weights in the sum of all absolute weights."),
+        "negative_mass": _(
+            "The sum of the negative weights in absolute value, as a share of the sum of all absolute weights."
+        ),
         "density": _(
             "Share of the query–key pairs with a weight other than zero, among the pairs that the mask allows."
         ),

@@ -69,7 +69,9 @@ class MatricesOptions(Options):
     ranks = switch(
         False,
         N_("Ranks"),
-        help=N_("Shows the rank and the effective rank of each matrix. For a long text, this takes seconds."),
+        help=N_(
+            "Shows the rank and the effective rank of each matrix. For a long text, computing the ranks takes seconds."
+        ),
     )
     head_order = choice(
         {

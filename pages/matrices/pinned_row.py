@@ -21,7 +21,7 @@ PICKER = "row.pinned"
 
 def show(found: Found) -> None:
     """Draw the choice of the query, and its row in each variant."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="controls.row"):
         again = next(
             (word for word, name in zip(found.words, found.labels, strict=True) if name == f"{word} (2)"), None
         )
@@ -41,6 +41,8 @@ def show(found: Found) -> None:
             width=240,
             **tokens(found.labels),
         )
+        if found.row is not None and not found.chosen.qkv.crosses:
+            st.caption(_("Click a word of the text to see its weights as a query."), width="content")
     MatricesOptions.coloured.restrict_to(found.shown)
     row_strips(
         [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],

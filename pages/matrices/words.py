@@ -38,7 +38,7 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
         "zero": found.uniform_error,
         "keys": every_key(causal=causal),
     }
-    output = _("The output error is {error:.0%} (with equal weights for {keys}: {zero:.0%}).", **fields)
+    output = _("The output error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
     if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
         if in_per_cent(numbers.total_variation) == 0:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)

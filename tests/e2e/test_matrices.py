@@ -312,11 +312,12 @@ def test_hostile_tokens_stay_text(page, server):
 
 
 @pytest.mark.parametrize("token", ["$&", "$$", "$1", "{other}"])
-def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server, token):
+def test_the_strips_show_a_token_unchanged(page, server, token):
     matrices(page, server, "?variants=softmax")
     upload(page, "mine.npz", tokens=np.array([token, "b", "c", "d"]))
     strip(page, "softmax").locator('[data-j="0"]').click()
-    expect(page.locator(".strips")).to_contain_text(f"Weights of query “{token}”")
+    expect(strip(page, "softmax").locator('[data-j="0"]')).to_have_text(token)
+    expect(strip(page, "softmax").locator(".at")).to_contain_text(f"“{token}” 0.")
 
 
 def test_the_numbers_can_be_downloaded(page, server):

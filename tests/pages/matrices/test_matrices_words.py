@@ -44,7 +44,7 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
     )
     assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
-        "**Far is farthest (178%).** Equal weights for all keys would give an error of 190%."
+        "**Far is farthest (178%).** Equal weights on all keys would have an output error of 190%."
     )
 
 
@@ -68,7 +68,7 @@ def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
         "**A and B are closest to softmax (output error: 12% of softmax's output).** "
-        "**C and D are farthest (50%).** Equal weights for all keys would give an error of 95%."
+        "**C and D are farthest (50%).** Equal weights on all keys would have an output error of 95%."
     )
 
 
@@ -93,32 +93,31 @@ def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weight
 @pytest.mark.parametrize(
     ("error", "tail"),
     [
-        (0.89, "95%."),
-        (0.9, "95%, hardly more."),
-        (0.94, "95%, hardly more."),
-        (0.95, "95% too."),
-        (0.96, "only 95%."),
-        (1.78, "only 95%."),
+        (0.89, "have an output error of 95%."),
+        (0.9, "have an output error of 95%, which is hardly larger."),
+        (0.94, "have an output error of 95%, which is hardly larger."),
+        (0.95, "also have an output error of 95%."),
+        (0.96, "have an output error of only 95%."),
+        (1.78, "have an output error of only 95%."),
     ],
 )
 def test_one_variant_is_compared_with_equal_weights(error, tail):
     words = headline("softmax", rivals(Linear=error))
     assert words == (
-        f"**Linear has an output error of {error:.0%} compared with softmax.** "
-        f"Equal weights for all keys would give an error of {tail}"
+        f"**Linear has an output error of {error:.0%} compared with softmax.** Equal weights on all keys would {tail}"
     )
 
 
 def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
-        assert "Equal weights for all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
+        assert "Equal weights on all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
     for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
         assert "better than equal weights on all keys up to each query (9" in headline(
             "softmax", rivals(**errors), causal=True
         )
     chosen = [ac.get(key) for key in ("softmax", "linear")]
-    assert "Equal weights for all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
-    assert "(with equal weights for all keys up to each query: 75%)" in in_one_sentence(
+    assert "Equal weights on all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
+    assert "(with equal weights on all keys up to each query: 75%)" in in_one_sentence(
         *measured("local", **WHOLE), causal=True
     )
 
@@ -141,10 +140,10 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
 @pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
 def test_where_all_are_equally_far_none_is_named(error, better):
     words = headline("softmax", rivals(A=error, B=error))
-    tail = "95%." if better else "95% too."
+    tail = f"{'' if better else 'also '}have an output error of 95%."
     assert words == (
         f"**All variants have an output error of {error:.0%} compared with softmax.** "
-        f"Equal weights for all keys would give an error of {tail}"
+        f"Equal weights on all keys would {tail}"
     )
 
 
@@ -272,38 +271,59 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
     }
     assert overall(given).startswith(
         "**Local · window 16 is closest to softmax (output error: 30% of softmax's output).** "
-        "**Linear is farthest (70%).** Equal weights for all keys would give an error of 90%."
+        "**Linear is farthest (70%).** Equal weights on all keys would have an output error of 90%."
     )
 
 
 @pytest.mark.parametrize(("entropy", "flat"), [(2.0, False), (2.40, False), (2.41, True)])
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
-    assert flatness(given) == (
-        "**Linear** has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
-        if flat
-        else ""
-    )
-    assert flatness(given) in overall(given)
+    words = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
+    assert flatness(given, "**Linear**") == (f"**Linear** {words}" if flat else "")
+    assert overall(given).endswith(f" **Linear** {words}") == flat
     assert ("has no exponential" in overall(given)) == flat
-    assert flatness(dict([measured("linear", entropy=9.0)])) == ""
-    assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")])) == ""
+    assert flatness(dict([measured("linear", entropy=9.0)]), "It") == ""
+    assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")]), "It") == ""
+
+
+@pytest.mark.parametrize(("linear", "local"), [(0.82, 0.49), (0.4, 0.49), (0.99, 0.95)])
+def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local):
+    flat = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
+    given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=2.41), measured("local")])
+    errors = {"softmax": 0.0, "linear": linear, "local": local}
+    given = {
+        a: dataclasses.replace(numbers, output_error=errors[a.key], uniform_error=0.84, misplaced=0.26)
+        for a, numbers in given.items()
+    }
+    window = "masks 26% of softmax's weight."
+    expected = {
+        0.82: "**Local · window 16 is closest to softmax (output error: 49% of softmax's output).** It "
+        f"{window} **Linear** (82%; equal weights on all keys: 84%) {flat}",
+        0.4: "**Linear is closest to softmax (output error: 40% of softmax's output).** It "
+        f"{flat} **Local · window 16 is farthest (49%).** Equal weights on all keys would have an output error "
+        f"of 84%. "
+        f"**Local** {window}",
+        0.99: "**No variant is better than equal weights on all keys (84% output error).** "
+        f"**Local · window 16 is closest to softmax (95%).** It {window} "
+        f"**Linear** (99%; equal weights on all keys: 84%) {flat}",
+    }
+    assert overall(given) == expected[linear]
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
 def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
     attention, numbers = measured("local", total_variation=0.9)
-    sentence = lost(attention, dataclasses.replace(numbers, misplaced=share))
+    sentence = lost(attention, dataclasses.replace(numbers, misplaced=share), "**Local**")
     masks = "**Local** masks"
     assert sentence == bool(words) * f"{masks} {words} of softmax's weight."
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
-    assert f" masks {share:.0%} of softmax's weight" in lost(attention, found(attention))
-    assert lost(*measured("linear")) == ""
+    assert f" masks {share:.0%} of softmax's weight" in lost(attention, found(attention), "It")
+    assert lost(*measured("linear"), "It") == ""
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
         local, numbers = measured("local", total_variation=drawn)
-        assert lost(local, dataclasses.replace(numbers, misplaced=share), "[CLS] and [SEP]") == (
+        assert lost(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "[CLS] and [SEP]") == (
             f"**Local** shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP] "
             "(not drawn)."
             if special
@@ -318,15 +338,15 @@ def test_what_a_mask_hides_is_the_weight_that_softmax_puts_on_masked_keys(key):
     outside = ~(numbers.weights > 0)
     share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert numbers.misplaced == pytest.approx(share, abs=1e-6)
-    words = lost(attention, numbers)
+    words = lost(attention, numbers, "It")
     assert (f" masks {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
 def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(landmarks, blurs):
     attention = ac.get("nystrom", landmarks=landmarks)
-    assert lost(attention, found(attention)) == (
-        "**Nyström** replaces groups of tokens by their means, the landmarks." if blurs else ""
+    assert lost(attention, found(attention), "It") == (
+        "It replaces groups of tokens by their means, the landmarks." if blurs else ""
     )
 
 
@@ -367,13 +387,13 @@ def test_one_variant_is_told_with_its_numbers():
     )
     assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
         "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
-        "The output error is 25% (with equal weights for all keys: 75%)."
+        "The output error is 25% (with equal weights on all keys: 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " moves 1% of a row's weight to")):
         assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
     in_norms = (
         "The matrix of **Local · window 16** differs from the matrix of softmax by 40% (matrix error). The output "
-        "error is 25% (with equal weights for all keys: 75%)."
+        "error is 25% (with equal weights on all keys: 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
