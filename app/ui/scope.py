@@ -82,8 +82,8 @@ class Scope:
         if self.shortest is not None and self.shortest < self.tokens:
             return _("{first:,} to {last:,} tokens", first=self.shortest, last=self.tokens)
         if self.tokens < self.n:
-            return _n("{shown} of {n} token", "{shown} of {n} tokens", n=self.n, shown=self.tokens)
-        return _n("{n} token", "{n} tokens", n=self.tokens)
+            return _n("{shown:,} of {n:,} token", "{shown:,} of {n:,} tokens", n=self.n, shown=self.tokens)
+        return _n("{n:,} token", "{n:,} tokens", n=self.tokens)
 
 
 def _all_heads(aggregation: Aggregation, n: int) -> str:

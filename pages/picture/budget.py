@@ -21,7 +21,7 @@ DEAREST = 200.0
 def show(found: Found) -> None:
     """Draw a line over the cost for each variant with a budget, a point for each other one, and simpler methods."""
     source = found.source
-    with cached.spinner(_("Computing every budget …")):
+    with cached.spinner(_("Computing the image for every setting …")):
         lines = [_line(found, attention) for attention in found.variants]
     costs = [x for line in lines for x in line.x]
     ends = (min(costs), min(DEAREST, max(costs)))
@@ -44,8 +44,8 @@ def show(found: Found) -> None:
     chart.show(figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image over each variant's cost"))
     st.caption(
         _(
-            "Higher is closer to the image without noise, and further left is cheaper. Along a line, one setting of "
-            "the variant changes, such as its window."
+            "Images at higher points are closer to the image without noise, and points further left are cheaper. "
+            "Along a line, one setting of the variant changes, such as its window."
         )
     )
 

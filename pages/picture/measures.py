@@ -22,6 +22,8 @@ MEASURES = {
         step=0.5,
         digits=1,
         tolerance=1,
-        missing_message=N_("This screen shows a digit without noise. Choose a photograph to measure the PSNR."),
+        missing_message=N_(
+            "The digit on this screen has no added noise, so there is no PSNR to measure. Choose a photograph instead."
+        ),
     )
 }

@@ -33,25 +33,43 @@ def headline(
         even: the largest weight, in equal shares, of each variant that returns almost the mean because of its weights.
         sharpest: the largest weight of softmax, in equal shares.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
-        causes: why the weights of such variants hardly differ.
+        causes: why the weights of such variants hardly differ, as clauses.
     """
     grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
     return paragraph(
         _best(found, noisy, softmax, costs),
+        _one_colour(even, sharpest, causes) if even else "",
         _n(
-            "**{names} returns almost one colour:** its weights are typically at most {largest} times the average "
-            "(softmax: {softmax}).",
-            "**{names} return almost one colour:** their weights are typically at most {largest} times the average "
-            "(softmax: {softmax}).",
-            n=len(even),
-            names=enumeration(even),
-            largest=number(max(even.values())),
-            softmax=number(sharpest),
+            "**{names} returns almost one colour, the mean of all pixels.**",
+            "**{names} return almost one colour, the mean of all pixels.**",
+            n=len(grey),
+            names=enumeration(grey),
         )
-        if even
+        if grey
         else "",
-        *causes,
-        _("**Almost one colour, the mean of all pixels:** {names}.", names=enumeration(grey)) if grey else "",
+    )
+
+
+def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
+    """Return which variants return almost the mean because of their weights, and why if this is known of each."""
+    fields = {"names": enumeration(even), "largest": number(max(even.values())), "softmax": number(sharpest)}
+    if len(causes) == len(even):
+        return _n(
+            "**{names} returns almost one colour**, because {causes}. Its largest weight is typically {largest} times "
+            "the average (softmax: {softmax}).",
+            "**{names} return almost one colour**, because {causes}. Their largest weight is typically {largest} times "
+            "the average or less (softmax: {softmax}).",
+            n=len(even),
+            causes=enumeration(causes),
+            **fields,
+        )
+    return _n(
+        "**{names} returns almost one colour:** its largest weight is typically {largest} times the average "
+        "(softmax: {softmax}).",
+        "**{names} return almost one colour:** their largest weight is typically {largest} times the average or less "
+        "(softmax: {softmax}).",
+        n=len(even),
+        **fields,
     )
 
 
@@ -62,15 +80,18 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
     fields = {"noisy": noisy, "softmax": softmax}
     better = sorted((name for name in costs if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
     if softmax <= noisy and not better:
-        return _("**No variant improves the image:** no PSNR is higher than {noisy:.1f} dB, as before.", **fields)
+        return _(
+            "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
+        )
     return paragraph(
         _("**Softmax removes noise (PSNR {noisy:.1f} → {softmax:.1f} dB).**", **fields)
         if softmax > noisy
         else _(
-            "**Softmax does not improve the image:** the PSNR is {noisy:.1f} dB before and {softmax:.1f} dB after.",
+            "**Softmax does not improve the image:** its PSNR is {softmax:.1f} dB, compared with {noisy:.1f} dB for "
+            "the noisy image.",
             **fields,
         ),
-        _rivals({name: found[name].psnr for name in better}, noisy, softmax, costs)
+        _rivals({name: found[name].psnr for name in better}, found, noisy, softmax, costs)
         if better
         else _("**No other variant improves the image.**")
         if costs
@@ -78,11 +99,14 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
     )
 
 
-def _rivals(better: Mapping[str, float], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
+def _rivals(
+    better: Mapping[str, float], found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]
+) -> str:
     """Return which variants come close to softmax, and which cheaper one comes halfway.
 
     Args:
         better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
+        found: the image that each variant returns.
         noisy: the same of the noisy image.
         softmax: the same of the image of softmax.
         costs: cost of each variant, relative to softmax's.
@@ -111,15 +135,33 @@ def _rivals(better: Mapping[str, float], noisy: float, softmax: float, costs: Ma
             costs=ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1]),
             limit=NEAR_SOFTMAX,
         ),
-        _(
-            "{name} reaches {psnr:.1f} dB at {cost}.",
-            name=cheapest,
-            psnr=better[cheapest],
-            cost=percent(costs[cheapest]),
-        )
-        if cheapest
-        else "",
+        _cheapest(cheapest, found, noisy, costs) if cheapest else "",
     )
+
+
+def _cheapest(name: str, found: Mapping[str, Denoised], noisy: float, costs: Mapping[str, float]) -> str:
+    """Return the signal-to-noise ratio of the image of a cheap variant, and those of others with about the same cost.
+
+    Args:
+        name: the variant.
+        found: the image that each variant returns.
+        noisy: peak signal-to-noise ratio of the noisy image.
+        costs: cost of each variant, relative to softmax's.
+    """
+    level = f"{costs[name]:.0%}"
+    same = sorted((each for each in costs if f"{costs[each]:.0%}" == level), key=lambda each: -found[each].psnr)
+    same.remove(name)
+    fields = {"name": name, "psnr": found[name].psnr, "cost": percent(costs[name]), "level": level}
+    if not same or level == "0%":
+        return _("{name} reaches {psnr:.1f} dB at {cost} of the cost.", **fields)
+    others = [
+        _("{name} {psnr:.1f}", name=each, psnr=found[each].psnr)
+        if found[each].psnr > noisy
+        else _("{name} only {psnr:.1f}", name=each, psnr=found[each].psnr)
+        for each in dict.fromkeys((same[0], same[-1]))
+    ]
+    first = _("{name} reaches {psnr:.1f} dB", **fields)
+    return _("At about {level} of the cost, {results}.", level=level, results=enumeration([first, *others]))
 
 
 def why_less_noise(softmax: Denoised, noisy: float) -> str:
@@ -131,7 +173,7 @@ def why_less_noise(softmax: Denoised, noisy: float) -> str:
 
 def no_exponential(name: str) -> str:
     """Return why linear attention with the features elu + 1 has weights that hardly differ."""
-    return _("{name} has no exponential, so similar pixels hardly get more weight.", name=name)
+    return _("{name} has no exponential", name=name)
 
 
 def few_features(name: str, effective: float, features: int) -> str:
@@ -143,8 +185,8 @@ def few_features(name: str, effective: float, features: int) -> str:
         features: number of features.
     """
     return _n(
-        "{name} has only {n} random feature, which hides similarity.",
-        "{name} mostly relies on {effective} of {n} random features, which hides similarity.",
+        "{name} has only {n} random feature",
+        "{name} mostly relies on {effective} of {n} random features",
         n=features,
         name=name,
         effective=f"{effective:.2g}",
@@ -163,15 +205,12 @@ def is_even(largest: float) -> bool:
 
 def legend() -> str:
     """Return what the ranks, the arrows and the small images on the board are."""
-    return _(
-        "Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than noisy. Small image: error; point at "
-        "it to enlarge it."
-    )
+    return _("Ranked by PSNR (higher: closer to the original). ▲▼: better or worse than the noisy image.")
 
 
 def cost_unit() -> str:
     """Return how the costs on the board are counted."""
-    return _("Cost: multiply-adds compared with softmax. The count assumes that values are as long as keys.")
+    return _("Cost: multiply-adds compared with softmax's, counted for values that are as long as keys.")
 
 
 def added(squares: Sequence[str]) -> str:
@@ -216,8 +255,8 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
         )
         if round(psnr[1], 1) > round(psnr[0], 1)
         else _(
-            "Close pixels often show the same object, but in this image, this does not help. The PSNR is {high:.1f} dB "
-            "with the square window and {low:.1f} dB with the window along the row.",
+            "Close pixels often show the same object, but in this image, the square window does not improve the "
+            "result. The PSNR is {high:.1f} dB with the square window and {low:.1f} dB with the window along the row.",
             **values,
         ),
     )
@@ -249,7 +288,7 @@ def definition(patch: int, pixels: int) -> str:
             "The **filter strength** h sets how sharp attention is: with a smaller h, more of the weight goes to the "
             "most similar patches."
         ),
-        _("No model is trained, and no image other than the noisy one is used."),
+        _("No model is trained, and no other image than the noisy one is used."),
     )
 
 
@@ -277,14 +316,14 @@ def closest(errors: Mapping[str, float], equal: float) -> str:
         equal: the output error of equal weights for all pixels.
     """
     if not errors:
-        return _("**Only softmax is compared.** Add a variant to see where its attention differs.")
+        return _("**Only softmax is shown.** Add a variant to see where its attention differs from softmax's.")
     first, last = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
     values = {"first": first, "least": percent(errors[first]), "last": last, "most": percent(errors[last])}
     return paragraph(
         _("**{first} is closest to softmax** ({least} output error), and {last} is farthest ({most}).", **values)
         if len(errors) > 1
-        else _("**{first} differs from softmax by {least}** (output error).", **values),
-        _("Equal weights for all pixels would have an output error of {equal}.", equal=percent(equal)),
+        else _("**{first} differs from softmax by {least}** of softmax's output (output error).", **values),
+        _("Equal weights on all pixels would have an output error of {equal}.", equal=percent(equal)),
     )
 
 
@@ -307,7 +346,7 @@ def digit_units(*, averaged: bool) -> str:
 def digit_details(name: str, reference: str, error: float) -> str:
     """Return in words how far a variant's output is from that of its reference."""
     return _(
-        "The output of {name} differs from the output of {reference} by {error} (relative norm).",
+        "The output of {name} differs from the output of {reference} by {error} of the latter's norm.",
         name=name,
         reference=reference,
         error=percent(error),
@@ -332,7 +371,7 @@ def digit_tokens(pixels: int, layer: int) -> str:
 
 def on_matrices() -> str:
     """Return where the numbers and files of a digit are."""
-    return _("The page Matrices shows the same attention as matrices, with all numbers, files and code.")
+    return _("The page Matrices shows the attention in this digit as matrices, with all numbers, files and code.")
 
 
 def no_psnr() -> str:

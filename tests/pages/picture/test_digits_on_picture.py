@@ -105,9 +105,9 @@ def test_a_model_trained_with_another_variant_says_so():
     ("view", "text", "links"),
     [
         ("explain", "Each of the 64 pixels is a token, in reading order.", []),
-        ("numbers", "The page Matrices shows the same attention", [("matrices", "more=numbers")]),
+        ("numbers", "The page Matrices shows the attention in this digit", [("matrices", "more=numbers")]),
         ("budget", "a digit has no noise", [("error", "fidelity=output")]),
-        ("download", "The page Matrices shows the same attention", [("matrices", "more=download")]),
+        ("download", "The page Matrices shows the attention in this digit", [("matrices", "more=download")]),
     ],
 )
 def test_each_view_shows_the_tokens_or_links_to_a_page_with_the_same_attention(view, text, links):
