@@ -158,6 +158,7 @@ export interface Panel extends SentPanel {
   value: HTMLElement;
   picture: HTMLCanvasElement;
   marks: HTMLCanvasElement;
+  repeats: boolean; // whether the panel to its left has the same row title, which is then drawn only there
   geometry: Geometry;
 }
 

@@ -42,8 +42,8 @@ def show(followed: StackReach) -> None:
             )
             if found.key_labels is None
             else _(
-                "There is no pattern to draw. The selected variants that accept keys from another sequence use "
-                "no mask. Add Top-k, which accepts such keys and attends only to some of them."
+                "There is no pattern to draw, because the selected variants that accept keys from another sequence "
+                "use no mask. Add Top-k, which accepts such keys and attends only to some of them."
             ),
             icon=":material/grid_on:",
         )
@@ -129,7 +129,12 @@ def connected_after(whole: Reach, depth: int, layers: Sequence[Pattern]) -> str:
     if whole.complete is not None and depth >= whole.complete:
         return cost(layers, whole.complete)
     share = percent(whole.shares[depth])
-    return _n("{share} connected after {n} layer", "{share} connected after {n} layers", n=depth, share=share)
+    return _n(
+        "{share} of pairs connected after {n} layer",
+        "{share} of pairs connected after {n} layers",
+        n=depth,
+        share=share,
+    )
 
 
 def _layers(last: int) -> list[Category]:

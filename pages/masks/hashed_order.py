@@ -48,7 +48,10 @@ def sorting(missed: int, *, head: int) -> str:
         )
         if missed
         else _("In head {head}, every pair in the same bucket in this hashing round is allowed.", head=head),
-        _("Tokens are sorted by their buckets in one round. Other rounds allow the pairs far from the diagonal."),
+        _(
+            "The tokens are sorted by the buckets of one hashing round. Pairs far from the diagonal are allowed by "
+            "other rounds."
+        ),
     )
 
 

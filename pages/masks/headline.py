@@ -105,7 +105,7 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
                 share=percent(reached.shares[depth]),
             ),
             _(
-                "The stack connects all pairs after {n} layers, with {cost:.0%} of the query–key scores of one softmax "
+                "All pairs are connected after {n} layers, with {cost:.0%} of the query–key scores of one softmax "
                 "layer.",
                 n=reached.complete,
                 cost=cost,
@@ -115,9 +115,16 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
         )
     if others:
         costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
+        listed = enumeration(_("{name} with {cost:.0%}", name=name, cost=share) for name, share in costs)
+        if reached.complete == 2:
+            return _(
+                "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: "
+                "{costs}.**",
+                costs=listed,
+            )
         return _(
             "**{n} layers connect all pairs of tokens with fewer query–key scores than one softmax layer: {costs}.**",
-            costs=enumeration(_("{name} with {cost:.0%}", name=name, cost=share) for name, share in costs),
+            costs=listed,
             n=reached.complete,
         )
     return _n(
@@ -195,13 +202,15 @@ def _window(followed: StackReach) -> str:
     if cached.reach(view, stack, current().stack_layers).complete != 2:
         return ""
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    return enough(step - 1, windows[0].params.window, spent(layers, 2))  # type: ignore[attr-defined]
+    name = " → ".join(_(each.title) for each in stack)
+    return enough(name, step - 1, windows[0].params.window, spent(layers, 2))  # type: ignore[attr-defined]
 
 
-def enough(least: int, window: int, cost: float) -> str:
+def enough(stack: str, least: int, window: int, cost: float) -> str:
     """Return how small the window of a stack may be.
 
     Args:
+        stack: name of the stack.
         least: the smallest window with which two layers connect all pairs.
         window: the chosen window.
         cost: scores of the stack with the smallest window, as a share of the scores of one softmax layer.
@@ -209,7 +218,10 @@ def enough(least: int, window: int, cost: float) -> str:
     if window == least:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
-        "With a window of {least}, {cost:.0%} of softmax's scores would connect all pairs.", least=least, cost=cost
+        "With a window of {least}, {stack} would connect all pairs with {cost:.0%} of softmax's scores.",
+        least=least,
+        stack=stack,
+        cost=cost,
     )
 
 
@@ -226,8 +238,8 @@ def through_hub(names: Sequence[str]) -> str:
     if not names:
         return ""
     return _n(
-        "In **{names}**, information passes through a global token.",
-        "In **{names}**, information passes through global tokens.",
+        "In **{names}**, a global token passes information between all tokens.",
+        "In **{names}**, global tokens pass information between all tokens.",
         n=len(names),
         names=enumeration(names),
     )

@@ -59,7 +59,7 @@ MEASURES = {
         low=1,
         high=_tokens,
         tolerance=1,
-        missing_message=N_("Some pairs are never connected, even with more layers of this variant."),
+        missing_message=N_("Even with more layers of this variant, some pairs are never connected."),
     ),
     "connected": PageMeasure(
         N_("share of query–key pairs that this stack connects"),
@@ -76,6 +76,6 @@ MEASURES = {
         low=1,
         high=_tokens,
         tolerance=1,
-        missing_message=N_("This stack never connects every pair."),
+        missing_message=N_("This stack never connects all pairs, however often its layers are repeated."),
     ),
 }

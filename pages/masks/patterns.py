@@ -92,8 +92,8 @@ def spent(layers: Sequence[Pattern], depth: int) -> float:
 def cost_note() -> str:
     """Return the tooltip of a panel's caption."""
     return _(
-        "In enough layers, information passes from every token to every other. The last line gives the number of "
-        "these layers. The percentage compares their query–key scores with those of one softmax layer."
+        "The last line shows how many layers are needed to pass information from every token to every other token. "
+        "The percentage is the number of query–key scores in these layers, relative to one softmax layer."
     )
 
 

@@ -78,8 +78,8 @@ def show(followed: StackReach) -> None:
     if followed.found.key_labels is not None:
         st.info(
             _(
-                "The keys are those of another sequence, so layers cannot be stacked and there is no reach. Choose "
-                "another input to see the reach of a stack."
+                "The keys are those of another sequence, so layers cannot be stacked. Choose an input with one "
+                "sequence to see which tokens a stack reaches."
             ),
             icon=":material/layers:",
         )

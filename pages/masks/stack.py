@@ -74,7 +74,12 @@ def _presets() -> None:
 def _add_layer() -> None:
     _presets()
     if len(MasksOptions.stack.value) >= current().stack_layers:
-        st.caption(_("A stack has at most {count} layers. Remove one first.", count=current().stack_layers))
+        st.caption(
+            _(
+                "A stack has at most {count} layers. Remove a layer before you add another.",
+                count=current().stack_layers,
+            )
+        )
         return
     for variant in ac.all_variants():
         if has_pattern(variant):

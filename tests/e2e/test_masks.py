@@ -52,7 +52,7 @@ def test_every_part_of_the_page_works(page, server):
     page.get_by_role("button", name="Edit the stack").click()
     page.get_by_role("button", name="Add a layer").click()
     switch(page, "Local × 6")
-    expect(page.get_by_text("connects all pairs after 10 layers")).to_be_visible()
+    expect(page.get_by_text("All pairs are connected after 10 layers")).to_be_visible()
     assert {"stack=local", "stack_depth=6"} <= words(page)
     page.get_by_role("button", name=re.compile("^Atrous")).last.click()
     settle(page)

@@ -9,7 +9,8 @@ const NARROW = { left: 46, top: 32 }; // pixels for index ticks and the axis tit
 const TITLE_ROOM = 17; // the part of these pixels for the axis title
 const LABEL_CELL = 9; // smallest pixels of a cell with a token label
 const NUMBER_SIZE = 11; // the font size of an axis with numbers
-export const LEGEND_HEIGHT = 44;
+const LEGEND_HEIGHT = 44;
+export const NAME_HEIGHT = 13; // the height of a legend that only names the quantity
 const LEAST_BAR = 160; // the shortest bar with enough numbers to read it
 
 /** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
@@ -173,7 +174,7 @@ export function drawPanel(pen, panel, geometry, look) {
   drawBorders(pen, panel, geometry, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
-  drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - rows.room - 15, plot.y, theme.muted);
+  if (!panel.repeats) drawRowTitle(pen, panel.row_title ?? words.rows, plot.x - rows.room - 15, plot.y, theme.muted);
   for (const i of ticks(rows)) {
     const last = rows.labels ? lastPiece(rows.labels, i) : i;
     if (last < i) continue;

@@ -9,7 +9,7 @@ import { Knobs } from "./knobs.js";
 import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
 import { drawBand, drawMarks } from "../drawing/marks.js";
 import { clamp, make, penFor, printable, readTheme, settingsIcon } from "../drawing/elements.js";
-import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
+import { beyondEnds, drawLegend, drawPanel, legendLayout, legendName, NAME_HEIGHT, notesOf, panelGeometry, panelHeight } from "../drawing/panel.js";
 import { brushOf, CanvasPen } from "../drawing/pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./zoom.js";
@@ -307,7 +307,9 @@ export class Board {
       },
     };
     let pooled = 1;
-    for (const panel of panels) {
+    for (const [i, panel] of panels.entries()) {
+      const before = i % this.columns ? panels[i - 1] : null;
+      panel.repeats = before !== null && (before.row_title ?? settings.words.rows) === (panel.row_title ?? settings.words.rows);
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
       panel.geometry = this.geometryOf(panel, this.views.of(panel));
       drawPanel(pen, panel, panel.geometry, this.look);
@@ -340,11 +342,16 @@ export class Board {
     line.replaceChildren();
     if (!group) return;
     const { names, colours } = groupColours(this.look, group);
+    const swatches = colours.map((colour) => {
+      const swatch = make("i");
+      swatch.style.background = colour;
+      return swatch;
+    });
     const [first, last] = names.map((name) => make("span", {}, name));
-    const swatches = make("span", { class: "ramp" }, ...colours.map(() => make("i")));
-    swatches.style.width = `${Math.min(14 * colours.length, 84)}px`;
-    colours.forEach((colour, i) => (/** @type {HTMLElement} */ (swatches.children[i]).style.background = colour));
-    line.append(make("b", {}, group), first, swatches, ...(last ? [last] : []));
+    const few = names.length === colours.length; // else a ramp between the names of its ends
+    const ramp = make("span", { class: "ramp" }, ...(few ? [] : [first, make("span", {}, ...swatches), last]));
+    if (few) swatches.forEach((swatch, i) => ramp.append(swatch, i ? last : first));
+    line.append(make("b", {}, group), ramp);
   }
 
   paintLegend() {
@@ -375,7 +382,7 @@ export class Board {
   legendHeight(pen, width, omitted) {
     const { look, shared, maskedWord: masked } = this;
     if (look.categories) return legendPlaces(pen, width, legendItems(look, masked, omitted)).height;
-    return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
+    return shared ? legendLayout(pen, width, shared, look, { masked }).height : NAME_HEIGHT;
   }
 
   /**

@@ -75,7 +75,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     assert "connects all pairs of tokens after 2 layers, with" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "The stack connects all pairs after 9 layers, with" in spoken(at)
+    assert "All pairs are connected after 9 layers, with" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
@@ -223,7 +223,7 @@ def test_the_reach_is_drawn_and_told_alike():
     assert np.array_equal(first, names[np.minimum(layers, 4)])
     share = (layers <= 3).mean()
     scores = 12 * int((layers <= 1).sum()) / 576
-    assert words == f"{share:.1%} connected after 3 layers"
+    assert words == f"{share:.1%} of pairs connected after 3 layers"
     assert f"**After 3 layers, the stack Local connects {share:.1%} of the pairs of tokens.**" in spoken(at)
     assert f"after 12 layers, with {scores:.0%} of the query–key scores of one softmax layer." in spoken(at)
     for line in curves(at, 0).values():
@@ -253,7 +253,7 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
 def test_the_reach_of_the_stack_is_on_the_board_of_the_patterns_in_every_view(part):
     at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
     assert set(matrices(at)) == {"local"}
-    assert reach(at)[0].endswith("% connected after 1 layer")
+    assert reach(at)[0].endswith("% of pairs connected after 1 layer")
     assert "After 1 layer, the stack Local connects" in spoken(at)
 
 
@@ -269,7 +269,7 @@ def test_the_layers_of_the_stack_are_the_frames_of_an_animation_that_ends_where_
     assert (text["frame"], text["last_frame"]) == (min(depth, 4), 4)
     frames = board(at, "masks.board")[1]["reach"][0]["frames"]
     assert len(frames) == 4
-    assert frames[2].endswith("% connected after 3 layers")
+    assert frames[2].endswith("% of pairs connected after 3 layers")
     assert frames[3].startswith("4 layers connect all pairs: ")
     assert reach(at)[0] == frames[min(depth, 4) - 1]
     assert board(at, "masks.board")[1]["reach"][0]["group"] == "First connected by"
@@ -282,7 +282,8 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
     state = {"n": 60, "causal": causal, "stack": order}
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
-    assert f"With a window of 7, {scores:.0%} of softmax's scores would connect all pairs." in spoken(wide)
+    name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
+    assert f"With a window of 7, {name} would connect all pairs with {scores:.0%} of softmax's scores." in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -293,8 +294,10 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    assert "**2 layers connect all pairs of tokens with fewer query–key scores than one softmax layer: BigBird " in text
-    assert "In **BigBird**, information passes through a global token." in text
+    assert (
+        "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: BigBird " in text
+    )
+    assert "In **BigBird**, a global token passes information between all tokens." in text
     assert "Repeated alone, **Local** needs 7 layers with 201% of softmax's scores." in text
 
 

@@ -141,8 +141,8 @@ def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_
     ("names", "words"),
     [
         ([], ""),
-        (["A"], "In **A**, information passes through a global token."),
-        (["A", "B"], "In **A and B**, information passes through global tokens."),
+        (["A"], "In **A**, a global token passes information between all tokens."),
+        (["A", "B"], "In **A and B**, global tokens pass information between all tokens."),
     ],
 )
 def test_variants_with_global_tokens_are_named(names, words):
@@ -174,11 +174,11 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ("window", "words"),
     [
         (7, "With a smaller window, two layers would not connect all pairs."),
-        (16, "With a window of 7, 26% of softmax's scores would connect all pairs."),
+        (16, "With a window of 7, A → B would connect all pairs with 26% of softmax's scores."),
     ],
 )
 def test_how_small_the_window_of_a_stack_may_be(window, words):
-    assert enough(7, window, 0.262) == words
+    assert enough("A → B", 7, window, 0.262) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
@@ -199,21 +199,21 @@ SCORES = "of the query–key scores of one softmax layer"
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**2 layers connect all pairs of tokens with fewer query–key scores than one softmax layer: C with 39%, "
+            "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: C with 39%, "
             "A → B with 40% and D with 50%.**",
         ),
         (
             1,
             2,
             {},
-            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** The stack connects all pairs "
-            f"after 2 layers, with 40% {SCORES}.",
+            "**After 1 layer, the stack A → B connects 25.0% of the pairs of tokens.** All pairs are connected after "
+            f"2 layers, with 40% {SCORES}.",
         ),
         (
             2,
             7,
             {},
-            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** The stack connects all pairs "
+            "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.** All pairs are connected "
             f"after 7 layers, with 40% {SCORES}.",
         ),
         (2, None, {}, "**After 2 layers, the stack A → B connects 62.5% of the pairs of tokens.**"),
@@ -227,10 +227,10 @@ def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, compl
 @pytest.mark.parametrize(
     ("depth", "complete", "words"),
     [
-        (1, 2, "25.0% connected after 1 layer"),
+        (1, 2, "25.0% of pairs connected after 1 layer"),
         (2, 2, "2 layers connect all pairs: 40%"),
         (3, 2, "2 layers connect all pairs: 40%"),
-        (2, None, "62.5% connected after 2 layers"),
+        (2, None, "62.5% of pairs connected after 2 layers"),
     ],
 )
 def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_connected(depth, complete, words):
