@@ -6,6 +6,9 @@ import numpy as np
 
 from app.figures.theme import SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
 
+FEW = 4
+"""Most bars whose labels fit below them without being cut or turned."""
+
 
 def row_multiples(
     rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 40
@@ -97,12 +100,13 @@ def grouped_bars(
         }
         for index, (name, values) in enumerate(series.items())
     ]
-    names = {str(i): escape_label(label, 14) for i, label in enumerate(labels)}
+    few = len(labels) <= FEW
+    names = {str(i): escape_label(label, *([] if few else [14])) for i, label in enumerate(labels)}
     return finish(
         data,
         height=height,
         # Plotly omits labels of the axis that would not fit; every bar still shows its label in its tooltip.
-        xaxis=axis(x_title, type="category", labelalias=names, tickangle=-45),
+        xaxis=axis(x_title, type="category", labelalias=names, tickangle=0 if few else -45),
         yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
         barmode="relative" if stacked else "group",
     )

@@ -39,7 +39,7 @@ def _needs(seen: Seen) -> str:
         full = heads * (d + seen.qkv.v.shape[-1])
         held = variant.cache(heads, d, seen.qkv.v.shape[-1], seen.attention.params)
         return cached_numbers(n, held.per_token * n + held.fixed, full * n)
-    return multiply_adds(n, work(seen, n), cheaper_from(seen))
+    return multiply_adds(_(variant.title), n, work(seen, n), cheaper_from(seen))
 
 
 def work(seen: Seen, n: int) -> float:
@@ -60,29 +60,37 @@ def cheaper_from(seen: Seen) -> int | None:
 
 def factor_numbers(m: int, own: int, full: int) -> str:
     """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
-    return _("With {m} landmarks, {own:,} numbers replace softmax's {full:,}.", m=m, own=own, full=full)
+    return _(
+        "With {m} landmarks, the smaller matrices have {own:,} entries instead of softmax's {full:,}.",
+        m=m,
+        own=own,
+        full=full,
+    )
 
 
 def cached_numbers(n: int, own: int, full: int) -> str:
     """Return the sentence about the numbers in the cache of n tokens, instead of all keys and values."""
-    return _("For {n} tokens, the cache holds {own:,} numbers instead of {full:,}.", n=n, own=own, full=full)
+    return _(
+        "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).", n=n, own=own, full=full
+    )
 
 
-def multiply_adds(n: int, share: float, cheaper: int | None) -> str:
+def multiply_adds(name: str, n: int, share: float, cheaper: int | None) -> str:
     """Return the sentence about the multiply-adds of a variant on n tokens.
 
     Args:
+        name: the variant's name.
         n: number of tokens.
         share: multiply-adds of the variant, divided by softmax's.
         cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
     """
-    values = {"n": n, "share": percent(share), "cheaper": cheaper}
+    values = {"name": name, "n": n, "share": percent(share), "cheaper": cheaper}
     if percent(share) == "100%":
-        return _("On {n} tokens, this variant needs as many multiply-adds as softmax.", **values)
+        return _("At {n} tokens, {name} needs as many multiply-adds as softmax.", **values)
     if share < 1 or cheaper is None:
-        return _("On {n} tokens, this variant needs {share} of softmax's multiply-adds.", **values)
+        return _("At {n} tokens, {name} needs {share} of softmax's multiply-adds.", **values)
     return _(
-        "On {n} tokens, this variant needs {share} of softmax's multiply-adds (fewer from {cheaper:,} tokens on).",
+        "At {n} tokens, {name} needs {share} of softmax's multiply-adds; from {cheaper:,} tokens on, it needs fewer.",
         **values,
     )
 
@@ -98,16 +106,11 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
     """
     values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
     if error < SAME:
-        return _("The weights differ from {reference}'s by less than {same:.1%} (matrix error).", same=SAME, **values)
-    if error > baseline and values["error"] != values["equal"]:
-        return paragraph(
-            _(
-                "The weights differ from {reference}'s by {error} (matrix error), more than equal weights "
-                "would ({equal}).",
-                **values,
-            ),
-            _("One reason: the absolute weights of a row do not sum to 1, but to {total} (median row).", **values)
-            if not 1 / UNNORMALISED < total < UNNORMALISED
-            else "",
-        )
-    return _("The weights differ from {reference}'s by {error} (matrix error; equal weights: {equal}).", **values)
+        return _("Compared with {reference}, the matrix error is less than {same:.1%}.", same=SAME, **values)
+    if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED < total < UNNORMALISED:
+        return _("Compared with {reference}, the matrix error is {error} (equal weights: {equal}).", **values)
+    return _(
+        "Compared with {reference}, the matrix error is {error} (equal weights: {equal}), partly because the absolute "
+        "weights of the median row sum to {total} instead of 1.",
+        **values,
+    )

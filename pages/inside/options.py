@@ -35,11 +35,14 @@ class InsideOptions(HashOptions):
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # Upper bound: a feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("Feature"))
-    feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Error of"))
+    feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Show the error of"))
     logits = choice(
         {1.0: N_("Original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
         N_("Logits"),
-        help=N_("Performer's error bound assumes small logits. Divide the logits to see how much this matters."),
+        help=N_(
+            "Performer's error bound assumes small logits. Divide the logits to see how the error depends on "
+            "their size."
+        ),
     )
     channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel"))
     write = listed_whole(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)

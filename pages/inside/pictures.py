@@ -88,14 +88,14 @@ def results(seen: Seen) -> tuple[Panel, Panel]:
 
 def comparison(seen: Seen) -> Panel:
     """Return a panel of the reference, usually softmax, whose caption names the key that stands out as a column."""
-    totals = seen.reference.sum(0)
+    totals, name = seen.reference.sum(0), reference_name(seen.attention)
     darkest = int(totals.argmax())
     caption = (
-        _("darkest column: “{token}”", token=isolated(seen.labels[darkest]))
+        _("reference · dark column “{token}”", token=isolated(seen.labels[darkest]))
         if totals[darkest] > OUTSTANDING * totals.mean()
-        else ""
+        else _("reference")
     )
-    return pairs(seen, _("{reference} (reference)", reference=reference_name(seen.attention)), seen.reference, caption)
+    return pairs(seen, name[0].upper() + name[1:], seen.reference, caption)
 
 
 def earlier(
@@ -163,7 +163,7 @@ def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **setti
 
 def cloud(name: str, x: np.ndarray, y: np.ndarray, *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401
     """Draw estimated (y) over true (x) values with the diagonal; ``settings`` go to `app.figures.scatter.scatter`."""
-    chart.show(scatter(name, x, y, diagonal=_("equal"), **settings), key=key, name="inside", alt=alt)
+    chart.show(scatter(name, x, y, diagonal=_("equal values"), **settings), key=key, name="inside", alt=alt)
 
 
 def bars(

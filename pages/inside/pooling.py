@@ -91,7 +91,7 @@ def cover(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         draw_strip(seen)
-        st.caption(_("Each box is one pooled key and spans its tokens."))
+        st.caption(_("Each box is a pooled key, which combines the tokens that it spans."))
         shares = pictures.panel(
             _("Pools P"), P, pool_names(seen), seen.labels, row=_("pool"), column=_("token"), mark=0
         )
@@ -145,8 +145,8 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=paragraph(
             _(
-                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, the largest weight of "
-                "all pools. Softmax gives these tokens {exact:.0%}.",
+                "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
+                "Softmax gives {exact:.0%} to these tokens.",
                 query=seen.token(i),
                 i=i,
                 weight=left[i, r],
@@ -195,13 +195,13 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
     if rank == n:
         return _(
             "There are as many independent pools as tokens, so pooling alone causes no error. Compared with softmax, "
-            "the best possible error is {floor:.0%}, and the actual error is {error:.0%}.",
+            "the best possible matrix error is {floor:.0%}, and the actual matrix error is {error:.0%}.",
             **values,
         )
     return _(
-        "Pooling alone costs accuracy: even the best weights on the pooled keys would differ from softmax's by "
-        "**{floor:.0%}**. The actual weights differ by **{error:.0%}**. The matrix has rank {rank} instead of "
-        "{n}, and {kinds} different columns.",
+        "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
+        "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**. The matrix has rank {rank} instead of {n}, "
+        "and {kinds} different columns.",
         **values,
     )
 
@@ -214,8 +214,8 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
         best: the matrix closest to softmax that other weights on these pools can reach, ``[n, n]``.
         key: prefix of the elements' keys.
     """
-    own = _("error {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
-    least = _("error {error:.0%}", error=factors.relative_error_of(best, seen.reference))
+    own = _("matrix error {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
+    least = _("matrix error {error:.0%}", error=factors.relative_error_of(best, seen.reference))
     pictures.board(
         f"{key}.best",
         pictures.pairs(seen, _("Actual A"), seen.weights, own, mark=0),
@@ -298,7 +298,7 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
     ahead = np.triu(provenance.shared_mixture_pairs(P), 1)
 
     def draw(key: str) -> None:
-        kinds = {_("earlier tokens and itself"): "window", leaking: "missed"}
+        kinds = {_("the query's own token and earlier tokens"): "window", leaking: "missed"}
         share = _(
             "Information leaks in {share:.1%} of the pairs whose key comes after the query",
             share=ahead.sum() / max(1, n * (n - 1) // 2),

@@ -37,7 +37,7 @@ def _compare(seen: Seen, sentence: str) -> Step:
             )
 
     def draw(key: str) -> None:
-        signs = _("blue: more than {reference}, orange: less", reference=reference)
+        signs = _("blue: more weight than in {reference}, orange: less", reference=reference)
         pictures.board(
             key,
             pictures.pairs(seen, label(seen.attention), seen.weights, mark=0),

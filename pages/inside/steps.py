@@ -148,4 +148,4 @@ def _draw_formula(step: Step | Later) -> None:
     with st.container(width="content", key="inside.formula"):
         # The page clips a formula at its box, but a fraction can extend above the box. The invisible rule of 1.5 em
         # makes the box high enough.
-        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
+        st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}", help=_("Sizes of the arrays: {sizes}", sizes=f"  \n{sizes}"))

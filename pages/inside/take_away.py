@@ -24,7 +24,7 @@ def _files(seen: Seen) -> None:
     chart.choose_format()
     with st.container(horizontal=True):
         parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
-        export.download(_("All intermediates (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
+        export.download(_("All intermediate results (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
         source = seen.source
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(source)), "qkv.npz", whole_input=True

@@ -212,13 +212,15 @@ def _missed(seen: Seen, choice: Choice) -> Step:
         draw=lambda key: pictures.lines(
             [
                 Curve(_("own block"), places, (100 * own).tolist(), colour=0, marks=False),
-                Curve(_("own + selected"), places, (100 * (own + chosen)).tolist(), colour=1),
-                Curve(_("own + best"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True),
+                Curve(_("own and selected blocks"), places, (100 * (own + chosen)).tolist(), colour=1),
+                Curve(
+                    _("own and best blocks"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True
+                ),
             ],
             key=key,
             x_title=_("query"),
             y_title=_("softmax weight captured, %"),
-            mark=(choice.worst_query, _("worst query")),
+            mark=(choice.worst_query, _("largest loss")),
             alt=_("Lines: the share of the softmax weight on the blocks that each query attends to"),
         ),
     )
@@ -236,14 +238,14 @@ def missed_sentence(own: float, chosen: float, best: float) -> str:
     """
     if best - own < 0.0005:
         return _(
-            "On average, a query's own block holds {own:.1%} of the softmax weight. Selecting other blocks "
-            "would not noticeably increase this share.",
+            "On average, the block that contains the query holds {own:.1%} of its softmax weight. Other blocks would "
+            "hardly increase this share.",
             own=own,
         )
     return _(
-        "On average, a query's own block holds {own:.1%} of the softmax weight. The selected blocks raise this "
-        "to **{chosen:.1%}**. The best possible blocks would raise it to {best:.1%}, so the score achieves "
-        "{share:.0%} of the possible gain.",
+        "On average, the block that contains the query holds {own:.1%} of its softmax weight. With the selected "
+        "blocks, the share is **{chosen:.1%}**. With the best possible blocks, it would be {best:.1%}, so the "
+        "selection reaches {share:.0%} of the possible increase.",
         own=own,
         chosen=chosen,
         best=best,

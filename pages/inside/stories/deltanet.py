@@ -45,8 +45,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token is stored in the state, its key retrieves a share of what each earlier token stored. The "
-            "update erases this share."
+            "Before a token is stored in the state, it erases a share of what each earlier token stored. The more "
+            "similar their keys are, the larger this share is."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -57,7 +57,7 @@ def _overlaps(seen: Seen) -> Step:
         findings=overlap_sentence(found[before]),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier(seen, _("Share retrieved"), found, row=_("writing token")),
+            pictures.earlier(seen, _("Share that is erased"), found, row=_("writing token")),
             *pictures.results(seen),
             scale="panel",
             diverging=True,
@@ -74,10 +74,8 @@ def overlap_sentence(found: np.ndarray) -> str:
     if not found.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
-        "The more a key overlaps with earlier keys, the more it retrieves. On average, a key retrieves {mean:.0%} "
-        "of what an earlier token stored (absolute value). The largest share is {most:.0%}. Linear attention, "
-        "in contrast, erases "
-        "nothing.",
+        "On average, a token erases {mean:.0%} of what an earlier token stored (in absolute value), and at most "
+        "{most:.0%}. Linear attention erases nothing.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -90,8 +88,9 @@ def _inverse(seen: Seen) -> Step:
     return Step(
         title=_("Corrections"),
         mechanism=_(
-            "Before a token is stored, a share of the value under its key is erased. That value depends on all "
-            "earlier tokens: row i of the matrix T shows how much of each earlier value is erased for token i."
+            "Before a token is stored, a share of the value that its key retrieves is erased. The retrieved value is "
+            "a mixture of earlier values. Row i of the matrix T shows how much of each earlier value is erased for "
+            "token i."
         ),
         details=_("Inverting a single matrix gives T, so all tokens can be processed in parallel."),
         formula=symbol(0, "T")
@@ -100,8 +99,11 @@ def _inverse(seen: Seen) -> Step:
         + r")\right)^{-1}",
         shapes={"T": found.shape},
         findings=paragraph(
-            _("Entries range from {low} to {high}.", low=number(low), high=number(high)),
-            _("With unit-length keys and a write strength β of at most 1, the entries always lie between −1 and 1.")
+            _("The entries of the matrix range from {low} to {high}.", low=number(low), high=number(high)),
+            _(
+                "With unit-length keys and a write strength β of at most 1, the entries of T always lie between −1 and "
+                "1."
+            )
             if unit
             else "",
         ),
@@ -218,7 +220,8 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     if exact:
         return _(
             "Here, a rate η sets β for each key such that λ lies between 0 and 1, so the state cannot diverge. For η "
-            "from {least} to {most}, the norm of the state is {low} to {high} times the mean norm of the values.",
+            "from {least} to {most}, the norm of the final state is {low} to {high} times the mean norm of the "
+            "values.",
             **values,
         )
     if stable.all():
@@ -254,19 +257,19 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At the rate η = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
-            "times the mean norm of the values.",
+            "With the rate η = {strength}, each token multiplies the part of the state along its key by a factor λ "
+            "between {low} and {high}. The norm of the final state is {last} times the mean norm of the values.",
             **values,
         )
     if values["low"] == values["high"]:
         return _(
-            "At the write strength β = {strength}, λ is {low}. The norm of the final state is {last} times the mean "
-            "norm of the values.",
+            "With the write strength β = {strength}, each token multiplies the part of the state along its key by λ "
+            "= {low}. The norm of the final state is {last} times the mean norm of the values.",
             **values,
         )
     return _(
-        "At the write strength β = {strength}, λ lies between {low} and {high}. The norm of the final state is {last} "
-        "times the mean norm of the values.",
+        "With the write strength β = {strength}, each token multiplies the part of the state along its key by a "
+        "factor λ between {low} and {high}. The norm of the final state is {last} times the mean norm of the values.",
         **values,
     )
 
@@ -274,7 +277,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
 def _draw_state(here: Written, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(here.state).all():
-        st.caption(_("The state has overflowed."))
+        st.caption(_("The state is too large to be drawn, because its numbers have overflowed."))
         return
     width, height = here.state.shape
     pictures.board(

@@ -29,8 +29,8 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The median map spreads its weight over {middle:.0f} of the {n} tokens (effective number). The narrowest "
-        "map, that of feature {feature}, gives {share:.0%} of its weight to “{token}”.",
+        "The median feature map is spread over {middle:.0f} of the {n} tokens (effective number). The narrowest "
+        "feature map, that of feature {feature}, gives {share:.0%} of its weight to “{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,
@@ -40,7 +40,10 @@ def _gather(seen: Seen) -> Step:
     if seen.causal:
         message = paragraph(
             message,
-            _("With the causal mask on, each query has its own maps. The maps shown are those of the last query."),
+            _(
+                "With the causal mask on, each query has its own feature maps. The feature maps of the last query are "
+                "shown."
+            ),
         )
 
     def draw(key: str) -> None:
@@ -52,15 +55,15 @@ def _gather(seen: Seen) -> Step:
             features,
             features[0],
             key=f"{key}.feature",
-            format_func=lambda f: _("feature {f}: {wide:.1f} tokens wide", f=f, wide=wide[f]),
+            format_func=lambda f: _("feature {f}: spread over {wide:.1f} tokens", f=f, wide=wide[f]),
         )
         pictures.bars(
             {_("feature {f}", f=chosen): gather[chosen]},
             seen.labels,
             key=f"{key}.bars",
             x_title=_("token"),
-            y_title=_("share"),
-            alt=_("Bars: the share of each token in feature {f}", f=chosen),
+            y_title=_("weight in the feature map"),
+            alt=_("Bars: the weight of each token in the map of feature {f}", f=chosen),
             height=260,
         )
 
@@ -122,7 +125,7 @@ def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
     text = _(
-        "Because the rows of both factors sum to one, the rows of the product do too, to within {off}.",
+        "The rows of both factors sum to one. Therefore, the rows of the product also sum to one, to within {off}.",
         off=at_most(np.abs(rows - 1).max()),
     )
     if seen.causal:

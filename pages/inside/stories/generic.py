@@ -63,7 +63,7 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
     if not shown.size:
         return _("There is only one token, so there is no pair to show.")
     if shown.min() == shown.max():
-        return _("Every entry is {value}.", value=number(shown.min()))
+        return _("Every entry of the matrix is {value}.", value=number(shown.min()))
     entries = np.nan_to_num(values)
     negative, zero = (shown < 0).mean(), (shown == 0).mean()
     sums, independent = entries.sum(-1), rank(entries)
@@ -75,12 +75,14 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
             n=entries.shape[1],
         )
         if of_weights and entries.min() >= 0 and rows_are_distributions(sums.min(), sums.max(), 0.0)
-        else _("Entries range from {low} to {high}.", low=number(shown.min()), high=number(shown.max())),
-        _("{share:.0%} of the entries are negative.", share=negative) if negative else "",
-        _("{share:.0%} of the entries are exactly zero.", share=zero) if zero else "",
+        else _(
+            "The entries of the matrix range from {low} to {high}.", low=number(shown.min()), high=number(shown.max())
+        ),
+        _("{share:.0%} of the matrix entries are negative.", share=negative) if negative else "",
+        _("{share:.0%} of the matrix entries are exactly zero.", share=zero) if zero else "",
         _n(
-            "The rank is {n}, so all rows are multiples of one row.",
-            "The rank is {n}, so every row is a combination of {n} rows.",
+            "The rank of the matrix is {n}, so all rows are multiples of one row.",
+            "The rank of the matrix is {n}, so every row is a combination of {n} rows.",
             n=independent,
         )
         if of_weights and 0 < independent <= min(entries.shape) / 2
@@ -91,9 +93,9 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
 def vector_findings(values: np.ndarray, seen: Seen) -> str:
     """Return the sentences about the range of one number per token, ``[n]``, and the token with the largest."""
     if values.min() == values.max():
-        return _("The value is {value} for every token.", value=number(values[0]))
+        return _("The number is {value} for every token.", value=number(values[0]))
     return _(
-        "Values range from {low} to {high}. The largest value belongs to “{token}”.",
+        "The numbers in the chart range from {low} to {high}. The largest belongs to the token “{token}”.",
         low=number(values.min()),
         high=number(values.max()),
         token=seen.token(values.argmax()),

@@ -68,7 +68,7 @@ def _map(seen: Seen) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, other entries 0", d=d) if name == "softmax" else readable(name),
+                _("softmax × {d}, if all other entries are 0", d=d) if name == "softmax" else readable(name),
                 x.tolist(),
                 [y if y < TALLEST else None for y in heights[name].tolist()],
                 colour=i,
@@ -188,7 +188,11 @@ def _sum_first(seen: Seen) -> Step:
     grows = (
         _("With the causal mask, each token is added to the state before its query reads it.") if seen.causal else ""
     )
-    counted_as = _("The counts assume that a value has {size} entries, like a key.", size=size) if d != size else ""
+    counted_as = (
+        _("The multiply-adds are counted for values with {size} entries, as many as a key has.", size=size)
+        if d != size
+        else ""
+    )
 
     def draw(key: str) -> None:
         above = st.container()
@@ -252,7 +256,7 @@ def _divided(seen: Seen) -> Step:
     z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
     text = paragraph(
         _(
-            "Divisors range from {low:.4g} for “{least}” to {high:.4g} for “{most}”.",
+            "The divisors of the rows range from {low:.4g} for “{least}” to {high:.4g} for “{most}”.",
             low=z.min(),
             high=z.max(),
             least=seen.token(z.argmin()),

@@ -69,7 +69,7 @@ def _mix(seen: Seen) -> Step:
             f"{key}.mixtures",
             panel(_("Projection E of keys"), E, _names(m), row=_("projected key"), mark=0),
             *([] if np.array_equal(E, F) else [values]),
-            panel(_("FᵀE: tokens reconstructed"), back, seen.labels, row=_("token")),
+            panel(_("FᵀE: tokens rebuilt from the mixtures"), back, seen.labels, row=_("token")),
             tone="linear",
             scale="panel",
         )
@@ -86,8 +86,8 @@ def _mix(seen: Seen) -> Step:
         findings=paragraph(
             _(
                 "Each of the **{m} keys** is a weighted sum of all {n} tokens. In absolute value, the weights in key "
-                "0 are about as spread out as in a plain average of {size:.0f} tokens. The token with the largest "
-                "weight in key 0 is “{token}” ({share:+.2f}).",
+                "0 are about as spread out as equal weights on {size:.0f} tokens. The token with the largest weight "
+                "in key 0 is “{token}” ({share:+.2f}).",
                 m=m,
                 n=n,
                 size=provenance.effective_tokens(E)[0],
@@ -95,7 +95,7 @@ def _mix(seen: Seen) -> Step:
                 share=E[0, token],
             ),
             _(
-                "On average, a reconstructed token contains {own:.2f} of itself. It also contains a "
+                "On average, a token rebuilt from the mixtures contains {own:.2f} of itself. It also contains a "
                 "random share of every other token, typically ±{noise:.2f}.",
                 own=back.diagonal().mean(),
                 noise=noise,
@@ -126,8 +126,8 @@ def _weights_on_mixtures(seen: Seen) -> Step:
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         findings=_(
-            "**“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}, the largest "
-            "weight of all. The tokens with the largest shares in this key are {makers}.",
+            "**“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}, more than to any "
+            "other. The tokens with the largest shares in this key are {makers}.",
             query=seen.token(i),
             i=i,
             weight=left[i, r],

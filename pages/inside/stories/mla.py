@@ -57,8 +57,8 @@ def _sizes(seen: Seen) -> Step:
                 Curve(_("values"), places, relative(values), colour=1, hollow=True),
             ],
             key=key,
-            x_title=_("singular value"),
-            y_title=_("relative to the largest"),
+            x_title=_("number of the singular value"),
+            y_title=_("singular value / largest one"),
             mark=(min(rank, n), _("rank")),
             alt=_(
                 "Lines: singular values of the keys and of the values, all heads taken together, in descending order"
@@ -87,12 +87,12 @@ def _ranks(seen: Seen) -> Step:
             ranks, errors, min(seen.setting("rank"), full), relative_error_of(seen.weights, seen.reference)
         ),
         draw=lambda key: pictures.lines(
-            [Curve(_("weights of all heads"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
+            [Curve(_("all heads together"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
             key=key,
             x_title=_("rank"),
-            y_title=_("relative error of the weights, %"),
+            y_title=_("matrix error of all heads, %"),
             mark=(min(seen.setting("rank"), full), _("current rank")),
-            alt=_("A line: the error of the weights of all heads against the rank of the keys"),
+            alt=_("Line: the matrix error of all heads together against the rank of the keys"),
         ),
     )
 
@@ -109,10 +109,10 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     full = int(ranks[-1])
     enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
     text = (
-        _("At the full rank of {rank}, nothing is lost.", rank=rank)
+        _("At the full rank of {rank}, the keys are rebuilt without error.", rank=rank)
         if rank == full
         else _(
-            "At rank {rank} (full rank: {full}), the error of this head's weights is **{here:.1%}**.",
+            "At rank {rank} (full rank: {full}), the matrix error of this head is **{here:.1%}**.",
             rank=rank,
             full=full,
             here=here,
@@ -121,7 +121,8 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
     return paragraph(
         text,
         _(
-            "Rank {enough} is the smallest tested rank with an error of at most {near:.0%} over all heads together.",
+            "Rank {enough} is the smallest tested rank with a matrix error of at most {near:.0%} over all heads "
+            "together.",
             enough=enough,
             near=NEAR,
         ),
@@ -136,19 +137,19 @@ def _cache(seen: Seen) -> Step:
     return Step(
         title=_("Cache"),
         mechanism=_(
-            "For each token, the cache stores latents instead of keys and values. The matrices that rebuild the "
-            "keys and values are stored only once."
+            "For each token, the cache stores short vectors, the latents, instead of keys and values. The matrices "
+            "that rebuild the keys and values are stored only once."
         ),
         formula=r"\text{cache} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{instead of}\quad n\,H\,(d + d_v)",
         shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
         findings=cache_sentence(cache.per_token, cache.fixed, whole, n),
         draw=lambda key: pictures.bars(
-            {_("per token"): [n * whole, n * cache.per_token], _("fixed"): [0, cache.fixed]},
+            {_("per token"): [n * whole, n * cache.per_token], _("stored once"): [0, cache.fixed]},
             [_("keys and values"), _("latents")],
             key=key,
             stacked=True,
-            x_title=_("cache"),
-            y_title=_("numbers"),
+            x_title=_("contents of the cache"),
+            y_title=_("stored numbers"),
             alt=_("Bars: numbers cached for this text, as keys and values and as latents"),
         ),
     )
@@ -173,8 +174,8 @@ def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
     least = once // (whole - token) + 1
     message = _(
         "Each token adds **{token} numbers** to the cache instead of {whole}. The matrices that rebuild keys and "
-        "values take another {once:,} numbers, once for all tokens. The cache of latents is therefore smaller than a "
-        "cache of keys and values for texts of {least:,} tokens or more.",
+        "values are stored once and take {once:,} numbers. Including them, the cache is smaller than a cache of keys "
+        "and values from {least:,} tokens on.",
         token=token,
         whole=whole,
         once=once,

@@ -20,7 +20,7 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
 from attention_core.metrics.passport import NEGATIVE
 from pages.inside import pictures
-from pages.inside.headline import cheaper_from, work
+from pages.inside.headline import cheaper_from, multiply_adds, work
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
 from pages.inside.story import Later, Seen, Step, later
@@ -192,7 +192,7 @@ def _factors(seen: Seen) -> Step:
             "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
-        details=work_sentence(n, work(seen, n), cheaper_from(seen)),
+        details=multiply_adds(_(seen.attention.title), n, work(seen, n), cheaper_from(seen)),
         draw=draw,
     )
 
@@ -219,23 +219,6 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
     )
 
 
-def work_sentence(n: int, share: float, cheaper: int | None) -> str:
-    """Return the sentences about the work on n tokens.
-
-    Args:
-        n: number of tokens.
-        share: multiply-adds of the variant, divided by softmax's.
-        cheaper: the smallest number of tokens on which the variant needs fewer than softmax; None if it never does.
-    """
-    values = {"n": n, "share": percent(share), "cheaper": cheaper}
-    return paragraph(
-        _("On {n} tokens, Nyström needs {share} of softmax's multiply-adds.", **values),
-        _("It needs fewer than softmax for texts of {cheaper:,} tokens or more.", **values)
-        if cheaper is not None and n < cheaper
-        else "",
-    )
-
-
 @later(N_("The inverse"))
 def _inverse(seen: Seen) -> Step:
     middle, inverse = seen.parts["middle"], seen.parts["inverse"]
@@ -245,7 +228,7 @@ def _inverse(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         queries, keys = _names(seen)
-        how, identity = _("computed with: {how}", how=_how(seen)), _("the identity, if Z were an exact inverse")
+        how, identity = _("computed with: {how}", how=_how(seen)), _("with an exact inverse, the identity")
         pictures.board(
             f"{key}.inverse",
             _among(_("Middle M"), middle, queries, keys, mark=MIDDLE),
@@ -397,7 +380,7 @@ def _directions(seen: Seen, key: str) -> None:
         pictures.lines(
             [Curve(_("singular values of M"), x, values.tolist())],
             key=f"{key}.values",
-            x_title=_("direction"),
+            x_title=_("singular vector"),
             y_title=_("singular value"),
             log_y=True,
             height=300,
@@ -419,7 +402,7 @@ def _directions(seen: Seen, key: str) -> None:
                 guide(_("exact inverse"), [x[0], x[-1]], [1.0, 1.0], "dash"),
             ],
             key=f"{key}.shares",
-            x_title=_("direction"),
+            x_title=_("singular vector"),
             y_title=_("share inverted after T iterations"),
             height=300,
             alt=_("Lines: how much of each direction is inverted after T iterations"),

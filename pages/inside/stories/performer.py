@@ -70,11 +70,15 @@ def _directions(seen: Seen) -> Step:
     sizes = {way: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for way, c in cosines.items()}
 
     def draw(key: str) -> None:
-        names = {True: _("Orthogonal"), False: _("Independent")}
+        names = {True: _("Orthogonal directions"), False: _("Independent directions")}
         direction = _("direction")
         panels = (
             pictures.panel(
-                names[way], cosines[way], row=direction, column=direction, caption=_("current") if way == own else ""
+                names[way],
+                cosines[way],
+                row=direction,
+                column=direction,
+                caption=_("the chosen kind") if way == own else "",
             )
             for way in (own, not own)
         )
@@ -139,7 +143,7 @@ def _features(seen: Seen) -> Step:
     parts = _anatomy(seen) if seen.causal else seen.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
-    captions = _("relative to the query's largest term"), _("relative to the feature's largest key")
+    captions = _("divided by the query's largest term"), _("divided by the feature's largest value")
     return Step(
         title=_("Features"),
         mechanism=_(
@@ -194,13 +198,13 @@ def _estimate(seen: Seen) -> Step:
     return Step(
         title=_("Estimate"),
         mechanism=_(
-            "Random vectors turn each query and key into numbers, its random features. The dot product of the features "
-            "estimates the exponential of softmax."
+            "Random vectors turn each query and key into numbers, its random features. The dot product of a query's "
+            "and a key's features estimates the exponential of softmax."
         )
         if kind != "relu"
         else _(
-            "Random vectors turn each query and key into numbers, its random features. The dot product of the features "
-            "estimates a kernel of ReLU units, not the exponential of softmax."
+            "Random vectors turn each query and key into numbers, its random features. The dot product of a query's "
+            "and a key's features estimates a kernel of ReLU units, not the exponential of softmax."
         ),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
@@ -220,8 +224,8 @@ def estimate_sentence(near: float, middle: float) -> str:
         middle: the median ratio of estimate to true value.
     """
     return _(
-        "Because the features are random, each estimate is noisy: {near:.0%} of them are within a factor of two of the "
-        "true value. The median estimate is {middle}× the true value.",
+        "Because the features are random, each estimate is noisy: {near:.0%} of the estimates are within a factor of "
+        "two of the true value. The median estimate is {middle}× the true value.",
         near=near,
         middle=number(middle),
     )
@@ -294,7 +298,7 @@ def _more_features(seen: Seen) -> Step:
             pictures.lines(
                 lines,
                 key=drawn_key,
-                x_title=_("directions m"),
+                x_title=_("number of directions m"),
                 y_title=_("relative error"),
                 log_x=True,
                 log_y=True,

@@ -108,8 +108,8 @@ def _blur(seen: Seen) -> Step:
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         findings=_(
-            "Pooling alone costs accuracy: even the best weights on the pooled keys would differ from softmax's "
-            "by **{floor:.0%}**. The actual weights differ by **{error:.0%}**.",
+            "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
+            "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**.",
             floor=factors.relative_error_of(best, seen.reference),
             error=factors.relative_error_of(seen.weights, seen.reference),
         ),
@@ -130,8 +130,8 @@ def _masks(seen: Seen) -> Step:
         hidden = np.flatnonzero(ahead[i])[-1]
         words = paragraph(
             _(
-                "The pool of query **“{query}”** (token {i}) also contains the later token **“{token}”** (token "
-                "{hidden}).",
+                "Query **“{query}”** (token {i}) is in one pool with the later token **“{token}”** (token {hidden}), "
+                "which the causal mask must hide.",
                 i=i,
                 query=seen.token(i),
                 hidden=hidden,
@@ -143,7 +143,7 @@ def _masks(seen: Seen) -> Step:
                 share=share,
             ),
             _(
-                "If queries could attend only to complete pools, {blind} of {n} queries would have no key left.",
+                "If queries could attend only to pools that end before them, {blind} of {n} queries would have no key.",
                 blind=blind,
                 n=n,
             ),
@@ -154,11 +154,11 @@ def _masks(seen: Seen) -> Step:
         cuts = (
             (
                 "open",
-                _("Pools that begin later masked"),
+                _("Masked: pools that begin later"),
                 past + 3 * ahead,
                 _("Information leaks in {share:.1%} of the pairs with a later key"),
             ),
-            ("whole", _("Pools that end later masked"), past + np.tril(own), _("nothing leaks")),
+            ("whole", _("Masked: pools that end later"), past + np.tril(own), _("nothing leaks")),
         )
         kinds = (("window", _("as part of a pool")), ("block", _("as a single token")), ("missed", _("leaks")))
         matrix_board(

@@ -89,10 +89,10 @@ def _hash(seen: Seen, number: int) -> Step:
 def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
     """Return the sentence about how many buckets a round fills, and the tokens of the fullest bucket."""
     return _n(
-        "In hashing round {number}, {tokens} tokens fall into **{n} bucket**. The size of the largest bucket is "
-        "{most}. It contains {names}.",
-        "In hashing round {number}, {tokens} tokens fall into **{n} buckets**. The size of the largest bucket is "
-        "{most}. It contains {names}.",
+        "In hashing round {number}, {tokens} tokens fall into **{n} bucket**. The largest bucket has {most} of them: "
+        "{names}.",
+        "In hashing round {number}, {tokens} tokens fall into **{n} buckets**. The largest bucket has {most} of "
+        "them: {names}.",
         n=filled,
         number=number,
         tokens=n,
@@ -214,39 +214,49 @@ def _cut(seen: Seen, number: int) -> Step:
     n = len(found.order)
     size = seen.setting("bucket_size")
     possible = n * (n - 1) // (2 if seen.causal else 1)
+    allowed = _(
+        "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
+        "buckets. Another {missed:,} pairs share a bucket in this round, but no round allows these pairs, "
+        "because their chunks are too far apart.",
+        number=number + 1,
+        bucket=counts["bucket"],
+        chunk=counts["chunk"],
+        missed=counts["missed"],
+    )
 
     def draw(key: str) -> None:
         kinds = Kinds([found.parts])
         codes = hide_future(kinds.codes(found.parts), causal=seen.causal)
         sorted_labels = [seen.labels[i] for i in found.order]
-        matrix_board(
-            [
-                Panel(
-                    "sorted",
-                    _("Sorted order"),
-                    _("lines: chunk boundaries"),
-                    codes[np.ix_(found.order, found.order)],
-                    row_labels=sorted_labels,
-                    col_labels=sorted_labels,
-                    borders=found.borders,
-                ),
-                Panel("text", _("Text order"), "", codes),
-            ],
-            labels=seen.labels,
-            key=f"{key}.chunks",
-            categories=kinds.categories,
-            none=_("not allowed"),
-            unit=_("Allowed by"),
-            file_name="chunks",
-        )
-        _pick_round(seen)
+        board, side = st.columns([5, 3], gap="large")
+        with board:
+            matrix_board(
+                [
+                    Panel(
+                        "sorted",
+                        _("Sorted order"),
+                        _("lines: chunk boundaries"),
+                        codes[np.ix_(found.order, found.order)],
+                        row_labels=sorted_labels,
+                        col_labels=sorted_labels,
+                        borders=found.borders,
+                    ),
+                    Panel("text", _("Text order"), "", codes),
+                ],
+                labels=seen.labels,
+                key=f"{key}.chunks",
+                categories=kinds.categories,
+                none=_("not allowed"),
+                unit=_("Allowed by"),
+                file_name="chunks",
+            )
+        with side:
+            _pick_round(seen)
+            st.markdown(allowed)
 
     return Step(
         mechanism=paragraph(
-            _(
-                "A hash gives each token a number, its bucket, such that similar tokens are likely to share a bucket. "
-                "Tokens are sorted by bucket and cut into chunks."
-            ),
+            _("Tokens with the same hash form a bucket. The tokens are sorted by bucket and cut into chunks."),
             _("A token attends to its own chunk and to the previous chunk.")
             if not seen.causal
             else _(
@@ -258,18 +268,9 @@ def _cut(seen: Seen, number: int) -> Step:
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
-            "All rounds together allow **{share:.1%}** of {possible:,} pairs.",
+            "All hashing rounds together allow **{share:.1%}** of the {possible:,} query–key pairs.",
             share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible),
             possible=possible,
-        ),
-        details=_(
-            "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
-            "buckets. Another {missed:,} pairs share a bucket, but no round allows them, because their chunks are too "
-            "far apart.",
-            number=number + 1,
-            bucket=counts["bucket"],
-            chunk=counts["chunk"],
-            missed=counts["missed"],
         ),
         draw=draw,
     )
@@ -293,7 +294,7 @@ def _missed(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         hidden = np.where(seen.weights > 0, np.nan, unseen).astype(np.float32)
-        masked = _("masked: allowed or later pairs") if seen.causal else _("masked: allowed pairs")
+        masked = _("hatched: allowed pairs and later keys") if seen.causal else _("hatched: allowed pairs")
         pictures.board(
             f"{key}.missed",
             pictures.pairs(seen, _("Missed pairs"), hidden, masked),
@@ -307,7 +308,9 @@ def _missed(seen: Seen) -> Step:
                         _("query"): f"{i} {isolated(seen.labels[i])}",
                         _("key"): f"{j} {isolated(seen.labels[j])}",
                         _("softmax weight"): 100 * float(full[i, j]),
-                        _("reason"): _("different chunks") if together[i, j] else _("different buckets"),
+                        _("why the pair is missed"): _("different chunks")
+                        if together[i, j]
+                        else _("different buckets"),
                     }
                     for i, j in pairs
                 ],
@@ -315,7 +318,7 @@ def _missed(seen: Seen) -> Step:
                 column_config={_("softmax weight"): st.column_config.NumberColumn(format="%.1f %%")},
             )
 
-    words = _("All pairs are allowed, so no pair is missed.")
+    words = _("All query–key pairs are allowed, so no pair is missed.")
     if pairs:
         i, j = pairs[0]
         words = paragraph(
@@ -329,8 +332,8 @@ def _missed(seen: Seen) -> Step:
                 weight=full[i, j],
             ),
             _(
-                "{together:,} missed pairs are in the same bucket in at least one round. {part:.1%} of the "
-                "weight of {reference} falls on these pairs.",
+                "{together:,} missed pairs share a bucket in at least one hashing round. {part:.1%} of the weight of "
+                "{reference} falls on these pairs.",
                 together=together.sum(),
                 part=full[together].sum() / n,
                 reference=reference,

@@ -54,7 +54,7 @@ def _logits(seen: Seen) -> Step:
         formula=symbol(0, "x") + r"_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
         shapes={"x": logits.shape},
         findings=_(
-            "Logits range from {low} to {high}, and {share:.0%} of them are negative. Pairs with a negative "
+            "Logits range from {low} to {high}, and {share:.0%} of the logits are negative. Pairs with a negative "
             "logit get some weight in softmax, but none with squared ReLU.",
             low=number(here.min()),
             high=number(here.max()),
@@ -84,7 +84,7 @@ def _squares(seen: Seen) -> Step:
 def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
     text = _(
-        "{share:.0%} of the entries are exactly zero. The median query gives weight to {kept:.0f} of {keys} keys.",
+        "{share:.0%} of the squares are exactly zero. The median query gives weight to {kept:.0f} of {keys} keys.",
         share=share,
         kept=np.median(kept_keys),
         keys=len(kept_keys),
@@ -96,7 +96,12 @@ def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
 
 
 def _normalisers(seen: Seen) -> Step:
-    names = {"length": _("length n"), "squared": _("squared length n²"), "fixed": _("fixed n₀"), "sum": _("row sum")}
+    names = {
+        "length": _("length n"),
+        "squared": _("squared length n²"),
+        "fixed": _("fixed number n₀"),
+        "sum": _("row sum"),
+    }
     own = seen.setting("normalizer")
     sums, divisor = seen.parts["sum"], seen.parts[own]
     positions = range(len(sums))
@@ -120,7 +125,10 @@ def _normalisers(seen: Seen) -> Step:
             x_title=_("query"),
             y_title=_("divisor of the row"),
             log_y=True,
-            alt=_("Lines: the length, its square, the fixed length and the row sum of every query"),
+            alt=_(
+                "Lines: the four possible divisors of every row: its length, the squared length, a fixed length "
+                "and the row sum"
+            ),
         )
 
     return Step(
@@ -257,8 +265,8 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     if heads == 1:
         return paragraph(text, _("This input has one head, so softmax also has only one matrix."))
     several = _(
-        "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight falls "
-        "on different tokens from those in the average over heads.",
+        "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight in a head "
+        "would have to move to other keys to match the average of all heads.",
         heads=heads,
         apart=apart,
     )
@@ -303,8 +311,8 @@ def gate_sentence(found: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
     shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     text = _(
-        "{shut:.0%} of the untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} "
-        "are negative. The largest gate is {most}.",
+        "{shut:.0%} of the untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} of "
+        "all gates are negative. The largest gate is {most}.",
         shut=shut,
         bound=SHUT,
         negative=negative,

@@ -28,7 +28,7 @@ def test_the_declared_part_is_drawn():
     (panel, values), (_, result), (softmax, reference) = board(at, "inside.path.3")[1].values()
     np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
     np.testing.assert_allclose(reference, given.reference, rtol=2e-3, atol=1e-3)
-    assert softmax["title"] == "softmax (reference)"
+    assert (softmax["title"], softmax["caption"].split(" · ")[0]) == ("Softmax", "reference")
     assert (panel["title"], panel["mark"]) == ("Corrections", colour(0))
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
@@ -40,20 +40,20 @@ def test_the_declared_part_is_drawn():
 def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
     assert matrix_findings(np.eye(3)) == (
         "The weights in each row sum to 1. On average, a row spreads them over 1.0 of 3 columns (effective number). "
-        "67% of the entries are exactly zero."
+        "67% of the matrix entries are exactly zero."
     )
     assert matrix_findings(np.array([[-1.0, 2.0], [1.0, -2.0]])) == (
-        "Entries range from −2 to 2. 50% of the entries are negative. The rank is 1, so all rows are multiples of one "
-        "row."
+        "The entries of the matrix range from −2 to 2. 50% of the matrix entries are negative. The rank of the "
+        "matrix is 1, so all rows are multiples of one row."
     )
     halves = matrix_findings(np.kron(np.eye(2), np.full((2, 2), 0.5)))
     assert "On average, a row spreads them over 2.0 of 4 columns" in halves
-    assert "The rank is 2, so every row is a combination of 2 rows." in halves
+    assert "The rank of the matrix is 2, so every row is a combination of 2 rows." in halves
     assert matrix_findings(np.eye(3), of_weights=False) == (
-        "Entries range from 0 to 1. 67% of the entries are exactly zero."
+        "The entries of the matrix range from 0 to 1. 67% of the matrix entries are exactly zero."
     )
     masked = np.where(np.tri(2, dtype=bool), 0.5, np.nan)
-    assert matrix_findings(masked) == "Every entry is 0.50."
+    assert matrix_findings(masked) == "Every entry of the matrix is 0.50."
     assert matrix_findings(np.full((1, 1), np.nan)) == "There is only one token, so there is no pair to show."
 
 
@@ -61,15 +61,18 @@ def test_the_reference_names_a_key_whose_column_stands_out():
     equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
     first[:, 3] = 1.0
     given = [seen(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
-    assert [comparison(each).caption for each in given] == ["", "darkest column: “t3”"]
+    assert [comparison(each).caption for each in given] == ["reference", "reference · dark column “t3”"]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():
     given = seen(ac.get("power_bert"))
     values = np.ones(24)
-    assert vector_findings(values, given) == "The value is 1 for every token."
+    assert vector_findings(values, given) == "The number is 1 for every token."
     values[7] = 3.0
-    assert vector_findings(values, given) == "Values range from 1 to 3. The largest value belongs to “t7”."
+    assert (
+        vector_findings(values, given)
+        == "The numbers in the chart range from 1 to 3. The largest belongs to the token “t7”."
+    )
 
 
 @pytest.mark.parametrize(("theme", "page"), [("light", "#ffffff"), ("dark", "#0e1117")])

@@ -19,15 +19,21 @@ from pages.inside.headline import (
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        (factor_numbers(32, 7808, 11236), "With 32 landmarks, 7,808 numbers replace softmax's 11,236."),
-        (cached_numbers(56, 28160, 43008), "For 56 tokens, the cache holds 28,160 numbers instead of 43,008."),
-        (multiply_adds(56, 0.31, 34), "On 56 tokens, this variant needs 31% of softmax's multiply-adds."),
-        (multiply_adds(56, 4.19, None), "On 56 tokens, this variant needs 419% of softmax's multiply-adds."),
         (
-            multiply_adds(56, 4.19, 1235),
-            "On 56 tokens, this variant needs 419% of softmax's multiply-adds (fewer from 1,235 tokens on).",
+            factor_numbers(32, 7808, 11236),
+            "With 32 landmarks, the smaller matrices have 7,808 entries instead of softmax's 11,236.",
         ),
-        (multiply_adds(56, 0.9996, 34), "On 56 tokens, this variant needs as many multiply-adds as softmax."),
+        (
+            cached_numbers(56, 28160, 43008),
+            "For 56 tokens, the cache holds 28,160 numbers (all keys and values: 43,008).",
+        ),
+        (multiply_adds("Linear", 56, 0.31, 34), "At 56 tokens, Linear needs 31% of softmax's multiply-adds."),
+        (multiply_adds("Linear", 56, 4.19, None), "At 56 tokens, Linear needs 419% of softmax's multiply-adds."),
+        (
+            multiply_adds("Linear", 56, 4.19, 1235),
+            "At 56 tokens, Linear needs 419% of softmax's multiply-adds; from 1,235 tokens on, it needs fewer.",
+        ),
+        (multiply_adds("Linear", 56, 0.9996, 34), "At 56 tokens, Linear needs as many multiply-adds as softmax."),
     ],
 )
 def test_what_a_variant_needs_is_compared_with_softmax(sentence, expected):
@@ -37,39 +43,39 @@ def test_what_a_variant_needs_is_compared_with_softmax(sentence, expected):
 @pytest.mark.parametrize(
     ("error", "baseline", "total", "expected"),
     [
-        (0.72, 0.98, 1, "by 72% (matrix error; equal weights: 98%)."),
-        (0.72, 0.98, 9, "by 72% (matrix error; equal weights: 98%)."),
-        (0.501, 0.499, 9, "by 50% (matrix error; equal weights: 50%)."),
-        (0.005, 0.9, 1, "by 0.50% (matrix error; equal weights: 90%)."),
-        (0.0049, 0.9, 1, "by less than 0.5% (matrix error)."),
-        (0.94, 0.92, 1.99, "by 94% (matrix error), more than equal weights would (92%)."),
-        (0.94, 0.92, 0.51, "by 94% (matrix error), more than equal weights would (92%)."),
-        (23.5, 0.96, 14.2, "by 2,350% (matrix error), more than equal weights would (96%). One reason: "
-        "the absolute weights of a row do not sum to 1, but to 14 (median row)."),
-        (0.97, 0.96, 0.49, "by 97% (matrix error), more than equal weights would (96%). One reason: the "
-        "absolute weights of a row do not sum to 1, but to 0.49 (median row)."),
+        (0.72, 0.98, 1, "72% (equal weights: 98%)."),
+        (0.72, 0.98, 9, "72% (equal weights: 98%)."),
+        (0.501, 0.499, 9, "50% (equal weights: 50%)."),
+        (0.005, 0.9, 1, "0.50% (equal weights: 90%)."),
+        (0.0049, 0.9, 1, "less than 0.5%."),
+        (0.94, 0.92, 1.99, "94% (equal weights: 92%)."),
+        (0.94, 0.92, 0.51, "94% (equal weights: 92%)."),
+        (23.5, 0.96, 14.2, "2,350% (equal weights: 96%), partly because the absolute weights of the median row sum to "
+        "14 instead of 1."),
+        (0.97, 0.96, 0.49, "97% (equal weights: 96%), partly because the absolute weights of the median row sum to "
+        "0.49 instead of 1."),
     ],
 )  # fmt: skip
 def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, total, expected):
-    assert difference("softmax", error, baseline, total) == f"The weights differ from softmax's {expected}"
+    assert difference("softmax", error, baseline, total) == f"Compared with softmax, the matrix error is {expected}"
 
 
 @pytest.mark.parametrize(
     ("key", "need"),
     [
         # Two factors of 16 landmarks, and three of 32 with the inverse.
-        ("landmark", "With 16 landmarks, 768 numbers replace softmax's 576. "),
-        ("nystrom", "With 24 landmarks, 1,728 numbers replace softmax's 576. "),
+        ("landmark", "With 16 landmarks, the smaller matrices have 768 entries instead of softmax's 576. "),
+        ("nystrom", "With 24 landmarks, the smaller matrices have 1,728 entries instead of softmax's 576. "),
         # Ranks of 16 for keys and values, which 2 heads of size 8 rebuild; without them, 2 · 16 numbers for each token.
-        ("mla", "For 24 tokens, the cache holds 1,280 numbers instead of 768. "),
-        ("entmax", "On 24 tokens, this variant needs as many multiply-adds as softmax. "),
+        ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
+        ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),
     ],
 )
 def test_the_page_first_says_how_the_variant_works_and_then_what_it_needs(key, need):
     attention = ac.get(key)
     mechanism, measured = headline(seen(attention)).split("  \n")
     assert mechanism == f"**{_(attention.variant.summary)}**"
-    assert measured.startswith(f"{need}The weights differ from softmax's by ")
+    assert measured.startswith(f"{need}Compared with softmax, the matrix error is ")
 
 
 def test_a_variant_is_cheaper_than_softmax_from_some_length_on():

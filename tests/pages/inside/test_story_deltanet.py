@@ -18,7 +18,7 @@ def sentences(attention, **given):
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
     assert (
-        "On average, a key retrieves 25% of what an earlier token stored (absolute value). The largest share is 40%."
+        "On average, a token erases 25% of what an earlier token stored (in absolute value), and at most 40%."
     ) in overlap_sentence(np.array([-0.4, 0.1]))
     assert overlap_sentence(np.array([])) == "There is only one token, so no earlier token stored anything."
 
@@ -61,7 +61,7 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     text = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
-    assert "For η from 0.1 to 3.0, the norm of the state is 2 to 4 times" in text
+    assert "For η from 0.1 to 3.0, the norm of the final state is 2 to 4 times" in text
     assert "a rate η sets β for each key such that λ lies between 0 and 1" in text
 
 
@@ -81,20 +81,20 @@ def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     text = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
     assert text == (
-        "At the write strength β = 2.5, λ lies between −1.5 and −1.2. "
-        "The norm of the final state is 7 times the mean norm of the values."
+        "With the write strength β = 2.5, each token multiplies the part of the state along its key by a factor λ "
+        "between −1.5 and −1.2. The norm of the final state is 7 times the mean norm of the values."
     )
     assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith(
-        "At the write strength β = 2.5, λ is −1.5. The"
+        "With the write strength β = 2.5, each token multiplies the part of the state along its key by λ = −1.5. The"
     )
     assert "more than 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
-    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At the rate η = 2.5, ")
+    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("With the rate η = 2.5, ")
 
 
 def test_a_strength_is_tried_beyond_what_the_variant_allows():
     at = open_step(ac.get("deltanet"), 4)
     at.select_slider(key="i_write").set_value(30).run()
-    assert any("At the write strength β = 3.0, λ is −2" in words.value for words in at.markdown)
+    assert any("along its key by λ = −2" in words.value for words in at.markdown)
 
 
 def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():

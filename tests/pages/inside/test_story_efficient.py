@@ -30,7 +30,7 @@ def test_efficient_says_what_its_causal_form_loses():
     found = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
     assert any("Every row sums to one, to within" in words and lost in words for words in found)
     assert "The rank of the matrix" not in spoken(open_step(ac.get("efficient"), 4, causal=True))
-    assert "Because the rows of both factors sum to one, the rows of the product do too" in spoken(
+    assert "The rows of both factors sum to one. Therefore, the rows of the product also sum to one" in spoken(
         open_step(ac.get("efficient"), 3)
     )
     assert "The rank of the matrix is at most 8, the number of features." in spoken(open_step(ac.get("efficient"), 4))
@@ -47,11 +47,11 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
     gather[1, 5], gather[1, 7] = 0.75, 0.25
     text = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert text == (
-        "The median map spreads its weight over 24 of the 24 tokens (effective number). "
-        "The narrowest map, that of feature 1, gives 75% of its weight to “t5”."
+        "The median feature map is spread over 24 of the 24 tokens (effective number). The narrowest feature map, "
+        "that of feature 1, gives 75% of its weight to “t5”."
     )
     assert (
-        "The maps shown are those of the last query"
+        "each query has its own feature maps. The feature maps of the last query are shown."
         in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
     )
 

@@ -21,7 +21,7 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         for t in figure["data"]
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
-    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, other entries 0": "dot", "exp": "dot"}
+    assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, if all other entries are 0": "dot", "exp": "dot"}
     x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
@@ -112,7 +112,7 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
     given = seen(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
     text = linear.steps(replace(given, qkv=wide))[0].findings
-    assert text.endswith("The counts assume that a value has 8 entries, like a key.")
+    assert text.endswith("The multiply-adds are counted for values with 8 entries, as many as a key has.")
     assert "The counts" not in plain
 
 

@@ -44,7 +44,7 @@ def test_the_estimate_is_drawn_against_the_truth():
     x, y = curves(at)["query-key pairs"]
     assert len(x) == 24 * 24
     assert x == pytest.approx(kernel.tolist(), rel=1e-4)
-    [near, middle] = said(at, r"noisy: ([\d.]+)% of them.*median estimate is ([^\s×]+)× the true value")
+    [near, middle] = said(at, r"noisy: ([\d.]+)% of the estimates.*median estimate is ([^\s×]+)× the true value")
     ratio = np.array(y) / np.array(x)
     assert near == pytest.approx(100 * ((ratio > 0.5) & (ratio < 2)).mean(), abs=0.51)
     assert middle == pytest.approx(np.median(ratio), rel=0.06)
@@ -154,8 +154,8 @@ def test_there_is_no_fall_before_two_numbers_of_directions_and_none_from_nothing
 
 def test_one_draw_is_described_by_its_accuracy_and_its_median():
     assert estimate_sentence(0.256, 0.0321) == (
-        "Because the features are random, each estimate is noisy: 26% of them are within a factor of two of the true "
-        "value. The median estimate is 0.032× the true value."
+        "Because the features are random, each estimate is noisy: 26% of the estimates are within a factor of two of "
+        "the true value. The median estimate is 0.032× the true value."
     )
 
 

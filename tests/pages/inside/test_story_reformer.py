@@ -29,7 +29,7 @@ def test_the_hash_and_its_order_follow_the_round_picked():
         assert at.session_state["hash_round"] == number
         buckets = parts["buckets"][number]
         text = said(
-            at, r"In hashing round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The size of .* is (\d+)"
+            at, r"In hashing round (\d+), (\d+) tokens fall into \*\*(\d+) buckets\*\*. The largest bucket has (\d+)"
         )
         assert text == (number + 1, 24, len(set(buckets)), np.bincount(buckets).max())
     assert "2" in at.query_params["hash_round"]
@@ -47,7 +47,9 @@ def test_rounds_and_what_they_miss_are_counted():
     parts, seen = hashed(sharpness=8.0)
     two = ~np.eye(24, dtype=bool)
     at = open_step(REFORMER, 1, sharpness=8.0)
-    assert said(at, r"All rounds together allow \*\*([\d.]+)%") == (round(100 * (seen & two).sum() / (24 * 23), 1),)
+    assert said(at, r"All hashing rounds together allow \*\*([\d.]+)%") == (
+        round(100 * (seen & two).sum() / (24 * 23), 1),
+    )
     at = open_step(REFORMER, 4, again=at, sharpness=8.0)
     outside = np.where(seen | ~two, 0, parts["all_pairs"])
     assert said(at, r"\*\*(\d+)%\*\* of the weight of shared-QK softmax") == (round(100 * outside.sum(-1).mean()),)
@@ -79,7 +81,7 @@ def test_sorting_draws_each_token_once_from_place_to_place():
 def test_the_last_step_names_the_reference_that_is_reformers_own():
     at = open_step(REFORMER, 5)
     said_of_it = spoken(at)
-    assert re.search(r"The weights differ from shared-QK softmax's by [\d,]+%", said_of_it)
+    assert re.search(r"Compared with shared-QK softmax, the matrix error is [\d,]+%", said_of_it)
     assert "To match shared-QK softmax, " in said_of_it
     assert "of softmax" not in said_of_it.replace("of softmax's multiply-adds", "")
 
@@ -101,16 +103,14 @@ def test_a_bucket_ends_a_chunk_where_the_future_is_hidden():
 
 def test_nothing_is_missed_where_every_pair_is_allowed():
     at = open_step(ac.get("reformer", bucket_size=64), 4)
-    assert "All pairs are allowed, so no pair is missed." in spoken(at)
+    assert "All query–key pairs are allowed, so no pair is missed." in spoken(at)
     assert not at.dataframe
 
 
 def test_one_bucket_is_singular():
     assert (
         filled_sentence(1, 2, 1, ["a", "b"])
-        == "In hashing round 1, 2 tokens fall into **1 bucket**. The size of the largest bucket is 2. "
-        "It contains “a” and “b”."
+        == "In hashing round 1, 2 tokens fall into **1 bucket**. The largest bucket has 2 of "
+        "them: “a” and “b”."
     )
-    assert "into **2 buckets**. The size of the largest bucket is 1. It contains “a”." in filled_sentence(
-        1, 2, 2, ["a"]
-    )
+    assert "into **2 buckets**. The largest bucket has 1 of them: “a”." in filled_sentence(1, 2, 2, ["a"])

@@ -19,7 +19,7 @@ def test_squares_and_normalisers(causal):
     q, k, _ = head()
     logits = q @ k.mT / 8**0.5
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
-    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% of them are negative")
+    [negative] = said(open_step(ac.get("relu2"), 1, causal=causal), r"([\d.]+)% of the logits are negative")
     assert negative == pytest.approx(100 * float((logits[allowed] < 0).double().mean()), abs=0.51)
     at = open_step(ac.get("relu2"), 3, causal=causal)
     drawn = curves(at)
@@ -27,7 +27,7 @@ def test_squares_and_normalisers(causal):
     assert [z or 0 for z in drawn["row sum"][1]] == pytest.approx(sums.tolist(), rel=1e-4)
     assert drawn["length n"][1] == (list(range(1, 25)) if causal else [24] * 24)
     assert drawn["squared length n²"][1] == [n**2 for n in drawn["length n"][1]]
-    assert set(drawn["fixed n₀"][1]) == {512}
+    assert set(drawn["fixed number n₀"][1]) == {512}
 
 
 def test_a_factor_changes_normalised_rows_of_softmax_only():
@@ -100,7 +100,10 @@ def test_the_effect_of_the_gate_is_described():
         distance=0.42,
     )
     text = gate_sentence(plain)
-    assert "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% are negative." in text
+    assert (
+        "50% of the untrained gates are nearly closed (between −0.1 and 0.1), and 50% of all gates are negative."
+        in text
+    )
     assert "The largest gate is 2." in text
     assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in text
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
@@ -117,14 +120,16 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     squares = np.maximum(logits, 0) ** 2
     given = seen(RELU2, parts={"logits": logits, "squares": squares})
     first, second, *_ = relu2.steps(given)
-    assert first.findings.startswith("Logits range from −3 to 2, and 76% of them are negative")
+    assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
-        "76% of the entries are exactly zero. The median query gives weight to 6 of 24 keys. "
+        "76% of the squares are exactly zero. The median query gives weight to 6 of 24 keys. "
         "1 query gives weight to no key."
     )
 
 
-@pytest.mark.parametrize(("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed n₀")])
+@pytest.mark.parametrize(
+    ("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed number n₀")]
+)
 def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
     given = seen(ac.get("relu2", normalizer=normalizer))
     steps = relu2.steps(given)
