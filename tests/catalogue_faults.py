@@ -24,6 +24,8 @@ MARKUP = re.compile(r"\$\$?[^$]+\$\$?|`[^`]*`|\*\*|\]\([^)]*\)|</?\w+[^>]*>|:mat
 BOLD = re.compile(r"\*\*(.*?)\*\*", re.DOTALL)
 MARKS = tuple("。！？，；：")
 """Full-width marks. Markdown shows the asterisks of bold text that ends in one if text follows without a space."""
+CROWDED = re.compile(r"[一-鿿](?:\*\*)?\{\w[^{}]*\}|\{\w[^{}]*\}(?:\*\*)?[一-鿿]")
+"""A Chinese character next to a place for a value. A space separates them; the app removes it from Chinese values."""
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:articles|usual) \|", re.MULTILINE)
 FREE = re.compile(r"free: (.+)")
 
@@ -82,6 +84,8 @@ def _differences(message: Message, found: Message) -> Iterator[str]:
     for words in translated:
         if any(bold.endswith(MARKS) for bold in BOLD.findall(words)):
             yield f"bold ends in a mark: {words}"
+        if CROWDED.search(words) and fields(words):
+            yield f"no space next to a value: {words}"
         # The singular may leave out the number, as "one token" does. A language with one form for all numbers may not.
         equal_to = english if words is translated[0] and len(translated) > 1 else english[-1:]
         for kind, parts in (("fields", fields), ("markup", markup)):

@@ -67,6 +67,12 @@ def test_a_catalogue_without_faults_has_none():
             "markup ['$n^2$', '$n^3$']: **{name}** 使用 $n^3$ 和 `torch`",
         ),
         ("**{n} hold.** See below", "**{n} 个成立。**见下", "bold ends in a mark: **{n} 个成立。**见下"),
+        ("{n} of {m:,} keys", "{m:,} 个键中的{n} 个", "no space next to a value: {m:,} 个键中的{n} 个"),
+        (
+            "**{name}** uses $n^2$ and `torch`",
+            "**{name}**使用 $n^2$ 和 `torch`",
+            "no space next to a value: **{name}**使用 $n^2$ 和 `torch`",
+        ),
         (("{n} token", "{n} tokens"), ("{m} 个 token",), "fields ['m', 'n']: {m} 个 token"),
         (("one token", "{n} tokens"), ("一个 token",), "fields ['n']: 一个 token"),
         (
