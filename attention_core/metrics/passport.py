@@ -98,14 +98,14 @@ class Passport(TableRecord):
 
     row_sum_min: float = table_field(label="row sums", to="row_sum_max")
     row_sum_max: float
-    negative_mass: float = table_field(label="share of negative weight", format="percent")
+    negative_mass: float = table_field(label="negative weight", format="percent")
     density: float = table_field(label="density", format="percent")
     entropy: float = table_field(label="entropy (nats)", format="%.3f")
     sparsity: float = table_field(label="S = E|a| / √E a²", format="%.3f")
     relative_error: float = table_field(label="matrix error", format="percent", compared=True)
     total_variation: float = table_field(label="total variation", format="%.3f", compared=True)
     kl: float = table_field(label="KL (nats)", format="%.3f", compared=True)
-    top_k_overlap: float = table_field(label="share of top keys in common", format="percent", compared=True)
+    top_k_overlap: float = table_field(label="shared top keys", format="percent", compared=True)
 
     @property
     def perplexity(self) -> float:

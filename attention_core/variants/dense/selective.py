@@ -73,8 +73,8 @@ def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Selective",
-    summary="Each token can hide keys from all later tokens: its positive logits in the first head are subtracted, "
-    "in every head, from the later tokens' logits for the same keys.",
+    summary="Each token can hide keys from all later tokens: in every head, its positive logits in the first head "
+    "are subtracted from later tokens' logits for these keys.",
     formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
     r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
