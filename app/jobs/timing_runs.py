@@ -1,7 +1,7 @@
 """The run that measures times, shared by several pages: its button, progress bar, lines, and text about its results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from streamlit.delta_generator import DeltaGenerator
@@ -158,27 +158,15 @@ def summary_text(found: Sequence[Series]) -> str:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
-        short = crossings(without_settings(found))
-        values["names"] = enumeration(text for key in ("below", "at") for _tokens, _name, text in short.get(key, []))
-        text = paragraph(text, _("These variants are faster than softmax: {names}.", **values))
         below = ""
     certain = ""
     if "at" in where and min(len(point.ms) for point in line.points) == 1:
         certain = _(
-            "Each time was measured in only one round, so it is unknown how much these lengths would differ in another "
-            "round."
+            "Each time was measured in only one round, so the lengths at which variants become faster may differ in "
+            "another run."
         )
     others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
     return paragraph(text, below, *others, certain, missing)
-
-
-def without_settings(found: Sequence[Series]) -> list[Series]:
-    """Return the series that are no masks, with names without settings unless two would then have the same name."""
-    own = [line for line in found if not line.masked]
-    names = [line.name.partition(" · ")[0] for line in own]
-    if len(set(names)) < len(names):
-        return own
-    return [replace(line, name=name) for line, name in zip(own, names, strict=True)]
 
 
 def crossings(found: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
@@ -224,8 +212,8 @@ def slower(where: str, names: Sequence[str]) -> str:
     n, joined = len(names), enumeration(f"**{name}**" for name in names)
     if where == "even":
         return _n(
-            "{names} shows no clear difference from softmax at the longest length.",
-            "{names} show no clear difference from softmax at the longest length.",
+            "{names} shows no clear difference in time from softmax at the longest length.",
+            "{names} show no clear difference in time from softmax at the longest length.",
             n=n,
             names=joined,
         )
@@ -293,11 +281,11 @@ def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
     setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
     if alone:
-        origin = _("live: {device}", device=at.device) if live else _("recorded: {device}", device=at.device)
+        origin = _("live run: {device}", device=at.device) if live else _("recorded run: {device}", device=at.device)
     elif live:
-        origin = _("solid, live: {device}", device=at.device)
+        origin = _("solid lines, live run: {device}", device=at.device)
     else:
-        origin = _("dashed, recorded: {device}", device=at.device)
+        origin = _("dashed lines, recorded run: {device}", device=at.device)
     return [
         origin,
         *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),

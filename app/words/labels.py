@@ -44,6 +44,11 @@ def reference_name(attention: ac.Attention) -> str:
     return _(attention.variant.reference_name)
 
 
+def every_key(*, causal: bool) -> str:
+    """Return the keys to which the baseline gives equal weights."""
+    return _("all keys up to each query") if causal else _("all keys")
+
+
 def paper_title(paper: Paper) -> str:
     """Return the title of a publication: of a Chinese article in Chinese for a Chinese visitor, else in English."""
     return paper.original if paper.original and language() == "zh" else paper.title

@@ -13,6 +13,7 @@ from app.figures.lines.curves import Curve, guide
 from app.figures.lines.spread import spread
 from app.figures.theme import GREY
 from app.words.i18n import N_, _, escape_markdown, paragraph
+from app.words.labels import every_key
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
@@ -106,12 +107,14 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
             "product)."
         ),
         _(
-            "With RoPE, distant keys (more than {half:g} tokens from the query) get on average {turned} of the "
-            "softmax weight of adjacent keys.",
+            "With RoPE, a distant key (more than {half:g} tokens from the query) gets on average {turned} of the "
+            "softmax weight of an adjacent key.",
             **values,
         ),
-        "" if plain is None else _("Without RoPE, distant keys get {plain} of the weight of adjacent keys.", **values),
-        _("With ALiBi, distant keys get {biased} of the weight of adjacent keys.", **values)
+        ""
+        if plain is None
+        else _("Without RoPE, a distant key gets {plain} of the weight of an adjacent key.", **values),
+        _("With ALiBi, a distant key gets {biased} of the weight of an adjacent key.", **values)
         if BIASED in shares
         else "",
     )
@@ -172,7 +175,9 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
 def alone(distance: int, bound: float, cosine: float) -> str:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
     return paragraph(
-        _("**With RoPE, a distant key cannot have as large a logit as a near key.**") if bound < 1 else "",
+        _("**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.**")
+        if bound < 1
+        else "",
         _(
             "RoPE sets an upper bound for |logit|. At a distance of {distance} tokens, the bound is {bound} of the "
             "bound at distance 0.",
@@ -180,8 +185,9 @@ def alone(distance: int, bound: float, cosine: float) -> str:
             bound=percent(bound),
         ),
         _(
-            "If a query and a key are equal before the rotation, their dot product at this distance is {cosine} of "
-            "its value at distance 0.",
+            "Take a query and a key that are equal before the rotation, with all their coordinates of the same size. "
+            "At a distance of {distance} tokens, their dot product is {cosine} of its value at distance 0.",
+            distance=distance,
             cosine=percent(cosine),
         ),
     )
@@ -221,24 +227,24 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
     if measure == "weight":
         n, x = question.record.n, lines[0].x
         equal = [float(np.mean(1 / np.arange(i + 1, n + 1))) if question.causal else 1 / n for i in x]
-        lines.append(guide(_("uniform attention"), x, equal))
+        lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=question.causal)), x, equal))
     if measure == "bound":
         bound = spread(points(rows, "bound", TURNED), mean=question.mean)
-        lines += [bound.curve(_("bound, with RoPE"), GREY, dash="dot", band=False)] if bound.x else []
+        lines += [bound.curve(_("upper bound, with RoPE"), GREY, dash="dot", band=False)] if bound.x else []
     if measure == "alone":
         x = _distances(rows)
         shape = _theory(x, question)
         lines += [
-            Curve(_("bound: mean of |S|"), x, shape["sums"], colour=0),
-            Curve(_("q = k: mean of cos Δθ"), x, shape["cosines"], colour=1),
+            Curve(_("upper bound of |logit|"), x, shape["sums"], colour=0),
+            Curve(_("dot product if q = k"), x, shape["cosines"], colour=1),
         ]
     titles = {
-        "weight": _("mean weight of softmax"),
-        "logit": _("mean q·k / √d"),
-        "bound": _("mean |q·k| / √d"),
-        "alone": _("relative to distance 0"),
+        "weight": _("mean softmax weight of a key"),
+        "logit": _("mean logit q·k / √d"),
+        "bound": _("mean |logit|, |q·k| / √d"),
+        "alone": _("bound and dot product, relative to distance 0"),
     }
-    axes = {"x_title": _("distance |i − j|, in tokens"), "y_title": titles[measure]}
+    axes = {"x_title": _("distance between query and key (tokens)"), "y_title": titles[measure]}
     return [replace(line, marks=False) for line in lines], {
         **axes,
         "log_y": measure in ("weight", "bound"),
@@ -253,15 +259,15 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
         weight, logit = (ends(rows, form, name, question.record.n, mean=question.mean) for name in ("weight", "logit"))
         shown.append(
             {
-                _("softmax"): names()[form],
-                _("H ({unit})", unit=question.unit): formatted(
+                _("position encoding"): names()[form],
+                _("entropy H ({unit})", unit=question.unit): formatted(
                     float((np.mean if question.mean else np.median)(nats)), ".2f"
                 ),
-                _("quartiles over heads"): quartiles(nats),
-                _("weight at distance 1"): weight and percent(weight[0]),
-                _("weight at distances beyond n / 2"): weight and percent(weight[1]),
-                _("logit at distance 1"): logit and number(logit[0]),
-                _("logit at distances beyond n / 2"): logit and number(logit[1]),
+                _("H, quartiles over heads"): quartiles(nats),
+                _("mean weight at distance 1"): weight and percent(weight[0]),
+                _("mean weight beyond distance n / 2"): weight and percent(weight[1]),
+                _("mean logit at distance 1"): logit and number(logit[0]),
+                _("mean logit beyond distance n / 2"): logit and number(logit[1]),
             }
         )
     return shown

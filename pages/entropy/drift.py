@@ -61,42 +61,52 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
     lengths = found[SOFTMAX].x
     if len(lengths) < 2:
-        return _("Measuring a change needs at least two lengths. Use a longer input.")
+        return _("Measuring a change with the text length needs at least two lengths. Use a longer input.")
     far = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
     ends = {name: found[name].at(far) for name in ("length", "squared", "fixed")}
     if None in ends.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
-    text = _(
-        "From {base:,} to {n:,} tokens, the {measure} of **squared ReLU** changes by a factor of {length} with "
-        "division by n, {squared} with division by n², and {fixed} with division by a constant.",
-        measure=measures()[measure],
-        base=base,
-        n=int(far),
-        **{name: number(end or 0.0) for name, end in ends.items()},
-    )
-    if measure == "size":
-        softmax = number(found[SOFTMAX].at(far) or 0.0)
-        text = paragraph(text, _("The output size of softmax changes by a factor of {softmax}.", softmax=softmax))
+    factors = {name: end or 0.0 for name, end in ends.items()}
     return paragraph(
-        least({name: end or 0.0 for name, end in ends.items()}, measures()[measure]),
+        least(factors, measures()[measure], base, int(far)),
         _("A row of squared ReLU has one term per key, so its sum can grow with the text."),
-        text,
+        _(
+            "At {n:,} tokens, the {measure} is {length} times as large as at {base:,} tokens with division by n, "
+            "{squared} times with division by n², and {fixed} times with division by a constant.",
+            measure=measures()[measure],
+            base=base,
+            n=int(far),
+            **{name: number(end) for name, end in factors.items()},
+        ),
+        _("The output size of softmax is {softmax} times as large.", softmax=number(found[SOFTMAX].at(far) or 0.0))
+        if measure == "size"
+        else "",
     )
 
 
-def least(ends: Mapping[str, float], measure: str) -> str:
-    """Return the fixed divisor with the smallest change of a measure; doubling and halving count as equal changes."""
+def least(ends: Mapping[str, float], measure: str, base: int, n: int) -> str:
+    """Return the fixed divisor with the smallest change of a measure; doubling and halving count as equal changes.
+
+    Args:
+        ends: factor by which the measure changes, by divisor.
+        measure: name of the measure on screen.
+        base: the reference length in tokens.
+        n: the length in tokens at which the change is measured.
+    """
     sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
     first, second = sorted(sizes.values())[:2]
+    divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
+    values = {"measure": measure, "divisor": divisor, "base": base, "n": n}
     if second - first < 0.01:  # The best two differ by 1 %, less than the width of a curve on the chart.
         return _(
-            "**No divisor clearly keeps the {measure} most nearly constant between text lengths.**", measure=measure
+            "**From {base:,} to {n:,} tokens, no divisor keeps the {measure} of squared ReLU clearly more constant "
+            "than the others do.**",
+            **values,
         )
-    divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
     return _(
-        "**Between text lengths, the {measure} changes least if the weights are divided by {divisor}.**",
-        measure=measure,
-        divisor=divisor,
+        "**From {base:,} to {n:,} tokens, the {measure} of squared ReLU changes least if the weights are divided by "
+        "{divisor}.**",
+        **values,
     )
 
 
@@ -111,7 +121,7 @@ def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], di
     lengths = drawn[-1].x
     if lengths:
         drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
-    title = _("{measure} relative to n = {base}", measure=measures()[question.options.drift], base=base)
+    title = _("{measure}, relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
     mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
     return drawn, {**axes, "mark": mark, "x_ticks": doublings(drawn)}
@@ -123,14 +133,16 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
     found = {measure: drifts(rows, question, measure) for measure in columns}
     shown = []
     for name, title in names().items():
-        line: dict[str, object] = {_("normaliser"): title}
+        line: dict[str, object] = {_("variant"): title}
         for measure, word in columns.items():
             each = found[measure][name]
             for i in (0, -1) if each.x else ():
                 if each.x[i] != base:  # At the reference length itself, the ratio is 1 by definition and says nothing.
-                    line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = number(each.middle[i], 3)
+                    line[_("{measure} at n = {n:g}, relative to n = {base}", measure=word, n=each.x[i], base=base)] = (
+                        number(each.middle[i], 3)
+                    )
             law = fit_growth(each.x, each.middle) if min(each.middle, default=0) > 0 else None
-            line[_("{measure}, exponent", measure=word)] = law and law.exponent
+            line[_("exponent a of the {measure}, ∝ nᵃ", measure=word)] = law and law.exponent
         shown.append(line)
     return shown
 
@@ -138,22 +150,23 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
 def notes(question: Question) -> str:
     """Return how the change is defined, and why a constant factor does not count."""
     return _(
-        "- Every curve shows a head's value divided by the same head's value at the reference length. Training at "
-        "that length can compensate for any constant factor, so only the shape of the curve matters.\n"
+        "- Every curve shows a head's row sum or output size divided by the same head's result at the reference "
+        "length. Training at that length can compensate for any constant factor, so only the shape of the curve "
+        "matters.\n"
         "- **Row sum**: the sum of a row's weights, averaged over queries. A row with no positive logit has a sum of "
         "0.\n"
         "- **Output size**: the root mean square of the lengths of the output vectors, over all queries. It can "
         "shrink even if the row sums stay the same, because averaging a larger number of different value vectors "
         "gives a shorter vector.\n"
         "- **Exponent** a: the exponent of the power law c·nᵃ that best fits the curve, by least squares on "
-        "logarithms. If a is 0, the value does not change with n.\n"
+        "logarithms. If a is 0, the curve does not change with n.\n"
         "- Queries, keys and values come from the input, not from a model trained with squared ReLU."
     )
 
 
 VIEW = View(
     experiment=length_drift,
-    heading=N_("Which normaliser suits texts of other lengths?"),
+    heading=N_("Which divisor suits squared ReLU in texts of other lengths?"),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
     describe=lambda rows, question: sentence(

@@ -77,23 +77,24 @@ def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: 
         return _("Measuring λ = {factor:g} …", factor=factor)
     values = {"still": still, "unit": unit, "moved": at_most(moved), "factor": factor}
     values |= {"plain": plain, "steered": steered}
+    text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
     if f"{plain:.2f}" == f"{steered:.2f}":
-        finding = _("**Multiplying all logits by λ = {factor:g} hardly changes softmax.**", **values)
+        text = _("The entropy of softmax stays at {plain:.2f} {unit}.", **values)
+        finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)
     elif steered < plain:
         finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)
     else:
         finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
-    text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
     if moved == 0:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies both the terms and "
-            "their sum. It therefore cancels, and no weight changes.",
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies each term of a row and "
+            "their sum, so it cancels. No weight changes.",
             **values,
         )
     else:
         other = _(
-            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies both the terms and "
-            "their sum. It therefore cancels, and no weight changes by more than {moved}.",
+            "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies each term of a row and "
+            "their sum, so it cancels. No weight changes by more than {moved}.",
             **values,
         )
     return paragraph(finding, text, other)
@@ -105,10 +106,10 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
     return [
         {
             _("variant"): title,
-            _("H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).at(1.0),
-            _("H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(rows, word, question).at(
-                factor
-            ),
+            _("entropy H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).at(1.0),
+            _("entropy H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(
+                rows, word, question
+            ).at(factor),
             _("largest change of a weight, λ = {factor:g}", factor=factor): number(change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): range_of_sums(
                 [row for row in rows if row.variant == word and row.factor == factor]

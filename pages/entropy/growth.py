@@ -13,7 +13,7 @@ from app.lessons.screen import Screen
 from app.measures import CurveMeasure, VariantMeasure
 from app.ui import palette, variant_picker
 from app.words.i18n import N_, _, _n, enumeration, paragraph
-from app.words.labels import label
+from app.words.labels import every_key, label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
@@ -30,7 +30,9 @@ ENOUGH = 3
 SAME = 1.05
 """Ratio up to which two numbers of effective keys count as equal."""
 EVEN = 0.8
-"""Share of uniform attention's effective keys from which attention counts as close to uniform."""
+"""Share of all keys from which the number of effective keys counts as close to that of equal weights."""
+DIGITS = range(2, 18)
+"""Numbers of significant digits for a number of effective keys; the last one writes every float exactly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,7 @@ def lines_of(question: Question) -> dict[str, Line]:
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
-            name=_("Softmax · log n, n₀ {base}", base=base),
+            name=_("Softmax · log n scaling, n₀ {base}", base=base),
             label=_("Softmax, log n scaling"),
             dash="dash",
         ),
@@ -124,13 +126,22 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
         if line.attention.variant.family == "kernel" and found.x:
             share = keys_share(found.middle[-1], int(found.x[-1]), causal=question.causal)
             close += (
-                [_("**{name}** ({share} of all keys)", name=line.name, share=percent(share))] if share >= EVEN else []
+                [
+                    _(
+                        "**{name}** (effective keys: {share} of {keys})",
+                        name=line.name,
+                        share=percent(share),
+                        keys=every_key(causal=question.causal),
+                    )
+                ]
+                if share >= EVEN
+                else []
             )
     return (
         _n(
-            "{names} stays close to equal weights, because the dot products of query features and key features differ "
+            "{names} stays close to equal weights, because the numbers that replace softmax's exponentials differ "
             "little from key to key.",
-            "{names} stay close to equal weights, because the dot products of query features and key features differ "
+            "{names} stay close to equal weights, because the numbers that replace softmax's exponentials differ "
             "little from key to key.",
             n=len(close),
             names=enumeration(close),
@@ -143,6 +154,25 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
 def keys_share(keys: float, n: int, *, causal: bool) -> float:
     """Return a number of effective keys as a share of that of uniform attention, which is n without a causal mask."""
     return keys / math.exp(uniform_entropy(n, causal=causal))
+
+
+def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
+    """Return a number of effective keys and its share of all keys as texts that agree with each other.
+
+    The share is a whole percentage, or has one digit if it is below 1%. The number of keys has as many digits as a
+    reader needs to compute that share from it. With a causal mask, the share is of different numbers of keys, so the
+    reader cannot compute it.
+    """
+
+    def share(count: float) -> float:
+        return 100 * keys_share(count, n, causal=causal)
+
+    unit = min(1.0, 10 ** math.floor(math.log10(share(keys))))
+    rounded = round(share(keys) / unit) * unit
+    texts = (number(keys, digits) for digits in DIGITS)
+    # A share halfway between two percentages agrees with both.
+    agree = (text for text in texts if causal or abs(share(float(text.replace(",", ""))) - rounded) < 0.51 * unit)
+    return next(agree), f"{number(rounded, 1)}%"
 
 
 def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -164,8 +194,8 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "normalised": _("normalised entropy H / log n"),
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
-    equal = label_with_end(_("equal weights on all keys"), top, share=measure == "share")
-    drawn.append(replace(guide(_("uniform attention"), lengths, top), label=equal))
+    name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
+    drawn.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
     axes: dict[str, Any] = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True}
     axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
     base = next((base for line in lines_of(question).values() if (base := base_length(line.attention))), 0)
@@ -219,12 +249,11 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     values: dict[str, Any] = {"a": a, "b": b, "few": number(few), "many": number(many)}
     if len(softmax.x) == 1:
         return paragraph(
-            _("A query has {few} effective keys at {a:,} tokens.", **values),
-            _("The weight of such a query is as spread out as equal weights on {few} keys.", **values),
+            _("At {a:,} tokens, a query's weight is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    scaling = log_n(first, last, base, a=a, b=b) if first and last else ""
+    scaling = log_n(first, last, base, a=a, b=b, causal=causal) if first and last else ""
     if many <= SAME * few:
         return paragraph(
             _(
@@ -234,32 +263,32 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             ),
             scaling,
         )
-    before, after = keys_share(few, a, causal=causal), keys_share(many, b, causal=causal)
-    values |= {"before": percent(before), "after": percent(after)}
-    return paragraph(
-        _(
+    growth = keys_share(many, b, causal=causal) / keys_share(few, a, causal=causal)
+    for n, keys, count, share in ((a, few, "few", "before"), (b, many, "many", "after")):
+        values[count], values[share] = keys_and_share(keys, n, causal=causal)
+    values["keys"] = every_key(causal=causal)
+    if values["before"] == values["after"] or 1 / SAME <= growth <= SAME:
+        finding = _(
             "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), but over a smaller share of all keys ({before}, then {after}).**",
+            "{b:,}), and over about the same share of {keys} ({before}, then {after}).**",
             **values,
         )
-        if before > SAME * after
-        else _(
+    elif growth < 1:
+        finding = _(
             "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), and over a larger share of all keys ({before}, then {after}).**",
+            "{b:,}), but over a smaller share of {keys} ({before}, then {after}).**",
             **values,
         )
-        if after > SAME * before
-        else _(
+    else:
+        finding = _(
             "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
-            "{b:,}), and over about the same share of all keys ({before}, then {after}).**",
+            "{b:,}), and over a larger share of {keys} ({before}, then {after}).**",
             **values,
-        ),
-        _("Softmax gives every key some weight, including each additional key."),
-        scaling,
-    )
+        )
+    return paragraph(finding, _("Softmax gives every key some weight, including each additional key."), scaling)
 
 
-def log_n(few: float, many: float, base: int, *, a: int, b: int) -> str:
+def log_n(few: float, many: float, base: int, *, a: int, b: int, causal: bool) -> str:
     """Return the effect of log n scaling on the number of effective keys.
 
     Args:
@@ -268,24 +297,30 @@ def log_n(few: float, many: float, base: int, *, a: int, b: int) -> str:
         base: its reference length, at which the factor is one.
         a: the shortest length in tokens.
         b: the longest length in tokens.
+        causal: whether a causal mask is used. Each query then has its own number of keys, and its own factor.
     """
     values = {"few": number(few), "many": number(many), "base": base, "a": a, "b": b}
     return paragraph(
         _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
-        _("The number {base} can be changed under Settings.", base=base),
         _(
-            "This flattens the weights below {base} keys ({few} effective keys at {a:,} tokens) and sharpens them "
-            "above ({many} at {b:,}).",
-            **values,
-        )
-        if a < base < b
-        else _(
-            "This flattens the weights below {base} keys: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            "This flattens the weights below {base} tokens: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
             **values,
         )
         if b <= base
         else _(
-            "This sharpens the weights above {base} keys: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
+            "This flattens the weights of queries with fewer than {base} keys and sharpens the others: {few} effective "
+            "keys at {a:,} tokens, {many} at {b:,}.",
+            **values,
+        )
+        if causal
+        else _(
+            "This flattens the weights below {base} tokens ({few} effective keys at {a:,} tokens) and sharpens them "
+            "above ({many} at {b:,}).",
+            **values,
+        )
+        if a < base
+        else _(
+            "This sharpens the weights above {base} tokens: {few} effective keys at {a:,} tokens, {many} at {b:,}.",
             **values,
         ),
     )
@@ -302,18 +337,20 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
         found, keys = by_length(own, word, question), by_length(own, word, question, "keys")
         law = slope(found, question.per_nat)
         slopes = (slope(by_length(head, word, question), question.per_nat) for head in by_head(own))
+        few, many = keys.at(first), keys.at(last)
+        count, share = keys_and_share(many, int(last), causal=question.causal) if many else (None, None)
         shown.append(
             {
                 _("variant"): line.name,
-                **{_("effective keys, n = {n:g}", n=n): (k := keys.at(n)) and number(k) for n in (first, last)},
-                _("share of all keys, n = {n:g}", n=last): (k := keys.at(last))
-                and percent(keys_share(k, int(last), causal=question.causal)),
-                f"H({first:g}) {question.unit}": found.at(first),
-                f"H({last:g}) {question.unit}": found.at(last),
-                _("slope against log n"): law and law.exponent,
-                "R²": law and law.r2,
-                _("quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
-                _("evenness S({n:g})", n=last): by_length(own, word, question, "sparsity").at(last),
+                _("effective keys, n = {n:g}", n=first): few and number(few),
+                _("effective keys, n = {n:g}", n=last): count,
+                _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
+                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): found.at(first),
+                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): found.at(last),
+                _("slope of H against log n"): law and law.exponent,
+                _("R² of the slope"): law and law.r2,
+                _("slope, quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
+                _("evenness S, n = {n:g}", n=last): by_length(own, word, question, "sparsity").at(last),
                 _("row sums"): range_of_sums(own),
             }
         )
@@ -338,7 +375,7 @@ def notes(question: Question) -> str:
         "- **H / log n** is the entropy of a query's row divided by the logarithm of the number of its allowed "
         "keys.\n"
         "- **Slope** is the slope of a line fitted to H in nats against log n by least squares. It is about 1 for "
-        "uniform attention, and 0 if H does not change with n. R² is the quality of the fit, at most 1.\n"
+        "equal weights, and 0 if H does not change with n. R² is the quality of the fit, at most 1.\n"
         "- Each head's value is the mean over its queries. Lines show the median or mean over heads and seeds, and "
         "bands show the quartiles."
     )
@@ -408,7 +445,7 @@ MEASURES = {
 }
 CURVES = {
     "entropy": CurveMeasure(
-        N_("entropy of the rows of {name} against length"),
+        N_("entropy of the attention rows of {name} against the number of tokens"),
         lambda screen, attention: _curve(screen, attention).middle,
         positions=lambda screen, attention: ladder(_asked(screen).longest),
         x_title=N_("tokens n"),

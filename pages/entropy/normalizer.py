@@ -23,21 +23,21 @@ SUITS = 0.05
 VERDICTS = (
     N_(
         "**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.** Before the "
-        "division, the terms of a row sum to Z. Z grows more slowly than n, as n^{exponent:.2f}."
+        "division, the squares relu(logit)² of a row sum to Z. Z grows more slowly than n, as n^{exponent:.2f}."
     ),
     N_(
         "**Dividing squared ReLU by the text length n gives nearly constant row sums.** Before the division, the "
-        "terms of a row sum to Z. Z grows about as fast as n, as n^{exponent:.2f}."
+        "squares relu(logit)² of a row sum to Z. Z grows about as fast as n, as n^{exponent:.2f}."
     ),
     N_(
         "**Dividing squared ReLU by the text length n gives row sums that grow with the text.** Before the division, "
-        "the terms of a row sum to Z. Z grows faster than n, as n^{exponent:.2f}."
+        "the squares relu(logit)² of a row sum to Z. Z grows faster than n, as n^{exponent:.2f}."
     ),
 )
 """Sentences for exponents below, near and above 1."""
 BENT = N_(
-    "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The terms of a row sum to "
-    "Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
+    "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares relu(logit)² of "
+    "a row sum to Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
 )
 """Sentence for exponents with different verdicts."""
 
@@ -72,11 +72,11 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
             drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
-        drawn.append(guide("n", lengths, [n / lengths[0] for n in lengths]))
-    first = f"{lengths[0]:g}" if lengths else "n₀"
+        drawn.append(guide(_("proportional to n"), lengths, [n / lengths[0] for n in lengths]))
+    first = f"{lengths[0]:g}" if lengths else "…"
     axes = {
         "x_title": question.length_title,
-        "y_title": _("normaliser Z(n) / Z({first})", first=first),
+        "y_title": _("sum Z, relative to n = {first}", first=first),
         "log_x": True,
         "log_y": True,
     }
@@ -116,12 +116,12 @@ def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, o
         law = fit_growth(found.x, found.middle)
         shown.append(
             {
-                _("row sum"): title,
+                _("variant and sum Z"): title,
                 **{f"Z({logs.x[i]:g})": readable(logs.middle[i]) for i in (0, -1) if logs.x},
-                _("exponent"): law and law.exponent,
-                "R²": law and law.r2,
-                _("quartiles over heads"): quartiles([each.exponent for each in laws if each]),
-                _("share of empty rows"): fmean(row.empty for row in own),
+                _("exponent a of Z ∝ nᵃ"): law and law.exponent,
+                _("R² of the exponent"): law and law.r2,
+                _("exponent, quartiles over heads"): quartiles([each.exponent for each in laws if each]),
+                _("share of rows with Z = 0"): fmean(row.empty for row in own),
             }
         )
     return shown
@@ -138,8 +138,8 @@ def notes(question: Question) -> str:
         "- Z is the sum by which a row's terms can be divided so that its weights sum to 1. The terms are computed "
         "from the logits x, without subtracting their maximum. If all logits are zero, softmax's Z is the number of "
         "keys.\n"
-        "- A head's Z is the geometric mean over its queries. *Empty rows* have no positive logit, so squared ReLU's "
-        "Z is 0. The mean leaves these rows out.\n"
+        "- A head's Z is the geometric mean over its queries. In a row without a positive logit, squared ReLU's Z is "
+        "0. The mean leaves these rows out.\n"
         "- Every curve shows a head's Z divided by its Z at the shortest length. Lines show the median or mean over "
         "heads and seeds, and bands show the quartiles.\n"
         "- **Exponent** a is the slope of a line fitted to log Z against log n by least squares: Z grows "
@@ -150,7 +150,7 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=normalizer_length,
-    heading=N_("Does dividing by the text length keep row sums constant?"),
+    heading=N_("Does dividing squared ReLU by the text length keep its row sums constant?"),
     variants=lambda question: tuple(TOTALS),
     describe=lambda rows, question: sentence(totals(rows, question)),
     chart=chart,

@@ -66,7 +66,7 @@ class EntropyOptions(Options, prefix="h_"):
         ("log_n", "temperature", "unscaled"),
         ["log_n"],
         N_("Other softmax scalings"),
-        help=N_("Softmax with its logits multiplied by a factor other than the usual 1/√d."),
+        help=N_("Softmax whose dot products q·k are multiplied by a factor other than the usual 1/√d."),
     )
     base = selection(
         {n: str(n) for n in BASES},
@@ -74,7 +74,7 @@ class EntropyOptions(Options, prefix="h_"):
         default=512,
         opening=64,
         layout={"width": 185},
-        help=N_("The length n₀ at which log n scaling equals the usual factor 1/√d."),
+        help=N_("The number of tokens n₀ at which log n scaling does not change softmax."),
     )
     temperature = selection(
         {t: f"{t:g}" for t in TEMPERATURES},
@@ -115,9 +115,9 @@ class EntropyOptions(Options, prefix="h_"):
     )
     seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
     heads = choice({"all": N_("All heads"), "one": N_("One head")}, C_("choice of heads", "Heads"))
-    line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Line"))
+    line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Lines show"))
     band = switch(
-        True, N_("Band"), help=N_("The band extends from the lower to the upper quartile over heads and seeds.")
+        True, N_("Bands"), help=N_("A band extends from the lower to the upper quartile over heads and seeds.")
     )
     unit = choice({"nats": N_("Nats"), "bits": N_("Bits")}, N_("Entropy in"))
 

@@ -1,6 +1,6 @@
 """The view of the error over each variant's budget, the setting that trades cost for accuracy.
 
-Each line comes with its floor, the lowest error that any matrix of the same rank or sparsity can have.
+Each line comes with its floor, a lower bound: the lowest error that any matrix of the same rank or sparsity can have.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
         if question.options.measure == "matrix" and any((p.floor or 0.0) > VISIBLE for p in own):
             drawn.append(
                 Curve(
-                    _("{name}: floor", name=name),
+                    _("{name}: lower bound", name=name),
                     xs,
                     [drawable(p.floor) for p in own],
                     group=name,
@@ -72,9 +72,8 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     if question.options.measure == "matrix" and any(p.floor for p in found):
         sentences.append(
             _(
-                "Dashed lines are floors: lower bounds on a variant's matrix error. A floor is the higher of two "
-                "errors. The first is the smallest possible error of a matrix with as many keys per row as the "
-                "variant. The second is the smallest possible error of a matrix with the variant's rank."
+                "Dashed lines show a lower bound of a variant's matrix error. No matrix with as many keys per row, and "
+                "no matrix of the same rank, has a smaller error."
             )
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
@@ -84,8 +83,7 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
         sentences.append(
             _(
-                "This axis cannot show a budget of 0 ({names}). The chart of the error against cost shows these "
-                "points.",
+                "This axis cannot show a budget of 0 ({names}). The view “By cost” shows these points.",
                 names=enumeration(none),
             )
         )
@@ -96,4 +94,4 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     return sentences
 
 
-VIEW = View(axis=N_("budget: each variant's own setting"), lines=lines, describe=words.against_budget, notes=notes)
+VIEW = View(axis=N_("budget (the setting named at each line)"), lines=lines, describe=words.against_budget, notes=notes)

@@ -23,7 +23,7 @@ from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
-from pages.error.sweep import BEYOND, View, axis_end, curve, in_words
+from pages.error.sweep import View, axis_end, curve, in_words
 
 FEW = 3
 """Largest number of variants with a budget for which every point has its setting as text."""
@@ -124,9 +124,12 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for p in comparable:
         notes = [in_words(question, p)]
         if p.word == UNIFORM:
-            ends = [least or prices[UNIFORM], BEYOND * (words.cost_of_softmax(question, times) or prices[UNIFORM])]
-            line = guide(_("Plain average"), ends, [p.middle] * 2)
-            drawn.append(replace(line, notes=notes * 2, label=_("▲ worse than a plain average"), named_at=1))
+            ends = [
+                least or prices[UNIFORM],
+                words.BEYOND * (words.cost_of_softmax(question, times) or prices[UNIFORM]),
+            ]
+            line = guide(words.equal_weights(question), ends, [p.middle] * 2)
+            drawn.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), named_at=1))
         if p.word == REFERENCE:
             # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.
@@ -154,7 +157,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
                 # Only the first number has the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
             if names_all_points(question) and (i := step_to_worse(question, own)) is not None and texts[i]:
-                texts[i] = _("{setting}: better than {dearer}", setting=texts[i], dearer=texts[i + 1])
+                texts[i] = _("{setting}: smaller error than {dearer}", setting=texts[i], dearer=texts[i + 1])
         line = replace(line, texts=texts)
         alone = "circle-open" if line.hollow else "circle"
         drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)

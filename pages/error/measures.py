@@ -33,7 +33,12 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
     """
     knob = attention.variant.budget
     if knob is None or knob.kind != "int":
-        raise LessonError(N_("This variant has no whole-number budget, so there is no curve to draw."))
+        raise LessonError(
+            N_(
+                "This variant has no budget (a whole-number setting that limits its cost), so there is no curve to "
+                "draw."
+            )
+        )
     return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
 
 

@@ -41,7 +41,7 @@ class ErrorOptions(Options):
         link="fidelity",
         layout={"width": 210, "label_visibility": "collapsed"},
     )
-    log = switch(False, N_("Log scale"), link="log_error", help=N_("Zero errors cannot be shown on a log scale."))
+    log = switch(False, N_("Log scale"), link="log_error", help=N_("A log scale cannot show an error of 0."))
     price = choice({"count": N_("Multiply-adds"), "ms": N_("Measured time")}, N_("Cost in"))
 
 

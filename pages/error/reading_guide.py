@@ -1,16 +1,17 @@
 """Notes on how to read the chart of the Error page, and the definitions of the error metrics."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import what_is_counted
 from app.words.i18n import _, _n, enumeration
-from app.words.labels import label
+from app.words.labels import every_key, label, readable
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
+from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.words import by_reference, is_replacement
+from pages.error.words import BEYOND, by_reference, cost_name, is_replacement
 
 
 def marks(question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve]) -> list[str]:
@@ -32,8 +33,8 @@ def marks(question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve
     ]
 
 
-def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> list[str]:
-    """Return which lines continue beyond the axes, in at most two sentences.
+def above(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> str:
+    """Return which lines continue above the vertical axis, in one sentence; empty if none does.
 
     Args:
         question: what the visitor compares.
@@ -41,30 +42,48 @@ def beyond(question: Question, drawn: Sequence[Curve], end: float, right: float 
         end: upper end of the vertical axis.
         right: right end of the horizontal axis; None if it shows all points.
     """
-    sentences = []
     inside = {
         line.name: [y for x, y in zip(line.x, line.y, strict=True) if right is None or x <= right] for line in drawn
     }
     highest = {name: max((y for y in own if y is not None), default=0.0) for name, own in inside.items()}
-    above = [
+    names = [
         _("{name} (up to {error})", name=name, error=question.written(y)) for name, y in highest.items() if y > end
     ]
-    if above:
-        sentences.append(
-            _(
-                "▲ marks lines that continue above the axis: {names}. Double-click the chart to show them.",
-                names=enumeration(above),
-            )
-        )
-    if dearer := [line.name for line in drawn if len(inside[line.name]) < len(line.x)]:
-        sentences.append(
-            _(
-                "These variants have settings that cost more than softmax and lie beyond the chart: {names}. "
-                "Double-click the chart to show them.",
-                names=enumeration(dearer),
-            )
-        )
-    return sentences
+    if not names:
+        return ""
+    return _(
+        "▲ marks lines that continue above the chart: {names}. Double-click the chart to show them.",
+        names=enumeration(names),
+    )
+
+
+def beyond(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None, whole: float) -> str:
+    """Return which settings lie beyond the end of the axis of costs, in two sentences; empty if none does.
+
+    Args:
+        question: what the visitor compares.
+        found: points of the variants.
+        times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
+        whole: softmax's cost.
+    """
+    prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
+    count, names = 0, []
+    for attention, own in question.by_variant(found):
+        dear = [p.value for p in own if prices.get(p.word, 0.0) > BEYOND * whole]
+        count += len(dear)
+        knob = attention.variant.budget
+        settings = "" if knob is None else f" · {readable(knob.name)} {enumeration(f'{value}' for value in dear)}"
+        names += [_(attention.title) + settings] if dear else []
+    if not names:
+        return ""
+    return _n(
+        "{names} needs over {limit} of softmax's {cost} and lies beyond the chart. Double-click the chart to show it.",
+        "{names} need over {limit} of softmax's {cost} and lie beyond the chart. Double-click the chart to show them.",
+        n=count,
+        names=enumeration(names),
+        limit=percent(BEYOND),
+        cost=cost_name(times),
+    )
 
 
 def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
@@ -79,8 +98,8 @@ def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str
         return []
     return [
         _(
-            "With some of their settings, these variants have a larger error than a plain average of the values of all "
-            "allowed tokens: {names}.",
+            "With some of their settings, these variants have a larger error than equal weights on {keys}: {names}.",
+            keys=every_key(causal=question.causal),
             names=enumeration(names),
         )
     ]
@@ -96,15 +115,15 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
     if any(p.low < p.high for p in found):
         sentences.append(
             _(
-                "Lines show medians, and bands show the middle half of the values, over {heads} heads. For random "
-                "variants, the values include {seeds} seeds per head.",
+                "Lines show the median error over {heads} heads, and bands show the middle half of the errors. Random "
+                "variants are measured with {seeds} seeds per head.",
                 heads=question.heads,
                 seeds=SEEDS,
             )
             if question.heads > 1
             else _(
-                "For random variants, lines show medians, and bands show the middle half of the values, over {n} "
-                "seeds.",
+                "For random variants, lines show the median error over {n} seeds, and bands show the middle half of "
+                "the errors.",
                 n=SEEDS,
             )
         )
@@ -142,10 +161,9 @@ def reading_guide(question: Question, found: Sequence[ErrorPoint], more: Sequenc
         "keys in the same row of $A$.\n"
         "- **Output error**: $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$.\n"
         "- **Direction error**: one minus the mean cosine between the same rows of $AV$ and $SV$.\n\n"
-        "The **mean of values** is a baseline: uniform attention over the allowed keys. A variant with a larger "
-        "error is worse than this simple average.\n\n"
-        "The **floors** are lower bounds and apply to the matrix error only. No matrix of rank $m$ is closer to $S$ "
-        "than the truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ "
-        "than the $k$ largest entries of each row of $S$."
+        "**Equal weights** on all allowed keys are a baseline. Their output is the mean of these keys' values.\n\n"
+        "The **lower bounds** apply to the matrix error only. No matrix of rank $m$ is closer to $S$ than the "
+        "truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ than the $k$ "
+        "largest entries of each row of $S$."
     )
     return "\n\n".join(["\n".join(f"- {note}" for note in (*more, *notes(question, found))), definitions])

@@ -29,13 +29,13 @@ def cause(question: Question, best: ErrorPoint) -> str:
     text = (
         N_("Softmax gives {share:.0f}% of its weight to keys that {name} hides.")
         if best.variant == "local"
-        else N_("Compared with {reference}, {name} moves {share:.0f}% of the weight to other keys.")
+        else N_("Compared with {reference}, {name} moves {share:.0f}% of a query's weight to other keys.")
     )
     return _(text, share=100 * best.mass, **values)
 
 
 def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
-    """Return a list of why narrow windows are costly and worse than a plain average, and more landmarks can be worse.
+    """Return a list of why narrow windows are costly and worse than equal weights, and more landmarks can be worse.
 
     No reason is given over the length, or if its effect does not occur.
     """
@@ -74,13 +74,13 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
 
 
 def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
-    """Return why these windows have a larger error than a plain average of the values."""
+    """Return why these windows have a larger error than equal weights."""
     # Both bounds are rounded outwards, so that the sentence holds for every window.
     larger = question.options.measure == "output" and min(p.size for p in worse) >= LARGER
     return paragraph(
         _n(
-            "**Local with window {windows} is worse than a plain average of the values.**",
-            "**Local with windows {windows} is worse than a plain average of the values.**",
+            "**Local with window {windows} is worse than equal weights.**",
+            "**Local with windows {windows} is worse than equal weights.**",
             n=len(worse),
             windows=enumeration(f"{p.value}" for p in worse),
         ),
@@ -123,9 +123,8 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
     fewer, more = max(steps, key=lambda step: step[1].negative_mass - step[0].negative_mass)
     return _(
         "**Nyström is worse with {more} landmarks than with {fewer}.** It multiplies by an inverse matrix, which can "
-        "make weights negative. With {more} landmarks, {after:.0f}% of the absolute weight on all {n} keys is "
-        "negative. With {fewer} landmarks, the share is {before:.0f}%.",
-        n=fewer.n,
+        "make weights negative. Negative weights make up {after:.0f}% of the sum of absolute weights with {more} "
+        "landmarks, and {before:.0f}% with {fewer}.",
         fewer=fewer.value,
         more=more.value,
         before=100 * fewer.negative_mass,

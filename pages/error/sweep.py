@@ -27,13 +27,11 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, Erro
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.reading_guide import beyond, marks, reading_guide
+from pages.error.reading_guide import above, beyond, marks, reading_guide
 from pages.error.reasons import reasons
 
 HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
-BEYOND = 2
-"""Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
 HEIGHT = 364
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 TOKENS = N_("tokens n")
@@ -77,7 +75,7 @@ class View:
             times: milliseconds by word, for the file; no chart is drawn if they are empty.
         """
         place, question = given
-        right = None if whole is None else BEYOND * whole
+        right = None if whole is None else words.BEYOND * whole
         linked, is_drawn = has_matrix_links(question), times != {}
 
         def find(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
@@ -117,7 +115,11 @@ class View:
         def explain() -> None:
             st.markdown(reading_guide(question, found, self.notes(question, found)))
 
-        captions = [paragraph(*marks(question, found, drawn)), *beyond(question, drawn, end, right)]
+        captions = [
+            paragraph(*marks(question, found, drawn)),
+            above(question, drawn, end, right),
+            "" if whole is None else beyond(question, found, times, whole),
+        ]
         if is_drawn and any(captions):
             st.caption("  \n".join(filter(None, captions)))
         if is_drawn and (why := reasons(question, found)):
@@ -154,7 +156,7 @@ def shares(drawn: Sequence[Curve], whole: float) -> dict[float, str]:
     """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts."""
     least = min(x for line in drawn for x in line.x) / whole
     every = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
-    return {share * whole: f"{100 * share:g}%" for share in (*every, 1, BEYOND) if share >= least}
+    return {share * whole: f"{100 * share:g}%" for share in (*every, 1, words.BEYOND) if share >= least}
 
 
 def curve(
@@ -206,9 +208,9 @@ def uniform(
         common = reference == REFERENCE
         drawn.append(
             Curve(
-                _("Plain average")
+                words.equal_weights(question)
                 if common
-                else _("Plain average vs {reference}", reference=reference_name(ac.get(reference))),
+                else _("Equal weights, compared with {reference}", reference=reference_name(ac.get(reference))),
                 [position for position, _p in x],
                 [p.middle for _position, p in x],
                 colour=GREY if common else palette.place(reference),
@@ -231,7 +233,7 @@ def in_words(question: Question, point: ErrorPoint) -> str:
     text = _("error {error}", error=middle)
     if point.reference != REFERENCE:
         name = reference_name(ac.get(point.reference))
-        text = _("error {error} vs {reference}", error=middle, reference=name)
+        text = _("error {error}, compared with {reference}", error=middle, reference=name)
     if point.low < point.high:
         text = paragraph(text, _("({low} to {high})", low=low, high=high))
     if point.setting is not None and isinstance(point.value, (int, float)):
@@ -248,7 +250,7 @@ def floor_in_words(point: ErrorPoint) -> str:
     """Return the name and value of the lower bound of a point's matrix error."""
     floor = f"{number(100 * (point.floor or 0.0), 3)}%"
     values = {
-        "rank": _("floor {floor}: error of the best matrix of the same rank", floor=floor),
-        "keys": _("floor {floor}: error of the best matrix with as many keys per row", floor=floor),
+        "rank": _("lower bound {floor}: error of the best matrix of the same rank", floor=floor),
+        "keys": _("lower bound {floor}: error of the best matrix with as many keys per row", floor=floor),
     }
     return values.get(point.floor_kind, "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import N_, _, _n, enumeration, paragraph
-from app.words.labels import label, reference_name
+from app.words.labels import every_key, label, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within
 from attention_core.formatting import percent
 from pages.error.options import Question
@@ -17,7 +17,9 @@ SHARE = 0.5
 SLIGHTLY = 1.1
 """Largest ratio of a cost to half of softmax's cost at which a better variant is named too."""
 CLOSE = 0.5
-"""Share of the error of a plain average of the values up to which an error counts as small."""
+"""Share of the error of equal weights up to which an error counts as small."""
+BEYOND = 2
+"""Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
 
 
 def is_replacement(attention: ac.Attention) -> bool:
@@ -39,6 +41,16 @@ def request(question: Question) -> str:
     if any(attention.word != REFERENCE for attention in question.attentions):
         return ""
     return _("Add a variant to compare it with softmax.")
+
+
+def equal_weights(question: Question) -> str:
+    """Return the name of the baseline, the plain mean of the values of all allowed keys."""
+    return _("Equal weights on {keys}", keys=every_key(causal=question.causal))
+
+
+def cost_name(times: Mapping[str, float] | None) -> str:
+    """Return the name of the cost: a count or, with times, a measured time."""
+    return _("multiply-adds") if times is None else _("measured time")
 
 
 def amount(question: Question, error: float) -> str:
@@ -64,31 +76,33 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
     """
     if (whole := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
-    cost = _("multiply-adds") if times is None else _("measured time")
+    cost = cost_name(times)
     price = {p.word: float(p.multiply_adds) for p in found} if times is None else times
     lines = []
     for reference, own, zero in by_reference(question, found):
         best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
         text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
         if best is not None:
-            compared = (
-                [] if next_best is None else [(label(ac.from_word(next_best.word)), next_best.word, next_best.middle)]
-            )
-            if math.isfinite(zero) and UNIFORM in price:
-                compared.append((_("A plain average of the values"), UNIFORM, zero))
             text = paragraph(
                 text,
-                *(
-                    _(
-                        "{name} needs {share} of softmax's {cost} and has {error}.",
-                        name=name,
-                        share=percent(price[word] / whole),
-                        cost=cost,
-                        error=amount(question, error),
-                    )
-                    for name, word, error in compared
-                    if question.written(error) != question.written(best.middle) or word == UNIFORM
-                ),
+                _(
+                    "{name} needs {share} of softmax's {cost} and has {error}.",
+                    name=label(ac.from_word(next_best.word)),
+                    share=percent(price[next_best.word] / whole),
+                    cost=cost,
+                    error=amount(question, next_best.middle),
+                )
+                if next_best and question.written(next_best.middle) != question.written(best.middle)
+                else "",
+                _(
+                    "Equal weights on {keys} need {share} of softmax's {cost} and have {error}.",
+                    keys=every_key(causal=question.causal),
+                    share=percent(price[UNIFORM] / whole),
+                    cost=cost,
+                    error=amount(question, zero),
+                )
+                if math.isfinite(zero) and UNIFORM in price
+                else "",
                 cause(question, best),
                 scale(question, reference),
             )
@@ -144,8 +158,8 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
     if best.middle >= zero:
         return _(
-            "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than a plain average "
-            "of the values.** The best, {name}, has {error}.",
+            "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than equal weights.** "
+            "The best, {name}, has {error}.",
             **values,
         )
     if best.middle <= CLOSE * zero:
@@ -167,7 +181,9 @@ def average(question: Question, zero: float) -> str:
     """Return the error of the baseline, uniform attention; empty while it is not computed."""
     if not math.isfinite(zero):
         return ""
-    return _("A plain average of the values has {zero}.", zero=amount(question, zero))
+    return _(
+        "Equal weights on {keys} have {zero}.", keys=every_key(causal=question.causal), zero=amount(question, zero)
+    )
 
 
 def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
@@ -179,8 +195,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not zero:
             sentences.append(
                 _(
-                    "On this input, even a plain average of the values has no error compared with {reference}. The "
-                    "errors therefore cannot show which variant is better.",
+                    "On this input, even equal weights have no error compared with {reference}. The errors therefore "
+                    "cannot show which variant is better.",
                     reference=reference_name(ac.get(reference)),
                 )
             )
@@ -196,15 +212,15 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
         if not reached:
             best = min((p for p in rivals if p.multiply_adds < whole), key=lambda p: p.middle, default=None)
             sentences += [
-                _("**No setting shown that is cheaper than softmax comes close to {reference}.**", **values),
+                _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values),
                 _(
-                    "The best, {name}, has {error}.",
+                    "The best cheaper setting, {name}, has {error}.",
                     name=label(ac.from_word(best.word)),
                     error=amount(question, best.middle),
                 )
                 if best
                 else "",
-                _("“Close” means at most half of the error of a plain average of the values ({zero}).", **values),
+                _("“Close” means at most half of the error of equal weights ({zero}).", **values),
                 scale(question, reference),
             ]
             continue
@@ -218,20 +234,22 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 error=amount(question, cheapest.middle),
                 **values,
             ),
-            _("“Close” means at most half of the error of a plain average of the values ({zero}).", **values),
+            _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             _n(
-                "{names} also comes close.",
-                "{names} also come close.",
+                "{names} also comes close to {reference}.",
+                "{names} also come close to {reference}.",
                 n=len(others),
                 names=enumeration(title for _point, title in others),
+                **values,
             )
             if others
             else "",
             _n(
-                "{names} does not come close at any setting cheaper than softmax.",
-                "{names} do not come close at any setting cheaper than softmax.",
+                "{names} does not come close to {reference} at any setting cheaper than softmax.",
+                "{names} do not come close to {reference} at any setting cheaper than softmax.",
                 n=len(missed),
                 names=enumeration(missed),
+                **values,
             )
             if missed
             else "",
@@ -258,8 +276,8 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         }
         if best.middle >= zero:
             text = _(
-                "**At {n:,} tokens, no variant shown is closer to {reference} than a plain average of the values.** "
-                "The best, {name}, has {error}.",
+                "**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.** The best, {name}, "
+                "has {error}.",
                 **values,
             )
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, enumeration, paragraph
-from app.words.labels import label, reference_name
+from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.metrics.passport import NEGATIVE
 from attention_core.variant import Attention
@@ -207,11 +207,6 @@ def not_finite(names: Sequence[str]) -> str:
         "No error can be computed for **{names}**, because some values are not finite. Use smaller queries and keys.",
         names=enumeration(names),
     )
-
-
-def every_key(*, causal: bool) -> str:
-    """Return the keys to which the baseline gives equal weights."""
-    return _("all keys up to each query") if causal else _("all keys")
 
 
 def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool, cause: str, described: Sequence[str]) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from app.state.session import REFERENCE
 from app.words.i18n import _, ended, enumeration, paragraph, quoted
-from app.words.labels import label, reference_name
+from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.telling_row import SEEN, Share
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
 from attention_core.variant import Attention
-from pages.matrices.headline import NYSTROM, every_key, in_per_cent
+from pages.matrices.headline import NYSTROM, in_per_cent
 
 NAMED = 4
 """Most variants whose weight on the tokens that are not drawn is listed."""

@@ -32,7 +32,11 @@ TITLES = {
     "work": N_("Multiply-adds of one call"),
 }
 """Titles of the charts that can be shown next to the time chart."""
-UNITS = {"ratio": N_("× softmax's time"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
+UNITS = {
+    "ratio": N_("time ÷ softmax's time"),
+    "memory": N_("peak memory without the inputs (MiB)"),
+    "work": N_("multiply-adds of one call"),
+}
 """Their axis titles."""
 
 
@@ -52,7 +56,7 @@ def crossovers(found: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
     sizes = sorted(point.n for line in found for point in line.points)
     return [
         Curve(
-            _("{name}: crossover", name=line.name),
+            _("{name}: becomes faster than softmax", name=line.name),
             [at.tokens],
             [at.ms],
             colour=line.colour,
@@ -162,21 +166,24 @@ def end_name(line: Series) -> str:
 
 
 def mark_speedup(figure: Figure, found: Sequence[Series]) -> None:
-    """Mark the ``speedup`` of the variants at the longest length by a bracket from their times to softmax's time."""
+    """Mark the ``speedup`` at the longest length by a bracket from softmax's time to those of the other variants.
+
+    The bracket ends at the fastest variant and has a tick at the slowest one.
+    """
     factors, softmax = speedup(found), next((line for line in found if line.is_reference), None)
     if factors is None or softmax is None:
         return
     n, least, most = factors
-    slowest = max(line.points[-1].quartiles[1] for line in found if not line.is_reference and not line.masked)
-    top, x = softmax.points[-1].quartiles[1], n * BRACKET
-    path = f"M{n * BRACKET**0.5} {top}L{x} {top}L{x} {slowest}L{n * BRACKET**0.5} {slowest}"
+    times = [line.points[-1].quartiles[1] for line in found if not line.is_reference and not line.masked]
+    top, x, tick = softmax.points[-1].quartiles[1], n * BRACKET, n * BRACKET**0.5
+    path = f"M{tick} {top}L{x} {top}L{x} {min(times)}L{tick} {min(times)}M{x} {max(times)}L{tick} {max(times)}"
     shape = {"type": "path", "path": path, "line": {"color": SERIES[GREY], "width": 1}}
     figure["layout"].setdefault("shapes", []).append(shape)
     text = _("{most} times as fast", most=most)
     if least != most:
         text = _("{least} to {most} times as fast", least=least, most=most)
     # Annotations, unlike shapes, have logarithms as positions on a logarithmic axis.
-    place = math.log10(x), (math.log10(top) + 2 * math.log10(slowest)) / 3
+    place = math.log10(x), (math.log10(top) + 2 * math.log10(max(times))) / 3
     figure["layout"].setdefault("annotations", []).append(annotation(text, *place, xanchor="right", xshift=-4))
 
 

@@ -66,8 +66,8 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
         for each in subjects()
         if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
     ]
-    where = _("the live run") if live else _("the recorded run")
-    return [_("{names}: not measured in {run}.", run=where, names=enumeration(missing))] if missing else []
+    text = _("The live run did not measure {names}.") if live else _("The recorded run did not measure {names}.")
+    return [_(text, names=enumeration(missing))] if missing else []
 
 
 def other_settings(run: Run, *, live: bool) -> list[str]:

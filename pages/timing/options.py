@@ -59,7 +59,7 @@ class TimingOptions(Options, prefix="t_"):
         MOST_ROUNDS,
         N_("Rounds"),
         widget=st.slider,
-        help=N_("How many times each variant is timed at each length."),
+        help=N_("Each variant is timed this many times at each length."),
     )
     side = choice(SIDES, N_("Second chart"))
     masked = link_only_option(

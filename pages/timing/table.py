@@ -30,7 +30,7 @@ def show(found: Sequence[Series], key: str, *, is_last: bool) -> None:
         st.caption(what_is_counted())
     if is_last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=120)
+            TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=160)
             TimingOptions.columns.draw()
             export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
@@ -45,40 +45,47 @@ def row(line: Series, n: int) -> dict[str, object]:
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
-        _("faster from"): "—" if line.is_reference else crossing_text(line),
+        _("faster than softmax from"): "—" if line.is_reference else crossing_text(line),
         _at(n): at and middle,
-        _("× softmax"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
-        _("peak MiB"): at and at.peak_bytes / MIB,
-        _("time ∝ n^"): time and time.exponent,
-        "R²": time and time.r2,
-        _("work ∝ n^"): work and work.exponent,
-        _("quartiles (ms)"): at and between(low, high, ".3g"),
+        _("time ÷ softmax's time"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
+        _("peak memory (MiB)"): at and at.peak_bytes / MIB,
+        _("exponent a of time ∝ nᵃ"): time and time.exponent,
+        _("R² of the time's exponent"): time and time.r2,
+        _("exponent a of multiply-adds ∝ nᵃ"): work and work.exponent,
+        _("quartiles of the time (ms)"): at and between(low, high, ".3g"),
         _("multiply-adds"): at and at.multiply_adds,
-        _("by formula"): at and at.promised,
-        _("per second"): at and at.multiply_adds / middle * 1e3,
+        _("multiply-adds by formula"): at and at.promised,
+        _("multiply-adds per second"): at and at.multiply_adds / middle * 1e3,
     }
 
 
 def _at(n: int) -> str:
-    return _("ms at n = {n:,}", n=n)
+    return _("time at n = {n:,} (ms)", n=n)
 
 
 def first_columns(n: int) -> list[str]:
     """Return the columns of the table that are shown initially."""
-    return [_("variant"), _("run"), _("faster from"), _at(n), _("× softmax"), _("peak MiB")]
+    return [
+        _("variant"),
+        _("run"),
+        _("faster than softmax from"),
+        _at(n),
+        _("time ÷ softmax's time"),
+        _("peak memory (MiB)"),
+    ]
 
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: int) -> str:
     """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
     short = _("needs at least two lengths")
     why = {
-        _("faster from"): _("needs softmax"),
+        _("faster than softmax from"): _("softmax was not measured"),
         _at(n): _("not measured at this length"),
-        _("× softmax"): _("needs softmax at this length"),
-        _("time ∝ n^"): short,
-        "R²": short,
-        _("work ∝ n^"): short,
-        _("by formula"): _("known only for a forward pass"),
+        _("time ÷ softmax's time"): _("softmax was not measured at this length"),
+        _("exponent a of time ∝ nᵃ"): short,
+        _("R² of the time's exponent"): short,
+        _("exponent a of multiply-adds ∝ nᵃ"): short,
+        _("multiply-adds by formula"): _("known only for a forward pass"),
     }
     reasons: dict[str, list[str]] = {}
     for column, reason in why.items():
@@ -87,18 +94,19 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
     text = clauses(
         _("{names} ({reason})", names=enumeration(columns), reason=reason) for reason, columns in reasons.items()
     )
-    return _("Empty cells: {reasons}.", reasons=text) if text else ""
+    return _("Some cells are empty: {reasons}.", reasons=text) if text else ""
 
 
 def _columns(n: int) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        **dict.fromkeys((_("time ∝ n^"), _("work ∝ n^"), _("× softmax")), number(format="%.2f")),
-        **dict.fromkeys((_("multiply-adds"), _("by formula"), _("per second")), number(format="compact")),
-        "R²": number(format="%.3f"),
-        _at(n): number(format="%.3g"),
-        _("peak MiB"): number(format="%.3g"),
-        _("faster from"): st.column_config.TextColumn(width=250),
+        **dict.fromkeys((_("exponent a of time ∝ nᵃ"), _("exponent a of multiply-adds ∝ nᵃ")), number(format="%.2f")),
+        **dict.fromkeys(
+            (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
+        ),
+        _("R² of the time's exponent"): number(format="%.3f"),
+        **dict.fromkeys((_at(n), _("time ÷ softmax's time"), _("peak memory (MiB)")), number(format="%.3g")),
+        _("faster than softmax from"): st.column_config.TextColumn(width=250),
     }
 
 

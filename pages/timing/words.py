@@ -1,17 +1,18 @@
 """Sentences of the Timing page: memory, masked full attention, and how times are measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 import attention_core as ac
-from app.jobs.timing_runs import Series, crossings, without_settings
+from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
-from attention_core.formatting import memory, number, percent
+from attention_core.formatting import format_interpolated, memory, number, percent
 from pages.timing.options import FORMS
 
 STARTING = 4
@@ -84,25 +85,38 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     if not found or len(same) < 2:
         return ""
     where = crossings(without_settings(same))  # The settings are those of the variants shown.
-    faster = [text for kind in ("below", "at") for _tokens, _name, text in where.get(kind, [])]
-    every = sum(map(len, where.values()))
-    values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(faster)}
-    if not faster:
-        return _("On {device}, no variant shown is faster than softmax at the longest length.", **values)
-    if len(faster) == every:
+    names = [
+        *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
+        *(
+            _("{name} (from {n} tokens)", name=name, n=format_interpolated(tokens))
+            for tokens, name, _text in where.get("at", [])
+        ),
+    ]
+    values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(names)}
+    if not names:
+        return _("On the {device}, no variant shown is faster than softmax at the longest length.", **values)
+    if len(names) == sum(map(len, where.values())):
         return _n(
-            "On {device}, the variant shown is faster than softmax: {names}.",
-            "On {device}, every variant shown is faster than softmax: {names}.",
-            n=every,
+            "On the {device}, {names} is faster than softmax.",
+            "On the {device}, {names} are faster than softmax.",
+            n=len(names),
             **values,
         )
     return _n(
-        "On {device}, only {n} of these {all} variants is faster than softmax: {names}.",
-        "On {device}, only {n} of these {all} variants are faster than softmax: {names}.",
-        n=len(faster),
-        all=every,
+        "On the {device}, only {names} is faster than softmax.",
+        "On the {device}, only {names} are faster than softmax.",
+        n=len(names),
         **values,
     )
+
+
+def without_settings(found: Sequence[Series]) -> list[Series]:
+    """Return the series that are no masks, with names without settings unless two would then have the same name."""
+    own = [line for line in found if not line.masked]
+    names = [line.name.partition(" · ")[0] for line in own]
+    if len(set(names)) < len(names):
+        return own
+    return [replace(line, name=name) for line, name in zip(own, names, strict=True)]
 
 
 def speedup(found: Sequence[Series]) -> tuple[int, str, str] | None:
@@ -161,15 +175,18 @@ def slow_start(found: Sequence[Series]) -> str:
     else:
         finding = N_("{name} is the slowest at {n:,} tokens.")
     if share == 1:
-        cause = N_("For {n:,} tokens, it needs as many multiply-adds as for twice as many tokens.")
+        cause = N_("For {n:,} tokens, {title} needs as many multiply-adds as for twice as many tokens.")
     elif getattr(attention_from_word(slowest.word).params, "inverse", "") == "iterative":
         cause = N_(
-            "At {n:,} tokens, {share} of its multiply-adds go into work that does not grow with the text, such as the "
-            "inverse of a matrix."
+            "At {n:,} tokens, {share} of the multiply-adds of {title} go into work that does not grow with the text, "
+            "such as the inverse of a matrix."
         )
     else:
-        cause = N_("At {n:,} tokens, {share} of its multiply-adds go into work that does not grow with the text.")
-    values = {"n": first.n, "longest": longest, "share": percent(share)}
+        cause = N_(
+            "At {n:,} tokens, {share} of the multiply-adds of {title} go into work that does not grow with the text."
+        )
+    title = _(attention_from_word(slowest.word).title)
+    values = {"n": first.n, "longest": longest, "share": percent(share), "title": title}
     return paragraph(_(finding, name=f"**{escape_markdown(slowest.name)}**", **values), _(cause, **values))
 
 
@@ -197,8 +214,8 @@ def least_memory(found: Sequence[Series]) -> str:
         text = _(
             "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs."
             if decodes
-            else "Softmax's fused kernel never stores the n × n matrix, so at {n:,} tokens it needs the least memory: "
-            "{own} beyond its inputs.",
+            else "Torch computes softmax attention without storing the n × n matrix, so at {n:,} tokens softmax needs "
+            "the least memory: {own} beyond its inputs.",
             **values,
         )
     else:
@@ -237,8 +254,8 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     else:
         effect = _("**A mask alone saves no time.**")
     text = _(
-        "At {n:,} tokens, full attention with the mask of {name} ({form}) takes {masked:.2g}× softmax's time. The "
-        "variant's own algorithm takes {own:.2g}×.",
+        "At {n:,} tokens, full attention with the mask of {name} ({form}) takes {masked:.2g} times softmax's time. The "
+        "variant's own algorithm, which skips hidden pairs, takes {own:.2g} times softmax's time.",
         name=escape_markdown(name),
         form=form,
         masked=masked.middle,
@@ -267,10 +284,11 @@ def show_method() -> None:
                 "mask is passed to the fused kernel, or applied to an explicit n × n matrix of scores. Masks that "
                 "need too much memory are skipped.\n\n"
                 "**Growth.** The exponent is the slope of a line fitted to the {tail} longest lengths on log-log "
-                "axes. R² is the quality of that fit, at most 1. *Faster from* is the interpolated length from which "
-                "every measured ratio to softmax is below 1. *Between a and b* means that the ratio's lower quartile "
-                "is at least 1 at length a, and that its upper quartile is below 1 from length b on. *No clear "
-                "difference* means that the quartiles of the ratio at the longest length lie on both sides of 1.\n\n"
+                "axes. R² is the quality of that fit, at most 1. *Faster than softmax from* is the interpolated length "
+                "from which every measured ratio to softmax's time is below 1. *Between a and b* means that the "
+                "ratio's lower quartile is at least 1 at length a, and that its upper quartile is below 1 from length "
+                "b on. *No clear difference* means that the quartiles of the ratio at the longest length lie on both "
+                "sides of 1.\n\n"
                 "**Memory.** The peak is the largest number of bytes allocated at the same time, without the inputs. "
                 "On the CPU, only tensors are counted, not buffers inside a kernel. On CUDA, the allocator's peak is "
                 "used.\n\n"

@@ -11,6 +11,7 @@ from plotly.graph_objects import Figure
 
 from app.figures.lines.curves import Curve, curves, guide
 from app.figures.lines.ends import LETTER, LINE, PREFIX, spread_positions, text_size, with_legend_below, wrap_name
+from app.figures.lines.places import find_side
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -251,6 +252,25 @@ def test_the_name_at_a_point_and_the_texts_of_points_cross_neither_lines_nor_eac
     assert sides[1:] == ["bottom left", "top right", "top right"], "the other line passes above the second point"
     close = replace(falling, x=[0, 0.02, 2, 3], y=[3.0, 2.9, 1.5, 0.0])
     assert curves([close], x_title="", y_title="")["data"][0]["textposition"][1] != "top right", "the name is there"
+
+
+@pytest.mark.parametrize(
+    ("heights", "positions", "side"),
+    [
+        ((), (), "top right"),
+        ((124,), (), "bottom left"),
+        ((), (478, 520), "bottom center"),
+        ((76,), (478, 520), "top center"),
+        ((76, 124), (478, 520), "top right"),
+        ((76, 124), (), "middle right"),
+    ],
+)
+def test_a_text_keeps_a_distance_from_lines_if_there_is_room(heights, positions, side):
+    """Check horizontal and vertical lines 1 to 3 pixels away from a text of 15 by 17 pixels next to a point."""
+    paths = [[(0, y), (960, y)] for y in heights] + [[(x, 0), (x, 300)] for x in positions]
+    found, box = find_side((500, 100), (15, 17), paths, [], 960)
+    assert found == side
+    assert not any(map(box.is_crossed, paths))
 
 
 @pytest.mark.parametrize(("name", "size"), [("star", (29.6, 17)), ("a star<br>here", (44.4, 34))])

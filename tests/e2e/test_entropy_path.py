@@ -25,7 +25,12 @@ def taken(page, name):
 def test_a_link_leads_through_every_view_to_a_file(page, server, other_page):
     visit(page, f"{server}/entropy{LINK}")
     expect(page.get_by_text("In longer texts, attention spreads over more keys")).to_be_visible()
-    assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
+    assert legend(page) == [
+        "Softmax",
+        "Local · window 16",
+        "Softmax · log n scaling, n₀ 512",
+        "equal weights on all keys",
+    ]
 
     name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
     name.focus()

@@ -221,7 +221,9 @@ def label_on_line(end: End, side: str) -> dict[str, Any]:
 def label_at_point(end: End, side: str) -> dict[str, Any]:
     """Return the name of a line next to a point, on one of ``places.SIDES``."""
     vertical, horizontal = side.split()
-    look = {"xanchor": "left", "xshift": GAP} if horizontal == "right" else {"xanchor": "right", "xshift": -GAP}
+    look: dict[str, Any] = {"xanchor": "center"}
+    if horizontal != "center":
+        look = {"xanchor": "left", "xshift": GAP} if horizontal == "right" else {"xanchor": "right", "xshift": -GAP}
     if vertical != "middle":
         above = vertical == "top"
         look |= {"yanchor": "bottom", "yshift": GAP} if above else {"yanchor": "top", "yshift": -GAP}

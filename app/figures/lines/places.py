@@ -4,10 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-SIDES = ("top right", "top left", "bottom left", "bottom right", "middle right", "middle left")
+SIDES = (
+    "top right",
+    "top left",
+    "bottom left",
+    "bottom right",
+    "bottom center",
+    "top center",
+    "middle right",
+    "middle left",
+)
 """Places of a text relative to its point, in plotly's words, the preferred one first."""
 GAP = 4
 """Pixels between a point and its text."""
+CLEAR = 6
+"""Pixels between a text and other lines, if there is room."""
 MARK_GAP = 8
 """Pixels between the centre of a marker on a line and the name next to the marker."""
 Path = Sequence[tuple[float, float]]
@@ -51,12 +62,13 @@ def find_side(
         taken: rectangles of other texts and of points.
         width: right end of the chart in pixels.
     """
-    boxes = {side: _box(*point, *size, side) for side in SIDES}
-    for side, box in boxes.items():
-        inside = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
-        if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
-            return side, box
-    return SIDES[0], boxes[SIDES[0]]
+    for margin in (CLEAR, 0):
+        for side in SIDES:
+            box, around = (_box(*point, size[0] + more, size[1] + more, side) for more in (0, margin))
+            inside = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
+            if inside and not any(map(box.overlaps, taken)) and not any(map(around.is_crossed, paths)):
+                return side, box
+    return SIDES[0], _box(*point, *size, SIDES[0])
 
 
 def find_rise(
@@ -85,6 +97,6 @@ def find_rise(
 
 def _box(x: float, y: float, width: float, height: float, side: str, gap: float = GAP) -> Box:
     vertical, horizontal = side.split()
-    left = x + gap if horizontal == "right" else x - gap - width
+    left = {"right": x + gap, "center": x - width / 2, "left": x - gap - width}[horizontal]
     low = {"top": y + GAP, "middle": y - height / 2, "bottom": y - GAP - height}[vertical]
     return Box(left, low, left + width, low + height)

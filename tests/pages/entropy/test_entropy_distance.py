@@ -10,6 +10,7 @@ import pytest
 from driver import open_page, points, spoken
 
 import attention_core as ac
+from app.words.labels import every_key
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
@@ -40,7 +41,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
         for x in (0, 1, 17, 30):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
-    assert drawn["uniform attention"][30] == pytest.approx(alike)
+    assert drawn[f"equal weights on {every_key(causal=causal)}"][30] == pytest.approx(alike)
     assert "those with RoPE are computed from them, even if RoPE is on" in spoken(at, "caption")
 
 
@@ -48,8 +49,8 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
     ("word", "names"),
     [
         ("logit", {"with RoPE", "without RoPE"}),
-        ("bound", {"with RoPE", "without RoPE", "bound, with RoPE"}),
-        ("alone", {"bound: mean of |S|", "q = k: mean of cos Δθ"}),
+        ("bound", {"with RoPE", "without RoPE", "upper bound, with RoPE"}),
+        ("alone", {"upper bound of |logit|", "dot product if q = k"}),
     ],
 )
 def test_each_measure_has_its_curves(word, names):
@@ -60,13 +61,13 @@ def test_each_measure_has_its_curves(word, names):
         assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "logit", 17))
     if word == "bound":
         assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "size", 17))
-        assert drawn["bound, with RoPE"][17] == pytest.approx(median(found, TURNED, "bound", 17))
-        assert all(drawn["with RoPE"][x] < drawn["bound, with RoPE"][x] for x in drawn["with RoPE"])
+        assert drawn["upper bound, with RoPE"][17] == pytest.approx(median(found, TURNED, "bound", 17))
+        assert all(drawn["with RoPE"][x] < drawn["upper bound, with RoPE"][x] for x in drawn["with RoPE"])
     if word == "alone":
         cosines = [np.cos(17 * 10_000 ** (-2 * i / 8)) for i in range(4)]
-        assert drawn["q = k: mean of cos Δθ"][17] == pytest.approx(np.mean(cosines))
-        assert drawn["bound: mean of |S|"][0] == 1
-        assert set(drawn["bound: mean of |S|"]) == set(range(31))
+        assert drawn["dot product if q = k"][17] == pytest.approx(np.mean(cosines))
+        assert drawn["upper bound of |logit|"][0] == 1
+        assert set(drawn["upper bound of |logit|"]) == set(range(31))
 
 
 def test_the_sentence_says_the_cores_numbers():
@@ -89,15 +90,17 @@ def test_the_sentence_says_the_cores_numbers():
     nats = {
         form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (TURNED, PLAIN)
     }
-    assert list(open_entropy().dataframe[0].value["H (nats)"]) == [f"{nats[form]:.2f}" for form in (TURNED, PLAIN)]
-    assert open_entropy(h_unit="bits").dataframe[0].value["H (bits)"][0] == f"{nats[TURNED] / np.log(2):.2f}"
+    assert list(open_entropy().dataframe[0].value["entropy H (nats)"]) == [
+        f"{nats[form]:.2f}" for form in (TURNED, PLAIN)
+    ]
+    assert open_entropy(h_unit="bits").dataframe[0].value["entropy H (bits)"][0] == f"{nats[TURNED] / np.log(2):.2f}"
 
 
 @pytest.mark.parametrize("positions", [NONE, ROPE])
 def test_both_forms_are_there_whichever_is_chosen(positions):
     at = open_entropy(positions=positions)
     drawn = points(at)
-    assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
+    assert set(drawn) == {"with RoPE", "without RoPE", "equal weights on all keys"}
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
     assert ("The option “RoPE” is selected, so RoPE is applied to these queries and keys" in spoken(at, "caption")) == (
@@ -122,8 +125,8 @@ def test_alibi_is_a_third_form_where_it_is_chosen():
         [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
         assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
     said = spoken(at, "caption")
-    assert "With ALiBi, distant keys get" in said
-    assert list(at.dataframe[0].value["softmax"]) == ["with RoPE", "without RoPE", "with ALiBi"]
+    assert "With ALiBi, a distant key gets" in said
+    assert list(at.dataframe[0].value["position encoding"]) == ["with RoPE", "without RoPE", "with ALiBi"]
     assert "The option “ALiBi” is selected, so ALiBi replaces RoPE in this input" in said
     alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
     assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE rotates q and k before ALiBi is added

@@ -17,10 +17,11 @@ from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
 from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.formatting import number, percent
+from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 from pages.entropy import drift
+from pages.entropy.growth import keys_and_share
 
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1, "h_base": 512, "h_measure": "entropy"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -38,14 +39,14 @@ def test_it_answers_its_question_on_the_default_text():
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**In longer texts, attention spreads over more keys (" in spoken(at)
     assert "but over a smaller share of all keys (" in spoken(at)
-    assert "This flattens the weights below 512 keys: " in spoken(at)
+    assert "This flattens the weights below 512 tokens: " in spoken(at)
 
 
 def test_the_share_of_all_keys_is_the_number_of_effective_keys_over_the_length():
     [keys, share] = (points(open_entropy(h_measure=measure, h_scales=[])) for measure in ("keys", "share"))
     for n in (16, 128):
         assert share["Softmax"][n] == pytest.approx(keys["Softmax"][n] / n)
-        assert share["uniform attention"][n] == 1
+        assert share["equal weights on all keys"][n] == 1
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
@@ -100,16 +101,16 @@ def test_curves_bands_and_table_hold_the_cores_numbers():
         assert set(drawn[name]) == {16, 23, 32, 45, 64, 91, 128}
         assert drawn[name][n] == pytest.approx(np.median(head_entropies(key, n)), abs=1e-5)
     scaled = head_entropies("softmax_log_n", n, base_length=512)
-    assert drawn["Softmax · log n, n₀ 512"][n] == pytest.approx(np.median(scaled), abs=1e-5)
-    assert drawn["uniform attention"][n] == pytest.approx(math.log(n))
+    assert drawn["Softmax · log n scaling, n₀ 512"][n] == pytest.approx(np.median(scaled), abs=1e-5)
+    assert drawn["equal weights on all keys"][n] == pytest.approx(math.log(n))
     edges = numbers(bands(at)[0]["y"])
     quartiles = np.quantile(head_entropies("softmax", n), (0.75, 0.25))
     assert edges[6:8] == pytest.approx(quartiles, abs=1e-5)  # the upper edge ends where the lower edge starts backwards
     table = at.dataframe[0].value.set_index("variant")
-    assert table.loc["Softmax", "H(128) nats"] == pytest.approx(drawn["Softmax"][n])
+    assert table.loc["Softmax", "entropy H, n = 128 (nats)"] == pytest.approx(drawn["Softmax"][n])
     x, y = zip(*drawn["Softmax"].items(), strict=True)
-    assert table.loc["Softmax", "slope against log n"] == pytest.approx(np.polyfit(np.log(x), y, 1)[0], abs=1e-6)
-    assert table.loc["Softmax", "R²"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
+    assert table.loc["Softmax", "slope of H against log n"] == pytest.approx(np.polyfit(np.log(x), y, 1)[0], abs=1e-6)
+    assert table.loc["Softmax", "R² of the slope"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
 
 
 def test_row_sums_and_sparsity_stand_beside_entropy():
@@ -118,9 +119,9 @@ def test_row_sums_and_sparsity_stand_beside_entropy():
     A = ac.get("softmax").weights(qkv.q, qkv.k)
     sparse = ac.metrics.sparsity(A).mean(-1).median()
     assert points(at)["Softmax"][128] == pytest.approx(float(sparse), abs=1e-5)
-    assert set(points(at)["uniform attention"].values()) == {1.0}
+    assert set(points(at)["equal weights on all keys"].values()) == {1.0}
     table = at.dataframe[0].value.set_index("variant")
-    assert table.loc["Softmax", "evenness S(128)"] == pytest.approx(float(sparse), abs=1e-5)
+    assert table.loc["Softmax", "evenness S, n = 128"] == pytest.approx(float(sparse), abs=1e-5)
     assert table.loc["Softmax", "row sums"] == "1"
     low, high = (float(each) for each in table.loc["Sigmoid", "row sums"].split(" … "))
     assert 0 < low < high
@@ -144,14 +145,14 @@ def test_bits_and_shares_of_log_n():
     for n, h in nats.items():
         assert bits[n] == pytest.approx(h / math.log(2))
         assert shares["Softmax"][n] == pytest.approx(h / math.log(n), abs=1e-5)
-        assert shares["uniform attention"][n] == 1
-    assert "H(128) bits" in open_entropy(variants=chosen("softmax"), h_unit="bits").dataframe[0].value
+        assert shares["equal weights on all keys"][n] == 1
+    assert "entropy H, n = 128 (bits)" in open_entropy(variants=chosen("softmax"), h_unit="bits").dataframe[0].value
 
 
 def test_scales_of_softmax_come_and_go():
     at = open_entropy(variants=chosen("softmax"), h_scales=["temperature", "unscaled"], h_temperature=4.0)
     drawn = points(at)
-    assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · without 1/√d", "uniform attention"}
+    assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · without 1/√d", "equal weights on all keys"}
     assert drawn["Softmax · temperature 4"][128] > drawn["Softmax"][128] > drawn["Softmax · without 1/√d"][128]
     assert "log n scaling" not in spoken(at)
 
@@ -176,8 +177,8 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     [fit] = [line for name, line in drawn.items() if name.startswith(f"fit n<sup>{slope:.2f}</sup>")]
     assert fit[64] == pytest.approx(math.exp(offset) * 64**slope)
     assert f"approximately as n^{slope:.2f}." in spoken(at)
-    assert at.dataframe[0].value["exponent"][0] == pytest.approx(slope)
-    assert drawn["n"][128] == 8
+    assert at.dataframe[0].value["exponent a of Z ∝ nᵃ"][0] == pytest.approx(slope)
+    assert drawn["proportional to n"][128] == 8
 
 
 def test_the_factor_moves_softmax_and_not_relu2():
@@ -195,8 +196,8 @@ def test_the_factor_moves_softmax_and_not_relu2():
     low, high = map(float, sums["Squared ReLU ÷ n"].split(" … "))
     assert low < high
     still = drawn["Squared ReLU ÷ row sum"][1.0]
-    assert f"÷ row sum stays at {still:.2f} nats: λ² multiplies both the terms and their sum." in spoken(at)
-    assert "It therefore cancels, and no weight changes." in spoken(at)
+    assert f"÷ row sum stays at {still:.2f} nats: λ² multiplies each term of a row and their sum" in spoken(at)
+    assert "so it cancels. No weight changes." in spoken(at)
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
@@ -220,12 +221,12 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
             assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
     # 16 is farther from 64 than 128 is.
     word = "row sum" if measure == "total" else "output size"
-    assert f"From 64 to 16 tokens, the {word} of **squared ReLU**" in spoken(at)
-    assert f"{found['squared'][16]:.2g} with division by n²" in spoken(at)
-    table = at.dataframe[0].value.set_index("normaliser")
+    assert f"From 64 to 16 tokens, the {word} of squared ReLU" in spoken(at)
+    assert f"{found['squared'][16]:.2g} times with division by n²" in spoken(at)
+    table = at.dataframe[0].value.set_index("variant")
     x, y = zip(*found["length"].items(), strict=True)
     slope = np.polyfit(np.log(x), np.log(y), 1)[0]
-    assert table.loc["squared ReLU ÷ n", f"{word}, exponent"] == pytest.approx(slope, abs=1e-6)
+    assert table.loc["squared ReLU ÷ n", f"exponent a of the {word}, ∝ nᵃ"] == pytest.approx(slope, abs=1e-6)
 
 
 def test_without_the_future_totals_by_n_and_by_the_squared_length_are_powers_apart():
@@ -243,28 +244,28 @@ def drifting(**ends):
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     assert drift.sentence(drifting(**ends), 16, "total") == (
-        "**Between text lengths, the row sum changes least if the weights are divided by n.** A row of "
-        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the row sum of "
-        "**squared ReLU** changes by a factor of 0.80 with division by n, 0.20 with division by n², and 3.2 with "
-        "division by a constant."
+        "**From 16 to 64 tokens, the row sum of squared ReLU changes least if the weights are divided by n.** A row of "
+        "squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the row sum is 0.80 times "
+        "as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with division by a "
+        "constant."
     )
     assert drift.sentence(drifting(**ends), 16, "size") == (
-        "**Between text lengths, the output size changes least if the weights are divided by n.** A row of "
-        "squared ReLU has one term per key, so its sum can grow with the text. From 16 to 64 tokens, the output size "
-        "of **squared ReLU** changes by a factor of 0.80 with division by n, 0.20 with division by n², and 3.2 with "
-        "division by a constant. The output size of softmax changes by a factor of 1."
+        "**From 16 to 64 tokens, the output size of squared ReLU changes least if the weights are divided by n.** A "
+        "row of squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the output size "
+        "is 0.80 times as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with "
+        "division by a constant. The output size of softmax is 1 times as large."
     )
     assert "From 64 to 16 tokens," in drift.sentence(drifting(**ends), 64, "total")
     assert "the weights are divided by a constant.**" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "the weights are divided by n².**" in drift.sentence(
         drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total"
     )
-    assert "No divisor clearly keeps the row sum most nearly constant between text lengths." in drift.sentence(
+    assert "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**" in drift.sentence(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
     assert "the weights are divided by n.**" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
     assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
-        "Measuring a change needs at least two lengths. Use a longer input."
+        "Measuring a change with the text length needs at least two lengths. Use a longer input."
     )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
     assert drift.sentence(nothing, 16, "total") == (
@@ -368,7 +369,7 @@ def test_links_carry_the_page_and_refuse_what_does_not_fit():
 def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_sees(unit):
     at = open_entropy(variants=chosen("softmax"), causal=True, h_unit=unit, h_scales=[])
     log = math.log if unit == "nats" else math.log2
-    for n, height in points(at)["uniform attention"].items():
+    for n, height in points(at)["equal weights on all keys up to each query"].items():
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     few, many = (number(math.e ** y[i] if unit == "nats" else 2 ** y[i]) for i in (0, -1))
@@ -390,14 +391,14 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
         assert list(points(keys)[name].values()) == pytest.approx([2**bits for bits in drawn.values()])
     for before, after in zip(bands(entropies), bands(keys), strict=True):
         assert numbers(after["y"]) == pytest.approx([2**bits for bits in numbers(before["y"])])
-    assert points(keys)["uniform attention"][128] == pytest.approx(128)
+    assert points(keys)["equal weights on all keys"][128] == pytest.approx(128)
     assert charts(keys)[0]["layout"]["yaxis"]["type"] == "log"
-    scaled = number(points(keys)["Softmax · log n, n₀ 64"][128])
+    scaled = number(points(keys)["Softmax · log n scaling, n₀ 64"][128])
     assert f"sharpens them above ({scaled} at 128)." in spoken(keys)
-    assert keys.dataframe[0].value["share of all keys, n = 128"].iloc[-1] == percent(
-        points(keys)["Softmax · log n, n₀ 64"][128] / 128
-    )
-    assert keys.dataframe[0].value["effective keys, n = 128"].iloc[-1] == scaled
+    count, share = keys_and_share(points(keys)["Softmax · log n scaling, n₀ 64"][128], 128, causal=False)
+    table = keys.dataframe[0].value
+    assert table["effective keys, share of all keys, n = 128"].iloc[-1] == share
+    assert table["effective keys, n = 128"].iloc[-1] == count
 
 
 def test_the_sentence_on_a_factor_is_about_that_factor():
@@ -416,8 +417,8 @@ def test_squared_relus_growth_is_judged_by_its_own_line():
     line = points(at)["squared ReLU: Σ relu(x)²"]
     slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
     assert re.search(rf"Z grows [a-z ]+ n, as n\^{slope:.2f}\.", spoken(at))
-    table = at.dataframe[0].value.set_index("row sum")
-    assert table["exponent"].iloc[1] == pytest.approx(slope)
+    table = at.dataframe[0].value.set_index("variant and sum Z")
+    assert table["exponent a of Z ∝ nᵃ"].iloc[1] == pytest.approx(slope)
     for n in (16, 128):
         qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3))
         logits = (qkv.q.double() @ qkv.k.double().mT) / math.sqrt(32)

@@ -24,10 +24,7 @@ def line(**values):
     return spread(points.items())
 
 
-LOG_N = (
-    "Log n scaling multiplies every logit (the score before softmax) by log n / log 64. The number 64 "
-    "can be changed under Settings."
-)
+LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log n / log 64."
 
 
 @pytest.mark.parametrize(
@@ -50,7 +47,43 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share
 def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
     text = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
-    assert f"a smaller share of all keys ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
+    assert f"a smaller share of all keys up to each query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
+
+
+@pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "(8%, then 7%)")])
+def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
+    """Check two shares that differ by more than 5%."""
+    text = growth.sentence(spread([(300, few), (332, few), (364, 25.0)]), None)
+    assert ("about the same share" in text) == (share == "(7%, then 7%)")
+    assert share in text
+
+
+@pytest.mark.parametrize(
+    ("keys", "n", "texts"),
+    [
+        (22.4, 300, ("22", "7%")),
+        (7.998, 64, ("8.0", "12%")),
+        (10.4, 16, ("10.4", "65%")),
+        (1500.3, 4096, ("1,500", "37%")),
+        (1.0, 4096, ("1", "0.02%")),
+        (16.0, 16, ("16", "100%")),
+    ],
+)
+def test_a_number_of_effective_keys_and_its_share_agree(keys, n, texts):
+    """Check a share below one digit, one halfway, a number that needs a third digit, and the ends."""
+    assert growth.keys_and_share(keys, n, causal=False) == texts
+    assert growth.keys_and_share(10.4, 16, causal=True)[0] == "10", "no reader can compute this share"
+
+
+@pytest.mark.parametrize("n", [16, 300, 4096])
+def test_a_reader_computes_the_share_from_the_number_of_effective_keys(n):
+    for i in range(1000):
+        keys = n ** (i / 999)
+        text, share = growth.keys_and_share(keys, n, causal=False)
+        value = float(share.removesuffix("%"))
+        unit = 1.0 if value >= 1 else 10 ** math.floor(math.log10(value))
+        assert abs(value - 100 * keys / n) <= 0.5 * unit + 1e-9
+        assert abs(value - 100 * float(text.replace(",", "")) / n) <= 0.51 * unit + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -77,19 +110,32 @@ def test_a_label_has_the_last_value_where_it_is_measured():
 @pytest.mark.parametrize(
     ("base", "effect"),
     [
-        (16, "This sharpens the weights above 16 keys: 6 effective keys at 16 tokens, 9.5 at 256."),
+        (16, "This sharpens the weights above 16 tokens: 6 effective keys at 16 tokens, 9.5 at 256."),
         (
             64,
-            "This flattens the weights below 64 keys (6 effective keys at 16 tokens) and sharpens them above (9.5 at "
+            "This flattens the weights below 64 tokens (6 effective keys at 16 tokens) and sharpens them above (9.5 at "
             "256).",
         ),
-        (256, "This flattens the weights below 256 keys: 6 effective keys at 16 tokens, 9.5 at 256."),
+        (256, "This flattens the weights below 256 tokens: 6 effective keys at 16 tokens, 9.5 at 256."),
     ],
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
     for last in (31.0, 4.0):
         text = growth.sentence(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base)
         assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
+
+
+@pytest.mark.parametrize(
+    ("base", "effect"),
+    [
+        (16, "This flattens the weights of queries with fewer than 16 keys and sharpens the others: 6 effective keys"),
+        (64, "This flattens the weights of queries with fewer than 64 keys and sharpens the others: 6 effective keys"),
+        (256, "This flattens the weights below 256 tokens: 6 effective keys"),
+    ],
+)
+def test_with_a_causal_mask_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
+    text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
+    assert text.endswith(f" {effect} at 16 tokens, 9.5 at 256.")
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
@@ -111,8 +157,8 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 def test_a_single_length_does_not_grow():
     assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
     assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
-        "A query has 3.4 effective keys at 16 tokens. The weight of such a query is as spread out as equal "
-        "weights on 3.4 keys. Measuring growth needs at least three lengths. Use a longer input."
+        "At 16 tokens, a query's weight is as spread out as equal weights on 3.4 keys. Measuring growth needs at "
+        "least three lengths. Use a longer input."
     )
     assert "og n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
 
@@ -132,9 +178,9 @@ def power(exponent):
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
-        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the terms of a row "
-        f"sum to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its Z, the sum of the "
-        "row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
+        f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the squares "
+        f"relu(logit)² of a row sum to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its "
+        "Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
     )
 
 
@@ -142,7 +188,7 @@ def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
     message = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
     assert message.startswith(
-        "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The terms"
+        "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares"
     )
     assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
@@ -171,28 +217,30 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
 @pytest.mark.parametrize(
     ("fixed", "words"),
     [
-        (2.0, "the row sum changes least if the weights are divided by n.**"),
-        (1.0, "the row sum changes least if the weights are divided by a constant.**"),
-        (1.49, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
-        (1.51, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
-        (1.48, "the row sum changes least if the weights are divided by a constant.**"),
-        (1.52, "the row sum changes least if the weights are divided by n.**"),
-        (1 / 1.51, "No divisor clearly keeps the row sum most nearly constant between text lengths."),
+        (2.0, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
+        (1.0, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
+        (1.49, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
+        (1.51, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
+        (1.48, "the row sum of squared ReLU changes least if the weights are divided by a constant.**"),
+        (1.52, "the row sum of squared ReLU changes least if the weights are divided by n.**"),
+        (1 / 1.51, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
     ],
 )
 def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
-    assert words in drift.least({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum")
+    found = drift.least({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum", 16, 2048)
+    assert found == f"**From 16 to 2,048 tokens, {words}"
 
 
 def test_a_total_that_is_gone_has_drifted_most():
-    assert "the weights are divided by n².**" in drift.least({"length": 0.0, "squared": 9.0, "fixed": 0.0}, "row sum")
+    ends = {"length": 0.0, "squared": 9.0, "fixed": 0.0}
+    assert "the weights are divided by n².**" in drift.least(ends, "row sum", 16, 64)
 
 
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        (0.0, "and no weight changes."),
-        (2e-16, "and no weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
+        (0.0, "No weight changes."),
+        (2e-16, "No weight changes by more than 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."),
     ],
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
@@ -200,7 +248,7 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     assert factor.sentence(4.0, softmax, relu2, moved, "bits") == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
         f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: λ² multiplies "
-        f"both the terms and their sum. It therefore cancels, {words}"
+        f"each term of a row and their sum, so it cancels. {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert factor.sentence(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
@@ -209,16 +257,16 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
 @pytest.mark.parametrize(
     ("steered", "finding"),
     [
-        (2.494, "sharpens softmax, but not squared ReLU.**"),
-        (2.496, "hardly changes softmax.**"),
-        (2.504, "hardly changes softmax.**"),
-        (2.506, "flattens softmax, but not squared ReLU.**"),
+        (2.494, "sharpens softmax, but not squared ReLU.** The entropy of softmax changes from 2.50 to 2.49 nats."),
+        (2.496, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
+        (2.504, "hardly changes the entropy of softmax.** The entropy of softmax stays at 2.50 nats."),
+        (2.506, "flattens softmax, but not squared ReLU.** The entropy of softmax changes from 2.50 to 2.51 nats."),
     ],
 )
 def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
     text = factor.sentence(4.0, softmax, relu2, 0.0, "nats")
-    assert text.startswith(f"**Multiplying all logits by λ = 4 {finding} The entropy of softmax changes")
+    assert text.startswith(f"**Multiplying all logits by λ = 4 {finding} The")
 
 
 @pytest.mark.parametrize(
@@ -263,14 +311,14 @@ def test_rows_of_every_length_are_told_where_the_future_is_hidden():
 def test_weights_are_compared_beyond_half_of_the_tokens():
     assert distance.weights_by_form({TURNED: 0.4}, 41) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
-        "product). With RoPE, distant keys (more than 20.5 tokens from the query) get on average 40% of the softmax "
-        "weight of adjacent keys."
+        "product). With RoPE, a distant key (more than 20.5 tokens from the query) gets on average 40% of the "
+        "softmax weight of an adjacent key."
     )
     assert distance.weights_by_form({TURNED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
-        "changes their logit (scaled dot product). With RoPE, distant keys (more than 20 tokens from the query) get on "
-        "average 25% of the softmax weight of adjacent keys. Without RoPE, distant keys get 50% of the weight of "
-        "adjacent keys. With ALiBi, distant keys get 12% of the weight of adjacent keys."
+        "changes their logit (scaled dot product). With RoPE, a distant key (more than 20 tokens from the query) gets "
+        "on average 25% of the softmax weight of an adjacent key. Without RoPE, a distant key gets 50% of the weight "
+        "of an adjacent key. With ALiBi, a distant key gets 12% of the weight of an adjacent key."
     )
 
 
@@ -312,10 +360,10 @@ def test_a_size_is_compared_with_its_bound(far, finding, size, times):
 def test_rope_alone_is_described_at_the_largest_distance():
     limited = (
         "RoPE sets an upper bound for |logit|. At a distance of 30 tokens, the bound is {bound} of the bound at "
-        "distance 0. If a query and a key are equal before the rotation, their dot product at this distance is "
-        "\N{MINUS SIGN}10% of its value at distance 0."
+        "distance 0. Take a query and a key that are equal before the rotation, with all their coordinates of the same "
+        "size. At a distance of 30 tokens, their dot product is \N{MINUS SIGN}10% of its value at distance 0."
     )
-    finding = "**With RoPE, a distant key cannot have as large a logit as a near key.** "
+    finding = "**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.** "
     assert distance.alone(30, 0.25, -0.1) == finding + limited.format(bound="25%")
     assert distance.alone(30, 1.0, -0.1) == limited.format(bound="100%")
 
@@ -358,13 +406,14 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         ({"linear": 204.0}, ""),
         (
             {"linear": 205.0, "local": 256.0},
-            "**Linear** (80% of all keys) stays close to equal weights, because the dot products of query features and "
-            "key features differ little from key to key.",
+            "**Linear** (effective keys: 80% of all keys) stays close to equal weights, because the numbers that "
+            "replace softmax's exponentials differ little from key to key.",
         ),
         (
             {"linear": 256.0, "cosine": 256.0},
-            "**Linear** (100% of all keys) and **Cosine** (100% of all keys) stay close to equal weights, because the "
-            "dot products of query features and key features differ little from key to key.",
+            "**Linear** (effective keys: 100% of all keys) and **Cosine** (effective keys: 100% of all keys) stay "
+            "close to equal weights, because the numbers that replace softmax's exponentials differ little from key to "
+            "key.",
         ),
     ],
 )

@@ -30,9 +30,10 @@ def open_error(**state):
 def test_it_opens_on_the_default_text_with_a_line_per_variant():
     at = open_error(input="text")
     drawn = traces(at)
-    assert {"Plain average", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
+    names = {"Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"}
+    assert {"Equal weights on all keys"} | names <= set(drawn)
     assert "Softmax" not in drawn
-    assert "cheaper than softmax comes close to softmax.** The best, " in spoken(at)
+    assert "no variant shown comes close to softmax.** The best cheaper setting, " in spoken(at)
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -86,11 +87,11 @@ def test_floors_are_dashed_beneath_the_matrix_error_alone():
     at = open_error(variants=chosen("softmax", "local", "nystrom"))
     drawn = traces(at)
     for name in ("Local · window", "Nyström · landmarks"):
-        floor = drawn[f"{name}: floor"]
+        floor = drawn[f"{name}: lower bound"]
         assert floor["line"]["dash"] == "dash"
         assert all(f <= e + 1e-6 for f, e in zip(numbers(floor["y"]), numbers(drawn[name]["y"]), strict=True))
     assert not any(
-        "floor" in name for name in traces(open_error(variants=chosen("softmax", "local"), fidelity="output"))
+        "lower bound" in name for name in traces(open_error(variants=chosen("softmax", "local"), fidelity="output"))
     )
 
 
@@ -104,7 +105,7 @@ def test_the_average_of_heads_has_a_band():
     at = open_error(variants=chosen("softmax", "local"), head=-1)
     figure = charts(at)[0]
     assert any(t.get("fill") == "toself" for t in figure["data"])
-    assert "middle half of the values, over 2 heads" in spoken(at)
+    assert "the median error over 2 heads, and bands show the middle half of the errors." in spoken(at)
 
 
 def test_over_the_cost_only_the_best_points_have_numbers():
@@ -127,7 +128,8 @@ def test_over_the_cost_only_the_best_points_have_numbers():
     assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
     assert 2 * whole < max(numbers(drawn["Nyström"]["x"]))
-    assert [c.value for c in at.caption if "lie beyond the chart: Nyström. Double-click" in c.value]
+    [text] = [c.value for c in at.caption if "of softmax's multiply-adds and lie" in c.value]
+    assert "Nyström · landmarks " in text
 
 
 def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
@@ -167,7 +169,7 @@ def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     drawn = traces(at)
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
     assert drawn["Reformer · rounds"]["line"]["dash"] != "dashdot"
-    assert "Plain average vs shared-QK softmax" in drawn
+    assert "Equal weights, compared with shared-QK softmax" in drawn
     headline = next(each.value for each in at.markdown if " close to shared-QK softmax.**" in each.value)
     own, other = re.split(r" (?=\*\*[^*]* close to shared-QK softmax)", headline)
     assert " close to softmax.**" in own
@@ -215,7 +217,7 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
-    assert "no variant shown is closer to softmax than a plain average of the values.**" in spoken(flat)
+    assert "no variant shown is closer to softmax than equal weights.**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
     assert "needs more than half of softmax's multiply-adds" in spoken(expensive)
 

@@ -47,9 +47,9 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
     far = [point(0.5), mean(0.9)]
     one, other = words.against_cost(question, near + far).split("With at most half")[1:]
     assert "even the best variant shown (Local · window 4) has 50% matrix error.**" in one
-    assert "A plain average of the values needs 0.014% of softmax's multiply-adds and has 90% matrix error." in one
+    assert "Equal weights on all keys need 0.014% of softmax's multiply-adds and have 90% matrix error." in one
     assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
-    assert "A plain average of the values needs 0.014% of softmax's multiply-adds and has 70% matrix error." in other
+    assert "Equal weights on all keys need 0.014% of softmax's multiply-adds and have 70% matrix error." in other
     assert one.endswith("A matrix error of 100% is as large as softmax's matrix itself.  \n**")
     assert other.endswith("A matrix error of 100% is as large as shared-QK softmax's matrix itself.")
     assert "Reformer" not in words.against_cost(question, far)
@@ -65,8 +65,8 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
         (0.79, "even the best variant {shown} (Local · window 4) has 79% matrix error.**"),
         (
             0.8,
-            "no variant shown is closer to {name} than a plain average of the values.** The best, Local · window 4, "
-            "has 80% matrix error",
+            "no variant shown is closer to {name} than equal weights.** The best, Local · window 4, has 80% matrix "
+            "error",
         ),
     ],
 )
@@ -119,15 +119,18 @@ def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, m
     assert words.against_cost(asked("local"), found[1:]).count("window 8") == (2 if spent == 32768 else 0)
 
 
-def test_a_plain_average_has_its_cost_once_it_is_computed():
+def test_equal_weights_have_their_cost_once_it_is_computed():
     question, found = asked("local", against="cost"), [point(0.4), mean(0.5, multiply_adds=64)]
-    average = " A plain average of the values needs 0.098% of softmax's multiply-adds and has 50% matrix error. "
-    assert average in words.against_cost(question, found)
-    assert average in words.against_cost(question, [found[0], mean(0.4, multiply_adds=64)]).replace("40%", "50%")
-    assert "plain average" not in words.against_cost(question, found[:1])
+    baseline = " Equal weights on all keys need 0.098% of softmax's multiply-adds and have 50% matrix error. "
+    assert baseline in words.against_cost(question, found)
+    assert baseline in words.against_cost(question, [found[0], mean(0.4, multiply_adds=64)]).replace("40%", "50%")
+    assert "qual weights" not in words.against_cost(question, found[:1])
+    assert "Equal weights on all keys up to each query need" in words.against_cost(
+        replace(question, causal=True), found
+    )
     times = {"softmax": 10.0, "local~window~4": 4.0, UNIFORM: 0.5}
     said = words.against_cost(asked("local", against="cost", price="ms"), found, times)
-    assert "A plain average of the values needs 5% of softmax's measured time and has 50% matrix error." in said
+    assert "Equal weights on all keys need 5% of softmax's measured time and have 50% matrix error." in said
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ BUDGETS = [
 ]
 
 
-CLOSE = "“Close” means at most half of the error of a plain average of the values (80% matrix error)."
+CLOSE = "“Close” means at most half of the error of equal weights (80% matrix error)."
 SCALE = "A matrix error of 100% is as large as softmax's matrix itself."
 BUDGET = "A budget, such as a window, limits how much a variant computes."
 
@@ -166,32 +169,33 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
         "**Local · window 8 is the cheapest setting shown that comes close to softmax: it needs 0.012% of softmax's "
         f"multiply-adds and has 40% matrix error.** {CLOSE}"
     )
-    missed = "do not come close at any setting cheaper than softmax."
+    missed = "do not come close to softmax at any setting cheaper than softmax."
     assert words.against_budget(question, found) == (f"{reached} Linear and Top-k {missed} {SCALE} {BUDGET}")
     assert words.against_budget(question, found[:5]) == (
         f"{reached} Linear {missed.replace('do', 'does', 1)} {SCALE} {BUDGET}"
     )
     assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {SCALE} {BUDGET}"
     assert words.against_budget(question, [*found[:5], point(0.39, "topk", "topk~k~4")]) == (
-        f"{reached} Top-k also comes close. Linear {missed.replace('do', 'does', 1)} {SCALE} {BUDGET}"
+        f"{reached} Top-k also comes close to softmax. Linear {missed.replace('do', 'does', 1)} {SCALE} {BUDGET}"
     )
     both = [*found[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
     assert words.against_budget(question, both) == (
         "**Top-k · k 4 is the cheapest setting shown that comes close to softmax: it needs 0.011% of softmax's "
-        f"multiply-adds and has 39% matrix error.** {CLOSE} Local and Linear also come close. {SCALE} {BUDGET}"
+        f"multiply-adds and has 39% matrix error.** {CLOSE} Local and Linear also come close to softmax. {SCALE} "
+        f"{BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
-        "**No setting shown that is cheaper than softmax comes close to softmax.** The best, Local · window 4, has 60% "
-        f"matrix error. {CLOSE} {SCALE} {BUDGET}"
+        "**At a cost below softmax's, no variant shown comes close to softmax.** The best cheaper setting, Local · "
+        f"window 4, has 60% matrix error. {CLOSE} {SCALE} {BUDGET}"
     )
     assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
-        "On this input, even a plain average of the values has no error compared with softmax. The errors therefore "
-        f"cannot show which variant is better. {BUDGET}"
+        "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
+        f"variant is better. {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**No setting shown that is cheaper")
+    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**At a cost below softmax's, no")
     dear = [replace(BUDGETS[1], multiply_adds=65536), mean(0.8)]
     assert words.against_budget(question, dear) == (
-        f"**No setting shown that is cheaper than softmax comes close to softmax.** {CLOSE} {SCALE} {BUDGET}"
+        f"**At a cost below softmax's, no variant shown comes close to softmax.** {CLOSE} {SCALE} {BUDGET}"
     )
     dear[0] = replace(dear[0], multiply_adds=65535)
     assert "it needs 100% of softmax's multiply-adds and" in words.against_budget(question, dear)
@@ -215,13 +219,13 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
         "smaller share of the pairs."
     )
     assert text == (
-        f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. A plain average of the "
-        f"values has 70% matrix error. {trend} {SCALE} {why}"
+        f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. Equal weights on all keys "
+        f"have 70% matrix error. {trend} {SCALE} {why}"
     )
     assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
     assert words.against_length(question, [*found[:4], mean(0.5)]) == (
-        f"**At 64 tokens, no variant shown is closer to softmax than a plain average of the values.** The best, Local "
-        f"· window 4, has 50% matrix error. A plain average of the values has 50% matrix error. {trend} {SCALE} {why}"
+        f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local · window 4, has "
+        f"50% matrix error. Equal weights on all keys have 50% matrix error. {trend} {SCALE} {why}"
     )
     assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
 
@@ -323,25 +327,43 @@ def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n
 def test_lines_beyond_the_axes_are_named():
     drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
     above = (
-        "▲ marks lines that continue above the axis: A (up to 225%) and C (up to 300%). Double-click the chart to show "
-        "them."
+        "▲ marks lines that continue above the chart: A (up to 225%) and C (up to 300%). Double-click the chart to "
+        "show them."
     )
-    assert reading_guide.beyond(asked(), drawn, 1.0, None) == reading_guide.beyond(asked(), drawn, 1.0, 3) == [above]
+    assert reading_guide.above(asked(), drawn, 1.0, None) == reading_guide.above(asked(), drawn, 1.0, 3) == above
     for end, lines in ((3.0, drawn), (math.inf, drawn), (1.0, [])):
-        assert reading_guide.beyond(asked(), lines, end, None) == []
-    assert reading_guide.beyond(asked(), drawn, 1.0, 1.5) == [
-        "▲ marks lines that continue above the axis: C (up to 300%). Double-click the chart to show them.",
-        "These variants have settings that cost more than softmax and lie beyond the chart: A. Double-click the chart "
-        "to show them.",
+        assert reading_guide.above(asked(), lines, end, None) == ""
+    assert reading_guide.above(asked(), drawn, 1.0, 1.5) == above.replace("A (up to 225%) and ", "")
+
+
+@pytest.mark.parametrize(
+    ("costs", "times", "expected"),
+    [
+        ((20, 20, 20), None, ""),
+        ((20, 20, 21), None, "Local · window 8 needs over 200% of softmax's multiply-adds and lies beyond the chart. "),
+        ((20, 21, 22), None, "Local · window 4 and 8 need over 200% of softmax's multiply-adds and lie beyond the "),
+        ((21, 21, 20), None, "Local · window 4 and Linear need over 200% of softmax's multiply-adds and lie beyond "),
+        ((9, 9, 9), {"local~window~8": 20.1}, "Local · window 8 needs over 200% of softmax's measured time and lies "),
+    ],
+)
+def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
+    found = [
+        point(0.3, "linear", "linear", setting=None, value=None, multiply_adds=costs[0]),
+        point(0.2, multiply_adds=costs[1]),
+        point(0.1, word="local~window~8", value=8, multiply_adds=costs[2]),
     ]
+    text = reading_guide.beyond(asked("local", "linear"), found, times, 10)
+    assert text.startswith(expected)
+    end = "Double-click the chart to show " + ("them." if " and " in expected.partition(" need")[0] else "it.")
+    assert text.endswith(end if expected else "")
+    assert bool(text) == bool(expected)
 
 
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     question = asked("local", "linear")
     found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
     assert reading_guide.worse_than_mean(question, found) == [
-        "With some of their settings, these variants have a larger error than a plain average of the values of all "
-        "allowed tokens: Linear."
+        "With some of their settings, these variants have a larger error than equal weights on all keys: Linear."
     ]
     assert reading_guide.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
@@ -371,10 +393,10 @@ def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
     [
         (
             1,
-            "For random variants, lines show medians, and bands show the middle half of the values, "
-            f"over {SEEDS} seeds.",
+            f"For random variants, lines show the median error over {SEEDS} seeds, and bands show the middle half of "
+            "the errors.",
         ),
-        (2, "Lines show medians, and bands show the middle half of the values, over 2 heads. For random variants,"),
+        (2, "Lines show the median error over 2 heads, and bands show the middle half of the errors. Random variants"),
     ],
 )
 def test_a_band_is_explained_only_where_there_is_one(heads, begins):
@@ -389,20 +411,20 @@ def test_a_band_is_explained_only_where_there_is_one(heads, begins):
 )
 def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
     text = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("lower bounds on a variant's matrix error" in each for each in text) == said
+    assert any("a lower bound of a variant's matrix error" in each for each in text) == said
 
 
 @pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
 def test_a_floor_on_the_axis_is_not_drawn(floor, drawn):
     found = [point(0.2, floor=floor, value=4), point(0.1, floor=0.0, value=8)]
     names = [line.name for line in budget.lines(asked("local"), found)]
-    assert ("Local · window: floor" in names) == drawn
+    assert ("Local · window: lower bound" in names) == drawn
 
 
 def test_a_floor_lies_over_its_variants_knob_and_is_one_of_the_matrix_error():
     found = [point(0.2, floor=0.1, value=4), point(0.1, floor=0.05, value=8)]
     own, floor = budget.lines(asked("local"), found)
-    assert (floor.name, floor.group, floor.x, floor.y) == ("Local · window: floor", own.name, own.x, [0.1, 0.05])
+    assert (floor.name, floor.group, floor.x, floor.y) == ("Local · window: lower bound", own.name, own.x, [0.1, 0.05])
     assert len(budget.lines(asked("local", measure="output"), found)) == 1
 
 
@@ -446,9 +468,7 @@ def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
     ]
     [line] = budget.lines(asked("blocks"), found)
     assert (line.x, line.y) == ([4], [0.2])
-    text = (
-        "This axis cannot show a budget of 0 (Block selection). The chart of the error against cost shows these points."
-    )
+    text = "This axis cannot show a budget of 0 (Block selection). The view “By cost” shows these points."
     assert budget.notes(asked("blocks"), found) == [text]
     assert budget.notes(asked("blocks"), found[1:]) == []
 
@@ -460,7 +480,7 @@ def test_a_share_is_of_all_tokens_and_says_so():
 
 def test_over_length_each_variant_is_one_line_with_its_settings():
     zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
-    assert (zero.name, zero.x, zero.y) == ("Plain average", [8, 64], [0.9, 0.8])
+    assert (zero.name, zero.x, zero.y) == ("Equal weights on all keys", [8, 64], [0.9, 0.8])
     assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
 
 
@@ -474,13 +494,13 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     question = asked("softmax", "local")
     zero, line = cost.lines(question, found, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
-    assert (zero.label, zero.named_at) == ("▲ worse than a plain average", 1)
+    assert (zero.label, zero.named_at) == ("▲ worse than equal weights", 1)
     assert cost.lines(question, found[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
-    assert (zero.name, line.name, line.label) == ("Plain average", "Local", "Local · window 4")
+    assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
     assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: better than 9", "9", ""]
+    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: smaller error than 9", "9", ""]
     many = asked("softmax", "local", "atrous", "nystrom", "topk")
     [*_others, line] = cost.lines(many, [*found, worse, exact], None)
     assert (line.texts, line.label, line.named_at) == (["window 4", "8", "", ""], "Local · window", None)
@@ -526,11 +546,11 @@ def test_the_front_is_of_what_is_held_against_softmax():
         ({}, "window 4<br>error 50%<br>64 tokens · 9 multiply-adds"),
         ({"low": 0.4}, "window 4<br>error 50% (40% to 50%)<br>64 tokens · 9 multiply-adds"),
         ({"setting": None}, "error 50%<br>64 tokens · 9 multiply-adds"),
-        ({"reference": "reformer", "setting": None}, "error 50% vs shared-QK softmax<br>64 tokens"),
-        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 25%: error of the best matrix of the same rank<br>"),
+        ({"reference": "reformer", "setting": None}, "error 50%, compared with shared-QK softmax<br>64 tokens"),
+        ({"floor": 0.25, "floor_kind": "rank"}, "<br>lower bound 25%: error of the best matrix of the same rank<br>"),
         (
             {"floor": 0.25, "floor_kind": "keys"},
-            "<br>floor 25%: error of the best matrix with as many keys per row<br>",
+            "<br>lower bound 25%: error of the best matrix with as many keys per row<br>",
         ),
         ({"floor": 0.0, "floor_kind": ""}, "error 50%<br>64 tokens"),
         ({"multiply_adds": 12345}, "12,345 multiply-adds"),
@@ -539,7 +559,7 @@ def test_the_front_is_of_what_is_held_against_softmax():
 def test_a_points_note_says_what_it_has(more, said):
     text = sweep.in_words(asked(), point(0.5, **more))
     assert said in text
-    assert ("floor" in text) == ("floor" in said)
+    assert ("lower bound" in text) == ("lower bound" in said)
 
 
 def test_a_variants_line_says_by_its_stroke_whether_it_replaces_softmax():
@@ -581,17 +601,17 @@ def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(m
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
     found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
     said = (
-        "- **Local with windows 1 and 2 is worse than a plain average of the values.** Each window hides at least 55% "
+        "- **Local with windows 1 and 2 is worse than equal weights.** Each window hides at least 55% "
         f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
     )
     for axis, explained in (("cost", said), ("budget", said), ("length", "")):
         question = asked("local", measure=measure, against=axis)
         assert reasons.reasons(question, [*found, mean(0.8)]) == explained
     assert reasons.reasons(asked("local"), [narrow, mean(0.8)]).startswith(
-        "- **Local with window 1 is worse than a plain average of the values.** The window hides at least 86% of"
+        "- **Local with window 1 is worse than equal weights.** The window hides at least 86% of"
     )
     assert reasons.reasons(asked("local"), [found[0], mean(0.8)]) == ""
-    assert reasons.reasons(asked("local"), found) == "", "the average is not computed yet"
+    assert reasons.reasons(asked("local"), found) == "", "the baseline is not computed yet"
 
 
 @pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
@@ -604,7 +624,7 @@ def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(wor
         "Softmax gives 50% of its weight to keys that Local · window 4 hides."
     )
     assert reasons.cause(asked("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
-        "Compared with softmax, Top-k · k 4 moves 50% of the weight to other keys."
+        "Compared with softmax, Top-k · k 4 moves 50% of a query's weight to other keys."
     )
 
 
@@ -619,8 +639,8 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
     text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
     assert text == explained * (
         "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
-        "weights negative. With 16 landmarks, 25% of the absolute weight on all 64 keys is negative. With 8 landmarks, "
-        "the share is 7%."
+        "weights negative. Negative weights make up 25% of the sum of absolute weights with 16 landmarks, and 7% with "
+        "8."
     )
 
 

@@ -25,7 +25,11 @@ open_timing = partial(open_page, "timing")
 
 
 def lines(chart, dash=None):
-    named = [trace for trace in chart["data"] if trace.get("name") and not trace["name"].endswith("crossover")]
+    named = [
+        trace
+        for trace in chart["data"]
+        if trace.get("name") and not trace["name"].endswith("becomes faster than softmax")
+    ]
     return {t["name"]: t for t in named if dash is None or t["line"]["dash"] == dash}
 
 
@@ -67,7 +71,7 @@ def test_reasons_and_the_least_memory_stand_below_the_result():
     reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
     assert "is the slowest at 64 tokens and the fastest at 4,096 tokens. " in reasons
     assert "such as the inverse of a matrix." in reasons
-    assert "Softmax's fused kernel never stores the n × n matrix" in reasons
+    assert "Torch computes softmax attention without storing the n × n matrix" in reasons
     assert "needs the least memory" not in sentence(at)
 
 
@@ -93,8 +97,8 @@ def test_a_press_measures_here_beside_the_recorded_run():
     text = next(m.value for m in at.markdown if "with the mask of" in m.value)
     own_ratio, masked_ratio = (formatted(each.middle, ".2g") for each in (own, masked))
     kernel = "At 32 tokens, full attention with the mask of Local · window 16 (torch's fused kernel)"
-    assert f"{kernel} takes {masked_ratio}× softmax's time." in text
-    assert f"The variant's own algorithm takes {own_ratio}×." in text
+    assert f"{kernel} takes {masked_ratio} times softmax's time." in text
+    assert f"which skips hidden pairs, takes {own_ratio} times softmax's time." in text
     assert "mask" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
     assert not at.session_state["timing.run"].is_running
@@ -176,7 +180,7 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     missing = "Incomplete run: the longest length measured for all variants so far is 16 of 32 tokens."
     assert missing in sentence(at)
     assert re.search(r"\(this machine, \d+ of \d+ cores, 16 to 32 tokens\)", sentence(at))
-    assert list(at.dataframe[0].value["faster from"])[1].endswith(", so far")
+    assert list(at.dataframe[0].value["faster than softmax from"])[1].endswith(", so far")
     assert not [b for b in at.button if b.label == "Continue"]  # it belongs to other settings
     at.session_state["t_rounds"] = 2
     at.run()
@@ -186,7 +190,7 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == begun.rows[0].ms
     assert "not complete" not in sentence(at)
-    assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster from"])
+    assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster than softmax from"])
     assert not [b for b in at.button if b.label == "Continue"]
 
 
@@ -242,9 +246,9 @@ def test_lengths_are_measured_whichever_end_is_named_first():
 
 def test_the_table_is_at_the_longest_common_length_unless_another_is_chosen():
     at = open_timing(variants=PAIR)
-    assert "ms at n = 4,096" in at.dataframe[0].value.columns
+    assert "time at n = 4,096 (ms)" in at.dataframe[0].value.columns
     run = next(run for run in recorded().values() if run.spec.mode == "forward" and not run.spec.causal)
     at.selectbox(key="timing.at").set_value(256).run()
     expected = [next(p for p in of_variant(run, word) if p.n == 256).quartiles[1] for word in ("softmax", "local")]
-    assert list(at.dataframe[0].value["ms at n = 256"]) == pytest.approx(expected)
+    assert list(at.dataframe[0].value["time at n = 256 (ms)"]) == pytest.approx(expected)
     assert at.query_params["t_at"] == "256"

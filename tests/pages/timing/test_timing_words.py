@@ -69,8 +69,8 @@ def line(word, **more):
 def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, effect):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
     assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
-        rf"{effect} At 4,096 tokens, full attention with the mask of Local\* (kernel) takes {masked.middle:.2g}× "
-        "softmax's time. The variant's own algorithm takes 0.12×."
+        rf"{effect} At 4,096 tokens, full attention with the mask of Local\* (kernel) takes {masked.middle:.2g} "
+        "times softmax's time. The variant's own algorithm, which skips hidden pairs, takes 0.12 times softmax's time."
     )
 
 
@@ -152,15 +152,15 @@ def counted(word, *work, ms=1.0, sizes=(64, 128)):
         (
             "nystrom",
             (100, 150),
-            "At 64 tokens, 50% of its multiply-adds go into work that does not grow with the text, such as the inverse "
-            "of a matrix.",
+            "At 64 tokens, 50% of the multiply-adds of Nyström go into work that does not grow with the text, such as "
+            "the inverse of a matrix.",
         ),
         (
             "nystrom~inverse~exact",
             (100, 120),
-            "At 64 tokens, 80% of its multiply-adds go into work that does not grow with the text.",
+            "At 64 tokens, 80% of the multiply-adds of Nyström go into work that does not grow with the text.",
         ),
-        ("nystrom", (100, 100), "For 64 tokens, it needs as many multiply-adds as for twice as many tokens."),
+        ("nystrom", (100, 100), "For 64 tokens, Nyström needs as many multiply-adds as for twice as many tokens."),
         ("nystrom", (100, 151), ""),
         ("nystrom", (40, 50), ""),
         ("softmax", (100, 120), ""),
@@ -232,10 +232,10 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
 def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
     text = other_device([line("softmax"), line("local")], other)
-    assert text == "On A GPU, the variant shown is faster than softmax: Local at every measured length."
+    assert text == "On the A GPU, Local (at every measured length) is faster than softmax."
     assert other_device([line("softmax"), line("local~window~4")], other) == ""
     twice = [*other, replace(line("local"), live=False, name="Local · window 4")]
-    assert "Local · window 16 at every measured length and Local · window 4 at" in other_device(twice, twice)
+    assert "Local · window 16 (at every measured length) and Local · window 4 (at" in other_device(twice, twice)
     assert other_device([line("softmax"), line("local")], []) == ""
 
 
@@ -244,13 +244,13 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     [
         (
             3 * 2**20,
-            "Softmax's fused kernel never stores the n × n matrix, so at 64 tokens it needs the least memory: 2.0 MiB "
-            "beyond its inputs.",
+            "Torch computes softmax attention without storing the n × n matrix, so at 64 tokens softmax needs the "
+            "least memory: 2.0 MiB beyond its inputs.",
         ),
         (
             2 * 2**20,
-            "Softmax's fused kernel never stores the n × n matrix, so at 64 tokens it needs the least memory: 2.0 MiB "
-            "beyond its inputs.",
+            "Torch computes softmax attention without storing the n × n matrix, so at 64 tokens softmax needs the "
+            "least memory: 2.0 MiB beyond its inputs.",
         ),
         (
             2**20,
@@ -268,7 +268,7 @@ def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected)
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = held("softmax", 2**19, 2 * 2**20)
     assert least_memory([softmax, held("local", 2**20)]).endswith(
-        "so at 16 tokens it needs the least memory: 512.0 KiB beyond its inputs."
+        "so at 16 tokens softmax needs the least memory: 512.0 KiB beyond its inputs."
     )
     assert least_memory([softmax]) == ""
     assert least_memory([held("local", 1), held("linear", 1)]) == ""
@@ -285,7 +285,7 @@ def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_o
     text = masking([line("softmax"), line("local"), line(word)])
     assert f"({form})" in text
     assert text.startswith("**A mask alone saves no time.** At 64 tokens, full attention with the mask of Local")
-    assert text.endswith("The variant's own algorithm takes 0.5×.")
+    assert text.endswith("skips hidden pairs, takes 0.5 times softmax's time.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "At 16 tokens" in masking([shorter, line(word)])
 
@@ -344,17 +344,39 @@ def test_the_file_holds_every_sample_with_its_machine_and_set_up():
 
 def test_every_row_of_the_table_is_at_the_same_length():
     assert table.row(line("local"), 64) == {
-        **{"variant": "Local · window 16", "run": "live", "faster from": "below 16", "ms at n = 64": 128.0},
-        **{"time ∝ n^": pytest.approx(1), "R²": pytest.approx(1), "work ∝ n^": pytest.approx(1), "× softmax": 0.5},
-        **{"quartiles (ms)": "96 … 160", "peak MiB": 64.0, "multiply-adds": 64, "by formula": None},
-        "per second": 500.0,
+        **{
+            "variant": "Local · window 16",
+            "run": "live",
+            "faster than softmax from": "below 16 tokens",
+            "time at n = 64 (ms)": 128.0,
+        },
+        **{
+            "exponent a of time ∝ nᵃ": pytest.approx(1),
+            "R² of the time's exponent": pytest.approx(1),
+            "exponent a of multiply-adds ∝ nᵃ": pytest.approx(1),
+            "time ÷ softmax's time": 0.5,
+        },
+        **{
+            "quartiles of the time (ms)": "96 … 160",
+            "peak memory (MiB)": 64.0,
+            "multiply-adds": 64,
+            "multiply-adds by formula": None,
+        },
+        "multiply-adds per second": 500.0,
     }
-    assert table.row(line("local"), 16)["ms at n = 16"] == 32.0
+    assert table.row(line("local"), 16)["time at n = 16 (ms)"] == 32.0
     softmax = table.row(line("softmax", live=False), 64)
-    assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "—", 1.0)
-    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["× softmax"] is None
+    assert (softmax["run"], softmax["faster than softmax from"], softmax["time ÷ softmax's time"]) == (
+        "recorded",
+        "—",
+        1.0,
+    )
+    assert table.row(line("local", ratios=ratios(RUN, "local")[:1]), 64)["time ÷ softmax's time"] is None
     unmeasured = table.row(line("local"), 32)
-    assert [unmeasured[name] for name in ("ms at n = 32", "× softmax", "peak MiB", "quartiles (ms)")] == [None] * 4
+    assert [
+        unmeasured[name]
+        for name in ("time at n = 32 (ms)", "time ÷ softmax's time", "peak memory (MiB)", "quartiles of the time (ms)")
+    ] == [None] * 4
 
 
 @pytest.mark.parametrize(
@@ -428,21 +450,17 @@ def on_other_device(*times):
 @pytest.mark.parametrize(
     ("times", "expected"),
     [
-        ((32.0,), "On A GPU, the variant shown is faster than softmax: Local from 130 tokens."),
-        (
-            (32.0, 32.0),
-            "On A GPU, every variant shown is faster than softmax: Linear from 130 tokens and Local from 130 tokens.",
-        ),
-        ((32.0, 99.0), "On A GPU, only 1 of these 2 variants is faster than softmax: Local from 130 tokens."),
+        ((32.0,), "On the A GPU, Local (from 130 tokens) is faster than softmax."),
+        ((32.0, 32.0), "On the A GPU, Linear (from 130 tokens) and Local (from 130 tokens) are faster than softmax."),
+        ((32.0, 99.0), "On the A GPU, only Local (from 130 tokens) is faster than softmax."),
         (
             (32.0, 99.0, 32.0),
-            "On A GPU, only 2 of these 3 variants are faster than softmax: Local from 130 tokens and Top-k "
-            "from 130 tokens.",
+            "On the A GPU, only Local (from 130 tokens) and Top-k (from 130 tokens) are faster than softmax.",
         ),
-        ((99.0, 64.0), "On A GPU, no variant shown is faster than softmax at the longest length."),
+        ((99.0, 64.0), "On the A GPU, no variant shown is faster than softmax at the longest length."),
     ],
 )
-def test_the_variants_that_are_faster_on_another_device_are_counted(times, expected):
+def test_the_variants_that_are_faster_on_another_device_are_named(times, expected):
     assert on_other_device(*times) == expected
 
 
@@ -480,7 +498,7 @@ def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last
     if times:
         [shape], [mark] = figure["layout"]["shapes"], figure["layout"]["annotations"]
         heights = [float(each) for each in re.findall(r"[ML][\d.]+ ([\d.]+)", shape["path"])]
-        assert heights == [64.0, 64.0, max(last), max(last)]
+        assert heights == [64.0, 64.0, min(last), min(last), max(last), max(last)]
         assert math.log10(max(last)) < mark["y"] < math.log10(64)
         assert 10 ** mark["x"] < 256
 
@@ -532,16 +550,18 @@ def test_empty_cells_have_their_reason():
     assert table.empty_cells([decoded], first, 64) == ""
     assert table.empty_cells([softmax], first, 64) == ""
     assert table.empty_cells([decoded], list(decoded), 64) == (
-        "Empty cells: by formula (known only for a forward pass)."
+        "Some cells are empty: multiply-adds by formula (known only for a forward pass)."
     )
     alone = table.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
     assert table.empty_cells([alone], list(alone), 16) == (
-        "Empty cells: faster from (needs softmax); × softmax (needs softmax at this length); time ∝ n^, R² and work ∝ "
-        "n^ (needs at least two lengths); by formula (known only for a forward pass)."
+        "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
+        "not measured at this length); exponent a of time ∝ nᵃ, R² of the time's exponent and exponent a of "
+        "multiply-adds ∝ nᵃ (needs at least two lengths); multiply-adds by formula (known only for a forward pass)."
     )
     unmeasured = table.row(line("local"), 32)
     assert table.empty_cells([unmeasured], table.first_columns(32), 32) == (
-        "Empty cells: ms at n = 32 (not measured at this length); × softmax (needs softmax at this length)."
+        "Some cells are empty: time at n = 32 (ms) (not measured at this length); time ÷ softmax's time (softmax was "
+        "not measured at this length)."
     )
 
 
@@ -549,7 +569,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
     monkeypatch.setattr(missing, "subjects", lambda: chosen)
     assert missing.not_measured(RUN, live=False) == [
-        "Nyström · landmarks 32 and Linear: not measured in the recorded run."
+        "The recorded run did not measure Nyström · landmarks 32 and Linear."
     ]
     press = "To measure your settings, press “Run on this machine”."
     assert missing.other_settings(RUN, live=False) == [
@@ -563,7 +583,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("chosen", "expected"), [(None, []), ("sink", ["Sink, as a mask: not measured in the live run."])]
+    ("chosen", "expected"), [(None, []), ("sink", ["The live run did not measure Sink, as a mask."])]
 )
 def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, expected):
     mask = attention_from_word("fused.sink")
@@ -575,5 +595,5 @@ def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, cho
 def test_the_table_begins_with_the_columns_that_a_reader_needs():
     first = table.first_columns(64)
     assert len(first) == 6
-    assert "ms at n = 64" in first
+    assert "time at n = 64 (ms)" in first
     assert set(first) < set(table.row(line("local"), 64))
