@@ -12,7 +12,7 @@ TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
 
 def test_the_recorded_run_is_shown_and_a_live_run_is_stopped_saved_and_loaded(page, server, tmp_path):
     visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
-    expect(page.get_by_text("faster than softmax:").first).to_be_visible()
+    expect(page.get_by_text("faster than softmax").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
     press(page, "Run on this machine")
