@@ -8,7 +8,7 @@ from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
 from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
 
-WITH, WITHOUT = "linear attention with a convolution", "linear attention without a convolution"
+WITH, WITHOUT = "with a convolution", "without a convolution"
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:

@@ -13,9 +13,9 @@ from attention_core.experiments.error import uniform
 from attention_core.metrics.approximation import relative_error
 
 SOFTMAX, EXPONENTIAL, CENTRED = (
-    "Taylor series of the whole softmax",
-    "Taylor series of only the exponential",
-    "Taylor series of only the exponential, mean key subtracted",
+    "Taylor series of softmax",
+    "Taylor series of exp",
+    "Taylor series of exp, mean key subtracted",
 )
 
 
