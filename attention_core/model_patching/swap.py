@@ -59,7 +59,7 @@ class _Mean:
     """The mean of the values of the allowed keys, independent of queries and keys: a baseline for variants."""
 
     word: str = UNIFORM
-    title: str = "Mean of v"
+    title: str = "Equal weights"
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
         """Return the output ``[..., n, d_v]``."""

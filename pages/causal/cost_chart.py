@@ -53,7 +53,7 @@ def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mar
     ]
     ticks = sorted({x for line in lines for x in line.x})
     if mark and (at := crossing(found)) is not None and at[0] > ticks[0]:
-        title = _("cumsum needs less above n ≈ {n}", n=format_interpolated(at[0]))
+        title = _("cumsum needs less than the matrix above n ≈ {n}", n=format_interpolated(at[0]))
         lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
     show_lines(
         lines,

@@ -46,7 +46,7 @@ def maps() -> dict[str, str]:
 class FadingOptions(Options, prefix="c_"):
     """The options that a link to this view carries, except those of the gate."""
 
-    early = listed_whole(10, 0, lambda: current().matrix_tokens - 1, N_("Followed token j"), widget=st.select_slider)
+    early = listed_whole(10, 0, lambda: current().matrix_tokens - 1, N_("Token j to follow"), widget=st.select_slider)
     decays = several(
         DECAYS,
         [0.8, 0.95],
@@ -58,7 +58,7 @@ class FadingOptions(Options, prefix="c_"):
     feature_map = choice(
         maps, N_("Feature map φ"), link="c_map", help=N_("Feature map of linear attention and of retention.")
     )
-    log = switch(True, N_("Log axis"))
+    log = switch(True, N_("Logarithmic axis"))
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -189,7 +189,7 @@ def _curves() -> None:
 def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
-    drawn = _drawn(lines, rows, weights, _("equal share, 1 / (i + 1)"), of=1)
+    drawn = _drawn(lines, rows, weights, _("equal weights"), of=1)
     title = _("weight on token j, %")
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
     axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
@@ -200,7 +200,7 @@ def _quarters(lines: Sequence[Line]) -> None:
     quarter = _quarter(len(lines[0].weights))
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
-    drawn = _drawn(lines, rows, shares, _("equal share"), of=quarter)
+    drawn = _drawn(lines, rows, shares, _("equal weights"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
     axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
@@ -224,17 +224,21 @@ def _drawn(
 def _table(lines: Sequence[Line]) -> None:
     n = len(lines[0].weights)
     columns: list[tuple[str, str, Callable[[Line], object]]] = [
-        (_("row j, %"), _("Weight of token j in row j."), lambda line: number(100 * line.found.weights[0], 3)),
         (
-            _("last row, %"),
+            _("weight in row j, %"),
+            _("Weight of token j in row j."),
+            lambda line: number(100 * line.found.weights[0], 3),
+        ),
+        (
+            _("weight in last row, %"),
             _("Weight of token j in the last row."),
             lambda line: number(100 * line.found.weights[-1], 3),
         ),
         (
             _("fit from row"),
             _(
-                "First row of the fit: row 2j + 1. With a decay, it is row 1 / (1 − γ) or row j, whichever is later. "
-                "In earlier rows, the normaliser still changes quickly."
+                "The fit uses the rows from row 2j + 1 on. With a decay, it uses those from row 1 / (1 − γ) or row j "
+                "on, whichever is later. In earlier rows, the normaliser still changes quickly."
             ),
             lambda line: "—" if not line.law or line.found.start >= n else str(line.found.start),
         ),
@@ -252,12 +256,12 @@ def _table(lines: Sequence[Line]) -> None:
             lambda line: _digits(line.found.power if line.law == "power" else None, 2),
         ),
         (
-            _("per token"),
+            _("kept per token"),
             _("Fitted share of the weight that remains after each token."),
             lambda line: _digits(line.found.factor, 3),
         ),
         (
-            _("first ¼, %"),
+            _("first quarter, %"),
             _("Weight of the first quarter of the tokens in the last row."),
             lambda line: 100 * first_share(line.weights[-1], _quarter(n)),
         ),

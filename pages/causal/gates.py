@@ -78,7 +78,7 @@ def meaning(gate: Gate) -> str:
 
 def even_name(found: Gated) -> str:
     """Return the name on screen of the fixed decay that forgets as much as a gate."""
-    return _("Mean of the gate, γ = {mean:.3g}", mean=found.mean)
+    return _("Mean gate γ: {mean:.3g}", mean=found.mean)
 
 
 def word(gate: Gate) -> str:

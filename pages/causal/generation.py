@@ -61,12 +61,12 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         for wanted in (False, True)
     )
     headline.markdown(sentence(rows, heads, d))
-    st.markdown("## " + _("Memory of constant states"), anchors=False)
-    st.caption(_("To the right of a variant's marker, its state is smaller than the key-value cache."))
+    st.markdown("## " + _("Memory of variants with a constant state"), anchors=False)
+    st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
 
     def smaller() -> None:
-        st.caption(_("These caches grow more slowly than the key-value cache, or not at all."))
+        st.caption(_("These caches grow more slowly than softmax's key-value cache, or not at all."))
         _memory_chart(chosen, caches, "causal.generation.caches")
 
     lazy_expander(_("Memory of smaller caches"), smaller, key="causal.smaller")
@@ -264,8 +264,9 @@ def _method(chosen: ChosenInput) -> None:
             _(
                 "- n is the number of tokens, and H is the number of heads. A key has d entries, and a value has "
                 "$d_v$ entries.\n"
-                "- **C** is the number of features. C is d for linear attention and the number of random features "
-                "for Performer. For the second-order Taylor series, it is 1 + d + d (d + 1) / 2, here {wide:,}.\n"
+                "- **C** is the number of features, which are the entries of a key after the feature map. C is d for "
+                "linear attention and the number of random features for Performer. For the second-order Taylor "
+                "series, it is 1 + d + d (d + 1) / 2, here {wide:,}.\n"
                 "- **Memory** is the size of the tensors that a decoder keeps after one step, in float32.\n"
                 "- **Smaller caches**: Grouped queries store one key and one value per token for a group of heads. "
                 "Latent attention stores a short vector, the latent, per token. Vector quantisation replaces each "

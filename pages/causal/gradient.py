@@ -18,7 +18,11 @@ from pages.causal.shared import bold, with_settings
 
 REPORTED = 512
 """Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
-WAYS = {SUMS: N_("running sums"), STATES: N_("autograd, all states"), MATRIX: N_("autograd, explicit matrix")}
+WAYS = {
+    SUMS: N_("running sums"),
+    STATES: N_("autograd storing all states"),
+    MATRIX: N_("autograd with the explicit matrix"),
+}
 """Names on screen of the ways to compute the gradient."""
 
 
@@ -27,12 +31,12 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     [attention] = with_settings([ac.variant("linear")])
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
-    st.markdown("## " + _("Peak memory for computing the gradient, one head"), anchors=False)
+    st.markdown("## " + _("Peak memory to compute the gradient of one head"), anchors=False)
 
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
             points = over_length(counted, "peak_bytes", MIB)
-            show_costs(points, WAYS, _("MiB beyond q, k and v"), f"{key}.gradient")
+            show_costs(points, WAYS, _("memory in MiB, without q, k and v"), f"{key}.gradient")
 
     def describe(rows: list[BytesRow | DifferenceRow]) -> str:
         return gradient_sentence(rows, label(attention))
@@ -80,14 +84,14 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         return same
     return paragraph(
         _(
-            "To compute the gradient of {name} at {n} tokens, running sums need **{sums}** of memory. PyTorch's "
-            "autograd, which stores the state after every token, needs {states}, which is {factor:.0f}× as much.",
+            "To compute the gradient of {name} at {n} tokens, running sums over the tokens need **{sums}** of memory. "
+            "PyTorch's autograd stores the state after every token and needs {states}, {factor:.0f} times as much.",
             name=bold([name]),
             n=n,
             sums=memory(sums[n]),
             factor=states[n] / sums[n],
             states=memory(states[n]),
         ),
-        _("If the n × n attention matrix is computed, autograd needs {matrix}.", matrix=memory(matrix[n])),
+        _("If it stores the n × n attention matrix instead, it needs {matrix}.", matrix=memory(matrix[n])),
         same,
     )

@@ -120,7 +120,11 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
         if not leaking:
             return words
         return paragraph(
-            words, _("**Variants that leak if every token is replaced in turn:** {names}.", names=enumeration(leaking))
+            words,
+            _(
+                "**Variants whose earlier outputs change when a later token is replaced (a leak):** {names}.",
+                names=enumeration(leaking),
+            ),
         )
     moved = {a: leak.before(t) for a, leak in found.items()}
     leaking = [
@@ -205,7 +209,7 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         transform="log",
         pinned=t,
         on_pin=_take_token,
-        unit=_("change (share of RMS)"),
+        unit=_("change ÷ RMS of all outputs"),
         masked=_("unchanged"),
         row_title=_("replaced token t"),
         col_title=_("output that changes"),

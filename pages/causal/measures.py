@@ -35,22 +35,20 @@ def _token(screen: Screen) -> int:
 
 MEASURES = {
     "leak": VariantMeasure(
-        N_(
-            "share of earlier outputs that change under {name} when a later token is replaced, over all replaced tokens"
-        ),
+        N_("share of earlier outputs of {name} that change when a later token is replaced, over all replaced tokens"),
         lambda screen, attention: 100 * _influence(screen, attention).share,
         unit="%",
         tolerance=8,
     ),
     "moved": VariantMeasure(
-        N_("number of outputs before the replaced token that change with {name}"),
+        N_("number of outputs of {name} before the replaced token that change"),
         _moved,
         unit=N_("outputs"),
         high=_token,
         tolerance=1,
     ),
     "leaking": PageMeasure(
-        N_("number of compared variants that leak"),
+        N_("number of compared variants whose earlier outputs depend on later tokens (a leak)"),
         _leaking,
         unit=N_("variants"),
         high=lambda screen: len(screen.visit.variants),

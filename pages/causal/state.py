@@ -66,10 +66,10 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     # While the animation plays, only this fragment reruns for each of its pictures.
     st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, play.is_running)
     _explain(attention, grown)
-    header = ("i", *_sizes(grown), _("difference from the matrix"), _("distance from softmax"))
+    header = ("i", *_sizes(grown), _("difference from the matrix output"), _("distance from softmax output"))
     export_panel(
         [
-            (_("Sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv"),
+            (_("State sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv"),
             (_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz"),
         ],
         "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
@@ -221,9 +221,9 @@ def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
         yield Panel("faded", _("Decayed"), _("from the previous state"), grown.faded(i), top=top)
     if grown.changes.erases is not None:
         if grown.changes.along:
-            reads = _("retrieved by the direction w of “{token}”", token=token)
+            reads = _("value retrieved by the erase direction w of “{token}”", token=token)
         else:
-            reads = _("retrieved by the key of “{token}”", token=token)
+            reads = _("value retrieved by the key of “{token}”", token=token)
         yield Panel("erased", _("Erased"), reads, grown.erased(i), top=top)
     yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
 

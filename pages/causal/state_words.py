@@ -74,11 +74,14 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
     """
     return paragraph(
         _n(
-            "{n} token read: “{token}”.", "{n} tokens read, up to “{token}”.", n=i + 1, token=escape_markdown(labels[i])
+            "The variant has read {n} token: “{token}”.",
+            "The variant has read {n} tokens, up to “{token}”.",
+            n=i + 1,
+            token=escape_markdown(labels[i]),
         ),
         _(
-            "The output error compared with softmax is {lost:.0%}. The variant's full matrix gives the same output as "
-            "the state, to within {difference}.",
+            "Its output error compared with softmax is {lost:.0%}. Its n × n attention matrix gives the same output as "
+            "the state, with differences of at most {difference}.",
             lost=grown.lost(i),
             difference=format_readable(grown.difference(i), 1),
         ),
@@ -134,7 +137,9 @@ def fading(shares: np.ndarray) -> str:
     low, high = percent(shares.min()), percent(shares.max())
     if low == high:
         return _("At this token, **{share}** of the previous state decays.", share=low)
-    return _("At this token, **{low} to {high}** of each channel decays.", low=low, high=high)
+    return _(
+        "At this token, **{low} to {high}** of the previous state decays, depending on the channel.", low=low, high=high
+    )
 
 
 def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:

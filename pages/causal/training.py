@@ -85,10 +85,10 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
             mark, (left, right) = costs[0].d ** 2, st.columns(2)
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
-                st.markdown("## " + _("Peak memory, one head"), anchors=False)
-                show_costs(memory, FORMS, _("MiB beyond q, k and v"), f"{key}.memory", mark)
+                st.markdown("## " + _("Peak memory of one head"), anchors=False)
+                show_costs(memory, FORMS, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
             with right:
-                st.markdown("## " + _("Multiply-adds, one head"), anchors=False)
+                st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
                 show_costs(work, FORMS, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
@@ -173,12 +173,17 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]
             "the chunked form processes blocks of tokens."
         ),
         _(
-            "Outputs differ by at most {single} of the largest output in float32 and by at most {double} in float64.",
+            "The outputs of the algorithms differ by at most {single} of the largest output in float32 and by at most "
+            "{double} in float64.",
             single=single,
             double=double,
         ),
         _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
-        _("The features of {names} are computed chunk by chunk, so there is no cumsum form.", names=bold(without)),
+        _(
+            "The lab computes the features of {names} for a chunk of tokens at once, so it has no cumsum form, which "
+            "adds one token after another.",
+            names=bold(without),
+        ),
         _(
             "Costs are counted on random queries, keys and values of the same size d. Only the "
             "multiply-adds of matrix products are counted."

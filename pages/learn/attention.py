@@ -43,7 +43,9 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
     st.caption(
         paragraph(
             attention_words.jump_text(found),
-            _("The matrices are those of the first seed.") if len({each.row.seed for each in rows}) > 1 else "",
+            _("The matrices are those of the training run with the first seed.")
+            if len({each.row.seed for each in rows}) > 1
+            else "",
             _("Rows are queries and columns are keys of this sequence: {tokens}", tokens=f"`{labels}`"),
         )
     )
@@ -69,7 +71,7 @@ def _marks(found: Sequence[Outcome], steps: Sequence[int]) -> str:
         if outcome.jump is None:
             continue
         text = _(
-            "{name}: largest rise from step {low} to {high}",
+            "{name}: accuracy rises most from step {low} to {high}",
             name=outcome.name,
             low=outcome.jump[0],
             high=outcome.jump[1],
@@ -89,7 +91,9 @@ def _panel(found: LearnRow, name: str, layer: int) -> str:
     caption, frames = _("{name}: step {step}, {share} correct", **values), ""
     if task_of(found.spec.model.task).shows_answers:
         weight = percent(answer_share(found.spec, found.matrices[layer]))
-        caption = _("{name}: step {step}, {share} correct, {weight} on the answer", weight=weight, **values)
+        caption = _(
+            "{name}: step {step}, {share} correct, {weight} of the weight on the answer", weight=weight, **values
+        )
         frames = "".join(_frame(*place, found.spec.length) for place in answer_places(found.spec))
     picture = data_url(found.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
     return (

@@ -118,11 +118,16 @@ def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
         (grown if more else constant).append(text)
     return paragraph(
         _(
-            "The memory of a layer grows with the length and is as follows at {n} tokens: {names}.",
+            "With these variants, a layer stores more numbers for longer sequences. At {n} tokens, it stores: {names}.",
             n=length,
             names=enumeration(grown),
         )
         if grown
         else "",
-        _("The memory of a layer is the same at any length: {names}.", names=enumeration(constant)) if constant else "",
+        _(
+            "With these variants, a layer stores equally many numbers at any length: {names}.",
+            names=enumeration(constant),
+        )
+        if constant
+        else "",
     )

@@ -75,8 +75,9 @@ class LearnOptions(Options, prefix="l_"):
         {"learned": N_("learned"), "fixed": C_("gates", "fixed")},
         N_("Gates and write strengths"),
         help=N_(
-            "learned: a trained linear map computes gates and write strengths from each token. fixed: the variant's "
-            "settings determine them. The same choice applies to the variant's other trainable matrices."
+            "A gate sets how much of the state is kept, and a write strength sets how strongly a token changes it. "
+            "learned: a trained linear map computes both from each token. fixed: the variant's settings determine "
+            "them. The same choice applies to the variant's other trainable matrices."
         ),
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))

@@ -52,7 +52,7 @@ def losses(found: Sequence[PartOutcome]) -> str:
         if lost
         else "",
         _(
-            "Removing any one part lowers accuracy by at most {most} percentage points: {names}.",
+            "With these variants, removing any one part lowers accuracy by at most {most} percentage points: {names}.",
             most=round(100 * CLOSE),
             names=enumeration(steady),
         )

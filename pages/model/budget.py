@@ -111,24 +111,30 @@ def _preserved(word: str, reads: float | None, copies: float | None) -> str:
     name, setting = _(registry.from_word(word).title), _setting(word)
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
     if reads is None and copies is None:
-        return _("**No tested {setting} of {name} preserves perplexity or copying.**", **values)
+        return _(
+            "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as softmax.**",
+            **values,
+        )
     if reads is None:
         return _(
-            "**{name} preserves copying if its {setting} is at least {copies:g}.** No tested {setting} preserves "
-            "perplexity.",
+            "**With {setting} ≥ {copies:g}, {name} copies repeated text about as well as softmax.** No tested value is "
+            "enough to predict text as well (perplexity).",
             **values,
         )
     if copies is None:
         return _(
-            "**{name} preserves perplexity if its {setting} is at least {reads:g}.** No tested {setting} preserves "
-            "copying.",
+            "**With {setting} ≥ {reads:g}, {name} predicts text about as well as softmax (perplexity).** No tested "
+            "value is enough to copy repeated text as well.",
             **values,
         )
     if reads == copies:
-        return _("**{name} preserves both perplexity and copying if its {setting} is at least {reads:g}.**", **values)
+        return _(
+            "**With {setting} ≥ {reads:g}, {name} predicts text (perplexity) and copies it about as well as softmax.**",
+            **values,
+        )
     return _(
-        "**{name} preserves perplexity if its {setting} is at least {reads:g}.** Copying needs a {setting} "
-        "of at least {copies:g}.",
+        "**With {setting} ≥ {reads:g}, {name} predicts text about as well as softmax (perplexity).** To copy repeated "
+        "text as well, it needs {setting} ≥ {copies:g}.",
         **values,
     )
 

@@ -92,12 +92,15 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
     places = [(name_of(row), first_difference(first, row)) for row in changed]
     other, same = ([name for name, at in places if at == wanted] for wanted in (0, None))
     return paragraph(
-        _("**With {names}, the generated text differs at the first token.**", names=words.named(other, len(changed)))
+        _(
+            "**With {names}, the generated text differs from the original model's at the first token.**",
+            names=words.named(other, len(changed)),
+        )
         if other
         else "",
         *(
             _(
-                "**With {name}, the generated text is the same up to token {n} of {all}.**",
+                "**With {name}, the generated text is the same as the original model's up to token {n} of {all}.**",
                 name=name,
                 n=at,
                 all=len(first.ids),
@@ -112,7 +115,7 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
         if same
         else "",
         _(
-            "The smallest cache takes {least}, compared with {first} in the original model.",
+            "The smallest cache of a variant takes {least}, and that of the original model takes {first}.",
             least=memory(least.held),
             first=memory(first.held),
         )

@@ -50,7 +50,7 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
         height=HEIGHT,
         x_ticks=range(1, 1 + len(SENTENCES)),
     )
-    text = _("Lines: the cosine of each sentence with the query sentence, for every variant")
+    text = _("Each line shows, for one variant, the cosine similarity between each sentence and the query sentence.")
     chart.show(figure, key=f"{key}.chart", name="similarity", alt=text)
     st.caption(
         _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
@@ -84,15 +84,18 @@ def in_words(rows: Sequence[EmbeddingRow]) -> str:
 def _verdict(row: EmbeddingRow) -> str:
     values = {"name": called(row.word), "tau": number(row.tau, 2)}
     if row.tau >= KEPT:
-        return _("**{name} keeps the ranking of the sentences** (rank correlation {tau}).", **values)
+        return _("**{name} keeps the original model's ranking of the sentences** (rank correlation {tau}).", **values)
     if row.tau >= CLOSE:
         return _("**{name} ranks the sentences similarly to the original model** (rank correlation {tau}).", **values)
-    return _("**{name} changes the ranking of the sentences** (rank correlation {tau}).", **values)
+    return _("**{name} changes the original model's ranking of the sentences** (rank correlation {tau}).", **values)
 
 
 def drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the mean drift of each variant's embeddings."""
-    return _("Mean drift: {drifts}.", drifts=enumeration(f"{called(row.word)} {number(row.drift, 2)}" for row in rows))
+    return _(
+        "Mean change of the embeddings (drift): {drifts}.",
+        drifts=enumeration(f"{called(row.word)} {number(row.drift, 2)}" for row in rows),
+    )
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:

@@ -84,7 +84,9 @@ def _predictions(question: Question, word: str, token: int) -> None:
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
     figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), most=24)
     message = _(
-        "Bars: the attention row of the previous token in layer {layer}, head {head}", layer=row.layer, head=row.head
+        "Bars: the attention weights of the token before the predicted one (the query) in layer {layer}, head {head}",
+        layer=row.layer,
+        head=row.head,
     )
     chart.show(figure, key="model.row", name="attention-row", alt=message)
 
@@ -118,10 +120,10 @@ def in_words(row: NextTokenRow, name: str) -> str:
             "The predicted probability of “{token}” is {before} in the original model and {after} with **{name}**.",
             **values,
         ),
-        _("No attention row of the previous token, “{last}”, changes.", **values)
+        _("No attention row of the token before it, “{last}”, changes.", **values)
         if row.moved < UNCHANGED
         else _(
-            "The attention row of the previous token, “{last}”, changes most in layer {layer}, head {head}. "
+            "The attention row of the token before it, “{last}”, changes most in layer {layer}, head {head}. "
             "There, {moved} of its weight moves to other tokens.",
             **values,
         ),

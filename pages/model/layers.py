@@ -43,7 +43,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     if _single(question):
         draw_map(_lines(question, rows), rows, key=key)
     else:
-        sweep.draw(_lines(question, rows), rows, key=key, x_title=_("replaced layers"))
+        sweep.draw(_lines(question, rows), rows, key=key, x_title=_("number of replaced layers"))
 
 
 def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
@@ -100,11 +100,11 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
             n=round(copies),
             name=name,
         ),
-        _("Perplexity stays within {worse:g} × the original.", worse=words.WORSE)
+        _("Perplexity is never more than {worse:g} times the original.", worse=words.WORSE)
         if reads is None
         else _n(
-            "Perplexity exceeds {worse:g} × the original from {n} layer on.",
-            "Perplexity exceeds {worse:g} × the original from {n} layers on.",
+            "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
+            "Perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
             n=round(reads),
             worse=words.WORSE,
         ),
@@ -180,7 +180,7 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
     """Return a row of the perplexity map: the logarithm to base ``TIMES`` of the ratio to the original perplexity."""
     ratios = {int(pair.x): pair.perplexity / read.perplexity for pair in pairs if pair.perplexity is not None}
-    text = N_("{name}, layer {layer}: perplexity {after}, {ratio}× that of the original model")
+    text = N_("{name}, layer {layer}: perplexity {after}, {ratio} times that of the original model")
     notes = {
         layer: _(text, name=called(word), layer=layer, after=number(ratio * read.perplexity, 3), ratio=number(ratio, 3))
         for layer, ratio in ratios.items()

@@ -254,7 +254,7 @@ def layers_in_words(layers: Sequence[int]) -> str:
 def called(word: str) -> str:
     """Return the name of a word on screen: the variant with its budget and other changed settings."""
     if word == UNIFORM:
-        return _("Mean of v")
+        return _("Equal weights")
     attention = registry.from_word(word)
     budget, changed = attention.variant.budget, attention.params.changed()
     names = dict.fromkeys([*([budget.name] if budget else []), *changed])

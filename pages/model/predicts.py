@@ -27,7 +27,7 @@ EXACT = 1e-4
 
 
 def _missing(question: Question) -> str:
-    return "" if _able(question) else _("Add a variant other than “Mean of v”.")
+    return "" if _able(question) else _("Add a variant other than “Equal weights”.")
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
@@ -91,16 +91,16 @@ def details(found: Sequence[ErrorPoint]) -> str:
 
 
 def _measures(found: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...]:
-    return (_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])
+    return (_("perplexity"), [p.perplexity for p in found]), (_("copying loss"), [p.copied for p in found])
 
 
 def _between(name: str, outlier: str, same: int, pairs: int) -> str:
     """Return how many pairs of points from different variants have the same order in the error and in a measure."""
     return _n(
-        "For {name}, the output error orders {same} of {n} pair of points from different variants correctly. The "
+        "The output error orders {same} of {n} pair of points from different variants as their {name} does. The "
         "largest outlier is {outlier}.",
-        "For {name}, the output error orders {same} of {n} pairs of points from different variants correctly. "
-        "The largest outlier is {outlier}.",
+        "The output error orders {same} of {n} pairs of points from different variants as their {name} does. The "
+        "largest outlier is {outlier}.",
         n=pairs,
         same=same,
         name=name,
@@ -118,12 +118,22 @@ def _order(name: str, rho: float, n: int) -> str:
             name=name,
         )
     if rho >= CLOSE:
-        return _("**Output error predicts the {name} ranking** (rank correlation {rho} over {n} points).", **values)
+        return _(
+            "**The output error orders the variants much as their {name} does** (rank correlation {rho} over {n} "
+            "points).",
+            **values,
+        )
     if rho >= LOOSE:
         return _(
-            "**Output error roughly predicts the {name} ranking** (rank correlation {rho} over {n} points).", **values
+            "**The output error orders the variants roughly as their {name} does** (rank correlation {rho} over {n} "
+            "points).",
+            **values,
         )
-    return _("**Output error does not predict the {name} ranking** (rank correlation {rho} over {n} points).", **values)
+    return _(
+        "**The output error does not order the variants as their {name} does** (rank correlation {rho} over {n} "
+        "points).",
+        **values,
+    )
 
 
 def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Curve:

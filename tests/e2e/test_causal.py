@@ -47,44 +47,44 @@ def test_a_leak_is_shown_and_opened_by_a_click_on_the_map(page, server):
 def test_the_state_plays_stops_and_is_in_the_link(page, server, phone):
     # The animation lasts longer than the test watches it.
     visit(page, f"{server}/causal{LINK.replace('n=24', 'n=400')}&c_view=state&c_at=2")
-    expect(page.get_by_text("3 tokens read")).to_be_visible()
+    expect(page.get_by_text("has read 3 tokens")).to_be_visible()
     page.get_by_role("combobox", name="Variant").click()
     page.get_by_role("option", name="Retention").click()
     settle(page)
     assert "c_state=retention" in query(page)
     press(page, "Play")
-    expect(page.get_by_text(re.compile(r"(?<!\d)(?!3 )\d+ tokens read"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"has read (?!3 )\d+ tokens"))).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
-    seen = page.get_by_text("tokens read").inner_text()
+    seen = page.get_by_text("The variant has read").inner_text()
     page.wait_for_timeout(1500)
-    assert page.get_by_text("tokens read").inner_text() == seen, "a stopped play stands still"
-    place = int(re.search(r"(\d+) tokens read", seen).group(1)) - 1
+    assert page.get_by_text("The variant has read").inner_text() == seen, "a stopped play stands still"
+    place = int(re.search(r"has read (\d+) tokens", seen).group(1)) - 1
     assert f"c_at={place}" in words(page)
     page.get_by_role("slider").last.press("ArrowRight")
-    expect(page.get_by_text(f"{place + 2} tokens read")).to_be_visible()
+    expect(page.get_by_text(f"has read {place + 2} tokens")).to_be_visible()
     settle(page)
     assert f"c_at={place + 1}" in words(page), "the slider runs only its part of the page, but the link knows it"
 
     page.get_by_role("slider").last.press("End")
     page.get_by_role("slider").last.press("ArrowLeft")
-    expect(page.get_by_text("399 tokens read")).to_be_visible()
+    expect(page.get_by_text("has read 399 tokens")).to_be_visible()
     settle(page)
     press(page, "Play")
-    expect(page.get_by_text("400 tokens read")).to_be_visible()
+    expect(page.get_by_text("has read 400 tokens")).to_be_visible()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
     assert "c_at=399" in words(page), "a play that has ended says so and keeps its place"
     press(page, "Play")
-    expect(page.get_by_text(re.compile(r"(?<!\d)(?!400 )\d+ tokens read"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"has read (?!400 )\d+ tokens"))).to_be_visible()
     press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
     settle(page)
-    place = int(re.search(r"(\d+) tokens read", page.get_by_text("tokens read").inner_text()).group(1)) - 2
+    place = int(re.search(r"has read (\d+) tokens", page.get_by_text("The variant has read").inner_text()).group(1)) - 2
 
     visit(phone, f"{server}/causal?{query(page)}")
-    expect(phone.get_by_text(f"{place + 2} tokens read")).to_be_visible()
+    expect(phone.get_by_text(f"has read {place + 2} tokens")).to_be_visible()
     assert words(phone) == words(page)
     assert phone.evaluate(SIDEWAYS) <= 390
 
@@ -94,7 +94,7 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     expect(page.get_by_text("The last of 24 tokens gives token 1")).to_be_visible()
     names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
-    names_of = [*fixed, "Gate by key novelty", "Mean of the gate, γ = 0.938", "equal share, 1 / (i + 1)"]
+    names_of = [*fixed, "Gate by key novelty", "Mean gate γ: 0.938", "equal weights"]
     # A mark precedes each name, and a long name is broken into lines.
     broken = [r"\s*".join(map(re.escape, name.split())) for name in names_of]
     expect(names).to_have_text([re.compile(rf"^(\S )?{name}$") for name in broken])

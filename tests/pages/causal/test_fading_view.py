@@ -24,7 +24,10 @@ def line(name, law="", *, n=40, token=2, decay=None):
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
 LABELS = tuple(f"t_{i}" for i in range(40))
-LAW = "With linear attention, the weight of this token in row i is approximately proportional to i to the power −1.00"
+LAW = (
+    "With linear attention, the weight of the followed token in row i is approximately proportional to i to the power "
+    "−1.00"
+)
 
 
 def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
@@ -57,7 +60,7 @@ def test_which_laws_are_told():
     assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
     assert laws([LINEAR, unfitted]) == f"{LAW}."
     assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
-        f"{LAW}. With Half, the weight of this token is multiplied by 0.50 at each later token."
+        f"{LAW}. With Half, its weight is multiplied by 0.50 at each later token."
     )
     assert laws([line("Linear", "power", token=39), HALF]) == ""
 
@@ -83,16 +86,16 @@ def test_fading_draws_the_cores_weights(open_view, record):
         np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
         np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
         np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
-    np.testing.assert_allclose(curves["equal share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
+    np.testing.assert_allclose(curves["equal weights"][1], 100 / np.arange(4, 25))
     table = at.dataframe[0].value.set_index("Variant")
     end = causal_weights(record, retention, head=1)[-1, 3]
-    assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
-    assert 0.8 < float(table.loc["Retention, γ = 0.9", "per token"]) < 1
+    assert float(table.loc["Retention, γ = 0.9", "weight in last row, %"]) == pytest.approx(100 * end, rel=5e-3)
+    assert 0.8 < float(table.loc["Retention, γ = 0.9", "kept per token"]) < 1
     assert table.loc["Retention, γ = 0.9", "fit from row"] == "10"
-    assert list(table.loc["Linear", ["per token", "half-life"]]) == ["—", "—"]
+    assert list(table.loc["Linear", ["kept per token", "half-life"]]) == ["—", "—"]
     assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
     share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
-    assert table.loc["Softmax", "first ¼, %"] == pytest.approx(share)
+    assert table.loc["Softmax", "first quarter, %"] == pytest.approx(share)
     ends = {"Softmax": causal_weights(record, ac.get("softmax"), head=1)[-1, 3], "Retention, γ = 0.9": end}
     least = min(ends, key=ends.__getitem__)
     bare = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp", c_gate="none")
@@ -112,7 +115,7 @@ def test_fading_without_a_decay_and_with_all_of_them(open_view):
     bare = open_view("fading", c_decays=[], c_gate="none")
     assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2
-    assert "per token" not in spoken(bare)
+    assert "its weight is multiplied by" not in spoken(bare)
     assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
     everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
     assert len(charts(everything)[0]["data"]) == 11
@@ -127,7 +130,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
         "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
     )
     found = gated(record, gate, "softmax", head=1)
-    even = f"Mean of the gate, γ = {found.mean:.3g}"
+    even = f"Mean gate γ: {found.mean:.3g}"
     curves, quarters, kept = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
     for title, weights in ((name, found.weights), (even, found.even)):
         np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
@@ -135,8 +138,8 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
     np.testing.assert_allclose(kept["gate γₜ"], found.gates[1:])
     np.testing.assert_allclose(kept[even], found.mean)
     table = at.dataframe[0].value.set_index("Variant")
-    assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
-    assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
+    assert float(table.loc[name, "weight in last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
+    assert float(table.loc[even, "kept per token"]) == pytest.approx(found.mean, rel=0.05)
     least = int(found.gates[1:].argmin()) + 1
     assert f"keeps {found.gates[1:].min():.1%} to {found.gates[1:].max():.1%} of the state." in spoken(at)
     assert f"smallest share at token {least} " in spoken(at)

@@ -51,8 +51,8 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
         (
             {"softmax": TIGHT, "linear": LEAKY},
             0,
-            "Token 0 “the” has no earlier outputs. Choose a later token. **Variants that leak if every token is "
-            "replaced in turn:** Linear (50% of earlier outputs change).",
+            "Token 0 “the” has no earlier outputs. Choose a later token. **Variants whose earlier "
+            "outputs change when a later token is replaced (a leak):** Linear (50% of earlier outputs change).",
         ),
         ({"softmax": TIGHT}, 0, "Token 0 “the” has no earlier outputs. Choose a later token."),
     ],
@@ -99,7 +99,8 @@ def test_the_first_token_has_nothing_before_it(open_view):
     sentence = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
     assert "has no earlier outputs" in sentence
     assert (
-        "**Variants that leak if every token is replaced in turn:** Nyström · landmarks 32 (100% of earlier outputs "
+        "**Variants whose earlier outputs change when a later token is replaced (a leak):** Nyström · landmarks 32 "
+        "(100% of earlier outputs "
         "change)." in sentence
     )
 

@@ -35,10 +35,10 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     text = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
-        "2 tokens read, up to “b\\_”. The output error compared with softmax is 25%. The variant's full matrix gives "
-        "the same output as the state, to within 2 × 10⁻⁷."
+        "The variant has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%. Its n × n "
+        "attention matrix gives the same output as the state, with differences of at most 2 × 10⁻⁷."
     )
-    assert sentence(grown(), 0, ("a", "b_", "c")).startswith("1 token read: “a”. ")
+    assert sentence(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
     assert finding(grown()) == (
         "**The state holds 8 numbers at any length**, because it merges all tokens into matrices of fixed size. "
         "Softmax stores the key and the value of every token (5 numbers per token). From **2** tokens on, this "
@@ -61,7 +61,7 @@ def weights(fades=0.0, erases=None, along=False):
         (0.0, "The previous state does not decay."),
         (0.25, "At this token, **25%** of the previous state decays."),
         ([0.1, 0.1 + 1e-9], "At this token, **10%** of the previous state decays."),
-        ([0.0, 0.00003], "At this token, **0% to 0.0030%** of each channel decays."),
+        ([0.0, 0.00003], "At this token, **0% to 0.0030%** of the previous state decays, depending on the channel."),
     ],
 )
 def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, expected):
@@ -122,11 +122,11 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
-    assert "The variant's full matrix gives the same output as the state, to within" in spoken(at)
-    assert f"The output error compared with softmax is {grown.lost(7):.0%}." in spoken(at)
+    assert "Its n × n attention matrix gives the same output as the state, with differences of at most" in spoken(at)
+    assert f"Its output error compared with softmax is {grown.lost(7):.0%}." in spoken(at)
     assert change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.held:,} numbers at any length**" in spoken(at)
-    assert "8 tokens read" in spoken(at)
+    assert "has read 8 tokens" in spoken(at)
 
 
 def test_lines_of_fast_weights_say_what_is_written_and_what_goes(open_view, record):
@@ -205,7 +205,7 @@ def test_the_next_token_is_taken_in_until_the_last(open_view):
         at.button(key="causal.take").click().run()
         assert at.session_state["c_at"] == place
     assert at.button(key="causal.take").disabled
-    assert "24 tokens read" in spoken(at)
+    assert "has read 24 tokens" in spoken(at)
 
 
 def test_the_cache_grows_beside_the_state(open_view, record):

@@ -22,7 +22,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     memory, work = points(at, MEMORY), points(at, WORK)
     assert "All algorithms give the **same output** on these 24 tokens, repeated to a length of 160." in spoken(at)
     assert any("×\N{NO-BREAK SPACE}10⁻" in each.value for each in at.caption)
-    [pays] = [name for name in memory if name.startswith("cumsum needs less above n ≈ ")]
+    [pays] = [name for name in memory if name.startswith("cumsum needs less than the matrix above n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
     assert f"takes less memory than the explicit matrix above {pays.rpartition('above ')[2]} tokens.**" in spoken(at)
@@ -38,7 +38,7 @@ def test_a_note_says_which_variants_lack_cumsum(open_view):
     at = open_view("algorithms")
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
     assert (
-        "of **Performer · features 64**, **Retention** and **Second-order Taylor** are computed chunk by chunk" in note
+        "the features of **Performer · features 64**, **Retention** and **Second-order Taylor** for a chunk of" in note
     )
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
@@ -105,8 +105,8 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
 def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, words):
     assert sentence(n, AGREED, "Linear") == words
     assert (
-        "Outputs differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most 3 × 10⁻¹⁶ in float64."
-        in notes(n, AGREED, []).replace("\N{NO-BREAK SPACE}", " ")
+        "The outputs of the algorithms differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most "
+        "3 × 10⁻¹⁶ in float64." in notes(n, AGREED, []).replace("\N{NO-BREAK SPACE}", " ")
     )
 
 
@@ -125,7 +125,7 @@ def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
 def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "of **Retention** and **Performer** are computed chunk by chunk, so" in shown
+    assert "of **Retention** and **Performer** for a chunk of tokens at once, so it has no cumsum form" in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):
@@ -133,8 +133,8 @@ def test_the_gradients_bytes_and_differences(open_view):
     counted = points(at, GRADIENT)
     [row] = causal_gradient.run(BytesTask(word="linear", way="chunked", n=256, d=8, d_v=8))
     assert counted["running sums"][256] == pytest.approx(row.peak_bytes / 2**20)
-    factor = counted["autograd, all states"][512] / counted["running sums"][512]
-    assert f"which is {factor:.0f}× as much." in spoken(at)
+    factor = counted["autograd storing all states"][512] / counted["running sums"][512]
+    assert f", {factor:.0f} times as much." in spoken(at)
     assert "at 512 tokens" in spoken(at)
 
 
@@ -146,7 +146,7 @@ def test_the_gradient_takes_linears_own_feature_map(open_view):
         [row] = causal_gradient.run(BytesTask(word=word, way="cumsum", n=1024, d=8, d_v=8))
         found[name] = row.peak_bytes / 2**20
     assert found["exp"] != found["elu+1"]
-    assert points(at, GRADIENT)["autograd, all states"][1024] == pytest.approx(found["exp"])
+    assert points(at, GRADIENT)["autograd storing all states"][1024] == pytest.approx(found["exp"])
 
 
 def gradient_bytes(*lengths):
@@ -170,9 +170,9 @@ DIFFER = (
 def test_the_sentence_reports_the_longest_length_up_to_512():
     shown = gradient_sentence([*gradient_bytes(64, 512, 1024), *APART], "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert shown == (
-        "To compute the gradient of **Linear** at 512 tokens, running sums need **1.0 MiB** of memory. PyTorch's "
-        "autograd, which stores the state after every token, needs 8.0 MiB, which is 8× as much. If the n × n "
-        f"attention matrix is computed, autograd needs 3.0 MiB. {DIFFER}"
+        "To compute the gradient of **Linear** at 512 tokens, running sums over the tokens need **1.0 MiB** of memory. "
+        "PyTorch's autograd stores the state after every token and needs 8.0 MiB, 8 times as much. If it stores the n "
+        f"× n attention matrix instead, it needs 3.0 MiB. {DIFFER}"
     )
     assert "at 64 tokens" in gradient_sentence([*gradient_bytes(64), *APART], "Linear")
 

@@ -82,11 +82,11 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
         "Choose layer 0 to see these weights."
     )
     [notes] = [each.value for each in at.caption if "Accuracy rises most between these training steps" in each.value]
-    assert "The matrices are those of the first seed." in notes
+    assert "The matrices are those of the training run with the first seed." in notes
     at = open_learn(l_view="attention", l_task="induction", l_layer=1, variants=(ac.get("softmax"),))
     assert any("step 0 to step 400: **Softmax** (3.9% to 100%)." in text for text in texts(at))
     [panels] = [each.proto.body for each in at.get("html") if 'class="checkpoints"' in each.proto.body]
-    assert "100% on the answer" in panels
+    assert "100% of the weight on the answer" in panels
     assert panels.count("<i style=") == 15
     assert "left:3.12%;top:50.00%;" in panels, "the second symbol follows the first, which is repeated in the middle"
     at = open_learn(l_view="attention", l_task="parity", variants=(ac.get("softmax"),))
@@ -228,8 +228,8 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
 
 def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
-    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "memory of a layer" in each.value]
-    assert "grows with the length and is as follows at 128 tokens: **Softmax** (16,384 numbers)" in text
+    [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "a layer stores" in each.value]
+    assert "more numbers for longer sequences. At 128 tokens, it stores: **Softmax** (16,384 numbers)" in text
     assert "**Linear** (4,160 numbers)" in text
     at = press(open_learn(l_heads=4, **pair), "Train on this machine")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}

@@ -522,8 +522,8 @@ def test_the_time_of_training_is_told_before_the_press(seconds, text):
 
 
 GROWS, CONSTANT = (
-    "The memory of a layer grows with the length and is as follows at 64 tokens:",
-    "The memory of a layer is the same at any length:",
+    "With these variants, a layer stores more numbers for longer sequences. At 64 tokens, it stores:",
+    "With these variants, a layer stores equally many numbers at any length:",
 )
 
 
@@ -642,7 +642,7 @@ def part_outcome(word, whole, **without):
 
 
 LOST = "**Accuracy falls when one part is removed: "
-STEADY = "Removing any one part lowers accuracy by at most 5 percentage points: "
+STEADY = "With these variants, removing any one part lowers accuracy by at most 5 percentage points: "
 
 
 @pytest.mark.parametrize(

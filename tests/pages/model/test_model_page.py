@@ -147,13 +147,13 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     assert read["layout"]["yaxis"]["title"]["text"] == "perplexity"
     assert copied["layout"]["yaxis"]["title"]["text"] == "copying loss (nats per token)"
     found = points(at, 0)
-    floors = {"Mean of v", "Synthesizer · kind random", "Original model"}
+    floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
     assert set(found) == {called(FIRST[0]), called(FIRST[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
         "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.** "
-        "Perplexity exceeds 1.5 × the original from 8 layers on." in said
+        "Perplexity exceeds 1.5 times the original once 8 layers are replaced." in said
     )
 
 
@@ -162,7 +162,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
     for (trace,), sentence in zip(
         (each["data"] for each in charts(at)),
         (
-            "perplexity 11.1, 1.11× that of the original model",
+            "perplexity 11.1, 1.11 times that of the original model",
             "copying loss 1.50 nats per token, 1 in the original model",
         ),
         strict=True,
@@ -172,19 +172,22 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert np.isnan(cells[::2]).all()
         assert np.isfinite(cells[1::2]).all()
         assert f"Local · window 64, layer 7: {sentence}" in notes[1][7]
-        assert notes[5][0].startswith("Mean of v, layer 0:")
+        assert notes[5][0].startswith("Equal weights, layer 0:")
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
-    assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
+    assert titles == [*map(called, FIRST), "Equal weights", "Synthesizer · kind random"]
     assert "**With Local · window 64 in a single layer, perplexity is highest for layer" in spoken(at)
-    assert any("“Mean of v” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
+    assert any("“Equal weights” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     at = open_model(m_view="budget")
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
-    assert "**No tested window of Local preserves perplexity or copying.**" in spoken(at)
+    assert (
+        "**With Local, no tested value of window is enough to predict or copy text about as well as softmax.**"
+        in spoken(at)
+    )
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
@@ -314,7 +317,9 @@ def test_in_the_encoder_what_looks_both_ways_may_be_added():
 def test_what_is_written_on_is_marked_from_where_it_parts():
     at = open_model(m_view="continuation")
     said = spoken(at)
-    assert "**With Local · window 64, the generated text is the same up to token 1 of 4.**" in said
+    assert (
+        "**With Local · window 64, the generated text is the same as the original model's up to token 1 of 4.**" in said
+    )
     assert (
         "**With Attention sinks · window 64 · sinks 1, the generated text is the same as the original model's.**"
         in said

@@ -217,8 +217,8 @@ def test_where_numbers_come_from():
     assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), recorded])
 
 
-STAYS = "Perplexity stays within 1.5 × the original."
-EXCEEDS = "Perplexity exceeds 1.5 × the original from 4 layers on."
+STAYS = "Perplexity is never more than 1.5 times the original."
+EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
 
@@ -250,7 +250,7 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
     assert math.isnan(read_row.places[1])
-    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× that of the original model"
+    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2 times that of the original model"
     assert copy_row.notes[2] == "Linear, layer 2: copying loss 6 nats per token, 1 in the original model"
 
 
@@ -277,16 +277,33 @@ def test_from_which_budget_on():
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
     text = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
-    assert text == "**Local preserves perplexity if its window is at least 8.** Copying needs a window of at least 4."
+    assert text == (
+        "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text as "
+        "well, it needs window ≥ 4."
+    )
 
 
 @pytest.mark.parametrize(
     ("perplexity", "copied", "expected"),
     [
-        (99.0, 9.0, "**No tested window of Local preserves perplexity or copying.**"),
-        (99.0, 1.0, "**Local preserves copying if its window is at least 2.** No tested window preserves perplexity."),
-        (20.0, 9.0, "**Local preserves perplexity if its window is at least 2.** No tested window preserves copying."),
-        (20.0, 1.0, "**Local preserves both perplexity and copying if its window is at least 2.**"),
+        (
+            99.0,
+            9.0,
+            "**With Local, no tested value of window is enough to predict or copy text about as well as softmax.**",
+        ),
+        (
+            99.0,
+            1.0,
+            "**With window ≥ 2, Local copies repeated text about as well as softmax.** No tested value is enough to "
+            "predict text as well (perplexity).",
+        ),
+        (
+            20.0,
+            9.0,
+            "**With window ≥ 2, Local predicts text about as well as softmax (perplexity).** No tested value is enough "
+            "to copy repeated text as well.",
+        ),
+        (20.0, 1.0, "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as softmax.**"),
     ],
 )
 def test_what_a_budget_preserves(perplexity, copied, expected):
@@ -310,32 +327,38 @@ def cloud(copies):
 @pytest.mark.parametrize(
     ("copies", "expected"),
     [
-        ((0, 1, 2, 3, 4.0), "**Output error predicts the copying ranking** (rank correlation 1.0 over 5 points)."),
-        ((1, 0, 3, 2, 4.0), " roughly predicts the copying ranking** (rank correlation 0.80 over 5 points)."),
-        ((4, 3, 2, 1, 0.0), "**Output error does not predict the copying ranking**"),
-        ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying cannot be compared"),
+        (
+            (0, 1, 2, 3, 4.0),
+            " orders the variants much as their copying loss does** (rank correlation 1.0 over 5 points).",
+        ),
+        (
+            (1, 0, 3, 2, 4.0),
+            " orders the variants roughly as their copying loss does** (rank correlation 0.80 over 5 points).",
+        ),
+        ((4, 3, 2, 1, 0.0), "**The output error does not order the variants as their copying loss does**"),
+        ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying loss cannot be compared"),
     ],
 )
 def test_how_well_the_error_forecasts(copies, expected):
     said = predicts.in_words(cloud(copies))
     assert expected in said
-    assert "**Output error predicts the perplexity ranking**" in said
+    assert "**The output error orders the variants much as their perplexity does**" in said
     assert predicts.in_words(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
 def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
     assert predicts.details(two) == (
-        "For perplexity, the output error orders 4 of 5 pairs of points from different variants correctly. The largest "
-        "outlier is Local · window 2. For copying, the output error orders 2 of 5 pairs of points from different "
-        "variants correctly. The largest outlier is Linear."
+        "The output error orders 4 of 5 pairs of points from different variants as their perplexity does. The largest "
+        "outlier is Local · window 2. The output error orders 2 of 5 pairs of points from different variants as their "
+        "copying loss does. The largest outlier is Linear."
     )
     assert predicts.details(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
     assert predicts.details(two[:3]) == ""
 
 
 def test_names():
-    assert called("uniform") == "Mean of v"
+    assert called("uniform") == "Equal weights"
     assert called("sink~window~64~sinks~1") == "Attention sinks · window 64 · sinks 1"
     assert called("linear") == "Linear"
     assert layers_in_words(tuple(range(30))) == "all 30 layers"
@@ -348,15 +371,15 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "expected"),
     [
-        (0.96, "**Linear keeps the ranking of the sentences** (rank correlation 0.96)."),
+        (0.96, "**Linear keeps the original model's ranking of the sentences** (rank correlation 0.96)."),
         (0.94, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.94)."),
         (0.71, "**Linear ranks the sentences similarly to the original model** (rank correlation 0.71)."),
-        (0.69, "**Linear changes the ranking of the sentences** (rank correlation 0.69)."),
+        (0.69, "**Linear changes the original model's ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, expected):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
-    assert encoder.drifts([row]) == "Mean drift: Linear 0.12."
+    assert encoder.drifts([row]) == "Mean change of the embeddings (drift): Linear 0.12."
     assert encoder.in_words([row]).startswith(expected)
 
 
@@ -377,4 +400,4 @@ def test_an_attention_row_that_does_not_change_is_said_so(moved, changes):
     row = SimpleNamespace(label="b", chances=(0.5, 0.25), context=["a"], layer=3, head=2, moved=moved)
     said = glance.in_words(row, "Local")
     assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
-    assert said.endswith("No attention row of the previous token, “a”, changes.") != changes
+    assert said.endswith("No attention row of the token before it, “a”, changes.") != changes

@@ -29,7 +29,7 @@ def opened(**changes):
 def test_the_table_holds_the_numbers_of_the_library():
     rows = [trained_swap.run(each)[0] for each in trained_swap.tasks(run_from_words(WORDS), ["softmax", UNIFORM], (1,))]
     found = opened(m_replaced=["1"]).table[0].value
-    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Mean of v"]
+    assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Equal weights"]
     assert list(found["Loss (nats per answer)"]) == [f"{row.loss:.3f}" for row in rows]
     assert found["Loss (nats per answer)"][0] == found["Loss (nats per answer)"][1]
     assert "Perplexity" not in found
