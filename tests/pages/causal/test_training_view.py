@@ -125,7 +125,7 @@ def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
 def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "of **Retention** and **Performer** for a chunk of tokens at once, so it has no cumsum form" in shown
+    assert "of **Retention** and **Performer** for a chunk of tokens together, so there is no cumsum form" in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):
