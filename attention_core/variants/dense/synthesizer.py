@@ -37,7 +37,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
     if p.kind == "random":
         logits = normal_table(range(n), keys, p.seed, q)  # R, [n, n]
         if p.learned:
-            logits = logits + p.learned["matrices of logits"][:n, :keys].to(q.dtype)
+            logits = logits + p.learned["logits"][:n, :keys].to(q.dtype)
     else:
         inner, positions = _network(k, p)
         logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
@@ -98,7 +98,7 @@ VARIANT = Variant(
             when=lambda p: p.kind == "dense",
         ),
         Trainable(
-            name="matrices of logits",
+            name="logits",
             title="matrices of logits",
             per="layer",
             shape=lambda p, tokens, d: (tokens, tokens),
