@@ -173,7 +173,7 @@ def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (lost or gained):
         return _("every weight is within {least} of its value in {against}", least=SEEN, against=against)
-    words = _("largest changes: {keys}", keys=_keys([*lost, *gained], labels, "+.2f"))
+    words = _("largest changes of weight: {keys}", keys=_keys([*lost, *gained], labels, "+.2f"))
     return words if against == _(REFERENCE) else _("{words} (compared with {against})", against=against, words=words)
 
 

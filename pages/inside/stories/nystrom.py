@@ -92,7 +92,9 @@ def _landmarks(seen: Seen) -> Step:
             text.html(painted(seen.qkv.tokens, alternating(owners), notes=notes, tags=owners))
             with matrix:
                 shares = pictures.panel(title, of, members, seen.labels, row=_("landmark"), column=_("token"))
-                pictures.board(f"{key}.shares.{name}", shares, unit=_("share of the token"), tone="linear")
+                pictures.board(
+                    f"{key}.shares.{name}", shares, unit=_("share of the token in the landmark"), tone="linear"
+                )
 
     return Step(
         mechanism=_(

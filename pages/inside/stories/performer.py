@@ -104,7 +104,7 @@ def _directions(seen: Seen) -> Step:
                 lines,
                 key=f"{key}.lengths",
                 x_title=_("direction, sorted by length"),
-                y_title=_("length"),
+                y_title=_("length of the direction"),
                 height=380,
                 alt=_("Lines: the lengths of the directions, fixed and normally distributed"),
             )
@@ -299,7 +299,9 @@ def _more_features(seen: Seen) -> Step:
                 lines,
                 key=drawn_key,
                 x_title=_("number of directions m"),
-                y_title=_("relative error"),
+                y_title=_("relative error of the similarities")
+                if measure == "kernel"
+                else _("relative error of the matrix"),
                 log_x=True,
                 log_y=True,
                 x_ticks=LADDER,

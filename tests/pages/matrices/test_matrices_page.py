@@ -359,7 +359,7 @@ def test_each_variant_says_what_it_took_and_gave_in_the_numbers_of_its_panel():
     assert strips(at)[2]["linear"].startswith(f"attends most to “t{most}” {panels['linear'][5, most]:.2f}")
     difference = open_matrices(**given, variants=(PLAIN, LINEAR), view="difference")
     assert list(strips(difference)[2]) == ["linear"]
-    assert f"largest changes: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
+    assert f"largest changes of weight: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
 
 
 def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():

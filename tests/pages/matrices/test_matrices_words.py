@@ -430,10 +430,10 @@ def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
 
 def test_what_was_lost_and_gained_is_told_where_there_is_any():
     lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
-    both = "largest changes: “cat” −0.21, “the” +0.04 and “the (2)” +0.03"
+    both = "largest changes of weight: “cat” −0.21, “the” +0.04 and “the (2)” +0.03"
     assert changed(lost, gained, LABELS, "softmax") == both
-    assert changed(lost, [], LABELS, "softmax") == "largest changes: “cat” −0.21"
-    assert changed([], gained, LABELS, "softmax") == "largest changes: “the” +0.04 and “the (2)” +0.03"
+    assert changed(lost, [], LABELS, "softmax") == "largest changes of weight: “cat” −0.21"
+    assert changed([], gained, LABELS, "softmax") == "largest changes of weight: “the” +0.04 and “the (2)” +0.03"
     assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of its value in softmax"
     assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
     assert changed([], [], LABELS, "shared-QK softmax") == (
