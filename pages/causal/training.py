@@ -180,8 +180,8 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]
         ),
         _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
         _(
-            "The lab computes the features of {names} for a chunk of tokens together, so there is no cumsum form, which "
-            "adds one token after another.",
+            "The lab computes the features of {names} for a chunk of tokens together, so there is no cumsum form, "
+            "which adds one token after another.",
             names=bold(without),
         ),
         _(
