@@ -61,7 +61,7 @@ def cheaper_from(seen: Seen) -> int | None:
 def factor_numbers(m: int, own: int, full: int) -> str:
     """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
     return _(
-        "With {m} landmarks, the smaller matrices have {own:,} entries instead of softmax's {full:,}.",
+        "With {m} landmarks, the matrices to multiply have {own:,} entries (softmax: {full:,}).",
         m=m,
         own=own,
         full=full,

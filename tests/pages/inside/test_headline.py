@@ -21,7 +21,7 @@ from pages.inside.headline import (
     [
         (
             factor_numbers(32, 7808, 11236),
-            "With 32 landmarks, the smaller matrices have 7,808 entries instead of softmax's 11,236.",
+            "With 32 landmarks, the matrices to multiply have 7,808 entries (softmax: 11,236).",
         ),
         (
             cached_numbers(56, 28160, 43008),
@@ -64,8 +64,8 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
     ("key", "need"),
     [
         # Two factors of 16 landmarks, and three of 32 with the inverse.
-        ("landmark", "With 16 landmarks, the smaller matrices have 768 entries instead of softmax's 576. "),
-        ("nystrom", "With 24 landmarks, the smaller matrices have 1,728 entries instead of softmax's 576. "),
+        ("landmark", "With 16 landmarks, the matrices to multiply have 768 entries (softmax: 576). "),
+        ("nystrom", "With 24 landmarks, the matrices to multiply have 1,728 entries (softmax: 576). "),
         # Ranks of 16 for keys and values, which 2 heads of size 8 rebuild; without them, 2 · 16 numbers for each token.
         ("mla", "For 24 tokens, the cache holds 1,280 numbers (all keys and values: 768). "),
         ("entmax", "At 24 tokens, Entmax needs as many multiply-adds as softmax. "),
