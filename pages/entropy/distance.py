@@ -236,13 +236,13 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
         shape = _theory(x, question)
         lines += [
             Curve(_("upper bound of |logit|"), x, shape["sums"], colour=0),
-            Curve(_("dot product if q = k"), x, shape["cosines"], colour=1),
+            Curve(_("dot product (q = k)"), x, shape["cosines"], colour=1),
         ]
     titles = {
         "weight": _("mean softmax weight of a key"),
         "logit": _("mean logit q·k / √d"),
         "bound": _("mean |logit|, |q·k| / √d"),
-        "alone": _("bound and dot product, relative to distance 0"),
+        "alone": _("size relative to distance 0"),
     }
     axes = {"x_title": _("distance between query and key (tokens)"), "y_title": titles[measure]}
     return [replace(line, marks=False) for line in lines], {

@@ -88,8 +88,8 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     names = [
         *(_("{name} (at every measured length)", name=name) for _tokens, name, _text in where.get("below", [])),
         *(
-            _("{name} (from {n} tokens)", name=name, n=format_interpolated(tokens))
-            for tokens, name, _text in where.get("at", [])
+            _("{name} (from {n})" if i else "{name} (from {n} tokens)", name=name, n=format_interpolated(tokens))
+            for i, (tokens, name, _text) in enumerate(where.get("at", []))
         ),
     ]
     values = {"device": escape_markdown(same[0].run.stamp.device), "names": enumeration(names)}

@@ -50,7 +50,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
     [
         ("logit", {"with RoPE", "without RoPE"}),
         ("bound", {"with RoPE", "without RoPE", "upper bound, with RoPE"}),
-        ("alone", {"upper bound of |logit|", "dot product if q = k"}),
+        ("alone", {"upper bound of |logit|", "dot product (q = k)"}),
     ],
 )
 def test_each_measure_has_its_curves(word, names):
@@ -65,7 +65,7 @@ def test_each_measure_has_its_curves(word, names):
         assert all(drawn["with RoPE"][x] < drawn["upper bound, with RoPE"][x] for x in drawn["with RoPE"])
     if word == "alone":
         cosines = [np.cos(17 * 10_000 ** (-2 * i / 8)) for i in range(4)]
-        assert drawn["dot product if q = k"][17] == pytest.approx(np.mean(cosines))
+        assert drawn["dot product (q = k)"][17] == pytest.approx(np.mean(cosines))
         assert drawn["upper bound of |logit|"][0] == 1
         assert set(drawn["upper bound of |logit|"]) == set(range(31))
 

@@ -451,11 +451,11 @@ def on_other_device(*times):
     ("times", "expected"),
     [
         ((32.0,), "On the A GPU, Local (from 130 tokens) is faster than softmax."),
-        ((32.0, 32.0), "On the A GPU, Linear (from 130 tokens) and Local (from 130 tokens) are faster than softmax."),
+        ((32.0, 32.0), "On the A GPU, Linear (from 130 tokens) and Local (from 130) are faster than softmax."),
         ((32.0, 99.0), "On the A GPU, only Local (from 130 tokens) is faster than softmax."),
         (
             (32.0, 99.0, 32.0),
-            "On the A GPU, only Local (from 130 tokens) and Top-k (from 130 tokens) are faster than softmax.",
+            "On the A GPU, only Local (from 130 tokens) and Top-k (from 130) are faster than softmax.",
         ),
         ((99.0, 64.0), "On the A GPU, no variant shown is faster than softmax at the longest length."),
     ],
