@@ -23,21 +23,21 @@ SUITS = 0.05
 VERDICTS = (
     N_(
         "**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.** Before the "
-        "division, the squares relu(logit)² of a row sum to Z. Z grows more slowly than n, as n^{exponent:.2f}."
+        "division, the squares relu(logit)² of a row add up to Z. Z grows more slowly than n, as n^{exponent:.2f}."
     ),
     N_(
         "**Dividing squared ReLU by the text length n gives nearly constant row sums.** Before the division, the "
-        "squares relu(logit)² of a row sum to Z. Z grows about as fast as n, as n^{exponent:.2f}."
+        "squares relu(logit)² of a row add up to Z. Z grows about as fast as n, as n^{exponent:.2f}."
     ),
     N_(
         "**Dividing squared ReLU by the text length n gives row sums that grow with the text.** Before the division, "
-        "the squares relu(logit)² of a row sum to Z. Z grows faster than n, as n^{exponent:.2f}."
+        "the squares relu(logit)² of a row add up to Z. Z grows faster than n, as n^{exponent:.2f}."
     ),
 )
 """Sentences for exponents below, near and above 1."""
 BENT = N_(
     "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares relu(logit)² of "
-    "a row sum to Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
+    "a row add up to Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
 )
 """Sentence for exponents with different verdicts."""
 

@@ -179,8 +179,8 @@ def power(exponent):
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
         f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the squares "
-        f"relu(logit)² of a row sum to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by its "
-        "Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
+        f"relu(logit)² of a row add up to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by "
+        "its Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
     )
 
 
