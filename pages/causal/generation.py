@@ -141,8 +141,7 @@ def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
             n=first.outgrown,
         ),
         _(
-            "The cache stores the key and value of every token, so it grows by {token} per token ({heads} heads of "
-            "size {d}).",
+            "The cache stores every key and value, so it grows by {token} per token ({heads} heads of size {d}).",
             token=memory(first.token_bytes),
             heads=heads,
             d=d,

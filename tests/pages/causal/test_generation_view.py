@@ -65,7 +65,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
     ]
     assert sentence(rows, 2, 32) == (
         "**From 2 tokens on, the constant state of Linear (2.0 KiB) is smaller than a key-value cache.** "
-        "The cache stores the key and value of every token, so it grows by 2.0 KiB per token (2 heads of size 32). "
+        "The cache stores every key and value, so it grows by 2.0 KiB per token (2 heads of size 32). "
         "From 1,537 tokens on, the cache is larger than every constant state, even that of **Second-order Taylor** "
         "(3.0 MiB)."
     )
