@@ -2,13 +2,13 @@
 
 import base64
 import math
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from unicodedata import east_asian_width
 
+from app.figures.lines.ends import wrap_name
 from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import HUGE, format_readable, number
 
@@ -225,12 +225,9 @@ def _decade(value: float) -> float:
 
 
 def _wrapped(name: str) -> list[str]:
-    """Return the lines of a name; Chinese characters are twice as wide as Latin ones, and a comma may end a line."""
-    wide = sum(east_asian_width(sign) in "FW" for sign in name)
-    if wide and len(name) + wide <= NAME:
-        return [name]
-    room = NAME // 2 + 1 if wide else NAME
-    return [line for part in re.split("(?<=，)", name) for line in textwrap.wrap(part, room, break_on_hyphens=False)]
+    """Return the lines of a name."""
+    wide = any(east_asian_width(sign) in "FW" for sign in name)
+    return wrap_name(name, NAME) if wide else textwrap.wrap(name, NAME, break_on_hyphens=False)
 
 
 def _dot(colour: str) -> str:

@@ -30,7 +30,9 @@ _NEXT_TO_VALUE = re.compile(r" (?=(?:\*\*)?\{)|(?:(?<=\})|(?<=\}\*\*)) ")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
 _WIDE = "[\u3400-\u4dbf\u4e00-\u9fff\u3001-\u3011\uff01-\uff60“”]"
 # Markdown shows the asterisks of bold text that ends or begins with a mark unless a space separates it from a word.
-_SUPERFLUOUS = re.compile(rf"(?<={_WIDE}){_SPACE}(?={_WIDE}|\*\*{_HAN})|(?<={_HAN}\*\*){_SPACE}(?={_WIDE})")
+_SUPERFLUOUS = re.compile(
+    rf"({_WIDE}(?:\]\([^()]*\))?){_SPACE}(?={_WIDE}|\*\*{_HAN}|\[{_WIDE})|({_HAN}\*\*){_SPACE}(?={_WIDE})"
+)
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
 """Characters by which Markdown recognises an email or web address and turns it into a link."""
 
@@ -110,7 +112,7 @@ def _filled(template: str, values: Mapping[str, object]) -> str:
     Chinese templates have spaces next to their values, because there is a space between a Chinese and a Latin word.
     """
     words = _marked(template).format(**_written(values))
-    return _SUPERFLUOUS.sub("", words).replace(_SPACE, " ") if _SPACE in words else words
+    return _SUPERFLUOUS.sub(r"\1\2", words).replace(_SPACE, " ") if _SPACE in words else words
 
 
 @cache

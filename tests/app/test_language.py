@@ -108,6 +108,8 @@ def test_lists_sentences_and_quotes_follow_the_language(chinese, monkeypatch):
         ("空洞（步长 8）", "51%", "空洞（步长 8）可达 51%"),
         ("**空洞**", "**一半**", "**空洞**可达**一半**"),
         ("**空洞（步长 8）**", "**“它”**", "**空洞（步长 8）** 可达 **“它”**"),
+        ('[24 对](#?x "数")', "[全部](/y)", '[24 对](#?x "数")可达[全部](/y)'),
+        ("[top-k](/x)", "[51%](/y)", "[top-k](/x) 可达 [51%](/y)"),
     ],
 )
 def test_a_template_has_spaces_only_around_latin_values(chinese, monkeypatch, name, share, words):

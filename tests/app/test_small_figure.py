@@ -172,8 +172,10 @@ def test_more_series_than_colours_repeat_colours_without_grey():
         ("delta 规则，步长设上限", ["delta 规则，", "步长设上限"]),
         ("delta 规则，步长 1/t", ["delta 规则，", "步长 1/t"]),
         ("双重 softmax", ["双重 softmax"]),
+        ("融合算子（不存储矩阵）", ["融合算子", "（不存储矩阵）"]),
+        ("秩与 Linformer 相同的最佳矩阵", ["秩与 Linformer", "相同的最佳矩阵"]),
         ("delta rule, capped steps", ["delta rule,", "capped steps"]),
     ],
 )
-def test_a_long_chinese_name_breaks_after_its_comma(name, lines):
+def test_a_long_chinese_name_breaks_next_to_marks_or_at_a_space(name, lines):
     assert _wrapped(name) == lines

@@ -95,15 +95,22 @@ def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float
     return [place for _i, place in sorted(zip(order, places, strict=True))]
 
 
-def wrap_name(name: str) -> list[str]:
+def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
     """Return a name wrapped into lines; a number stays on the line of the word before it.
 
-    A Chinese name breaks after its commas if this takes no more lines.
+    A Chinese name breaks next to marks, else at a space, if this takes no more lines than a break between characters.
+
+    Args:
+        name: the name.
+        chinese: letters per line of a name with Chinese characters, which count as two.
     """
     text = CHINESE.sub(rf"\1{BREAK}", re.sub(r" (?=-?\d)|(?<=\d) (?=[一-鿿])", NO_BREAK, name))
-    width = WIDE_CHINESE if BREAK in text else WIDE
-    wrapped = (_wrapped(parts, width) for parts in (re.split("(?<=，)", text), [text]))
-    lines = min(wrapped, key=len)
+    width = chinese if BREAK in text else WIDE
+    spaces = [found.start() for found in re.finditer(" ", text)]
+    ways = [*([text[:at], text[at + 1 :]] for at in reversed(spaces)), [text]]
+    if len(parts := re.split("(?<=，)|(?=（)", text)) > 1:
+        ways.insert(0, parts)
+    lines = min((_wrapped(parts, width) for parts in ways), key=len)
     return [line.replace(BREAK, "").replace(NO_BREAK, " ") for line in lines] or [""]
 
 
