@@ -75,8 +75,8 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
     share_ = pattern.pairs / pattern.possible
     if every_head and pattern.allowed.sum() > round(pattern.pairs):
         in_any = pattern.allowed.sum() / pattern.possible
-        return _("{share:.1%} of pairs per head, {all:.1%} in at least one head", share=share_, all=in_any)
-    return _("{share:.1%} of pairs ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
+        return _("{share:.1%} of pairs allowed per head, {all:.1%} in at least one head", share=share_, all=in_any)
+    return _("{share:.1%} of pairs allowed ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
 
 
 def spent(layers: Sequence[Pattern], depth: int) -> float:

@@ -176,8 +176,11 @@ def test_what_is_said_of_the_patterns_is_the_cores():
     layers = -(-23 // window)
     costs = f"{layers} layers connect all pairs: {layers * local / 300:.0%}"
     assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items() if key != "reach"} == {
-        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs ({local:,})\n{costs}"),
-        "atrous": ("Atrous", f"every 8 tokens\n{atrous / 300:.1%} of pairs ({atrous:,})\nnever connects all pairs"),
+        "local": ("Local", f"up to {window} tokens away\n{local / 300:.1%} of pairs allowed ({local:,})\n{costs}"),
+        "atrous": (
+            "Atrous",
+            f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed ({atrous:,})\nnever connects all pairs",
+        ),
     }
     assert board_settings(at, "masks.board")["words"]["note"] == "Not drawn, because all pairs are allowed: Softmax."
     assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]
@@ -190,7 +193,7 @@ def test_the_headline_begins_with_the_stack():
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
-    for head, words in ((-1, "per head"), (0, "of pairs (")):
+    for head, words in ((-1, "per head"), (0, "of pairs allowed (")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 

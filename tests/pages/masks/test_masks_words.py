@@ -34,8 +34,8 @@ def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primi
 
 
 def test_a_panel_tells_the_share_and_the_number_of_pairs():
-    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of pairs (234)"
-    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of pairs (1,234)"
+    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of pairs allowed (234)"
+    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of pairs allowed (1,234)"
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_panel_names_the_rule_in_words(primitives, step, words):
 @pytest.mark.parametrize(
     ("every_head", "anywhere", "words"),
     [
-        (True, 500, "25.0% of pairs per head, 50.0% in at least one head"),
-        (True, 251, "25.0% of pairs per head, 25.1% in at least one head"),
-        (True, 250, "25.0% of pairs (250)"),
-        (False, 500, "25.0% of pairs (250)"),
+        (True, 500, "25.0% of pairs allowed per head, 50.0% in at least one head"),
+        (True, 251, "25.0% of pairs allowed per head, 25.1% in at least one head"),
+        (True, 250, "25.0% of pairs allowed (250)"),
+        (False, 500, "25.0% of pairs allowed (250)"),
     ],
 )
 def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, anywhere, words):
