@@ -344,14 +344,14 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
 
     def draw(self, share, text, **_layout):
         sentence.append((share, text))
-        if "steps" in text:
+        if "step " in text:
             broken.set()
 
     monkeypatch.setattr(continuation, "run", slowly)
     with monkeypatch.context() as patched:
         patched.setattr(DeltaGenerator, "progress", draw)
         at = open_model(m_view="continuation")
-    [(share, said)] = [each for each in sentence if "steps" in each[1]]
+    [(share, said)] = [each for each in sentence if "step " in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)
     assert said == "2 of 6 results · step 7 of 20 · about 0 s left"
     at.button(key="model.continuation.switch").click().run()
