@@ -86,7 +86,9 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
             text = paragraph(
                 text,
                 _(
-                    "{name} needs {share} of softmax's {cost} and has {error}.",
+                    "{name} needs slightly more than half of softmax's {cost} and has {error}."
+                    if percent(price[next_best.word] / whole) == percent(SHARE)
+                    else "{name} needs {share} of softmax's {cost} and has {error}.",
                     name=label(ac.from_word(next_best.word)),
                     share=percent(price[next_best.word] / whole),
                     cost=cost,

@@ -112,9 +112,9 @@ def test_the_scale_of_the_metric_is_explained(measure, expected):
 )
 def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
     found = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), mean(0.5)]
-    share = "50" if spent == 32769 else "55"
+    share = "slightly more than half" if spent == 32769 else "55%"
     text = words.against_cost(asked("local"), found)
-    more = f" Local · window 8 needs {share}% of softmax's multiply-adds and has 10% matrix error."
+    more = f" Local · window 8 needs {share} of softmax's multiply-adds and has 10% matrix error."
     assert ("Local · window 8 needs" in text) == (more in text) == named
     assert words.against_cost(asked("local"), found[1:]).count("window 8") == (2 if spent == 32768 else 0)
 
