@@ -119,8 +119,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
 def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
     at = open_claims(check=True)
     shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
-    titles = {plain(words.title(claim)): plain(claim.statement) for claim in EVERY}
-    assert titles.items() <= {plain(button.label): plain(button.help) for button in at.button}.items()
+    assert {words.title(claim) for claim in EVERY} <= {button.label for button in at.button}
     for key, outcome in expected.items():
         if key not in timed:
             assert on_card(outcome) in shown
