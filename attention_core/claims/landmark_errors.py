@@ -13,7 +13,7 @@ from attention_core.claims.claim import ExperimentInput
 from attention_core.claims.claim_parts import Figure, values
 from attention_core.claims.conditions import check_not_uniform, future
 
-UNIFORM = "uniform attention"
+UNIFORM = "equal weights"
 SHARES, JUDGED = (8, 4, 2), 4
 """Tokens per landmark: the values measured, and the value that the claims are judged at."""
 FIGURE = Figure(

@@ -20,7 +20,7 @@ OTHER_NAMES = {
     "deltanet, write strengths up to 2": "deltanet",
 }
 """Keys of the variants that figures call by another name than their title, by that name in lower case."""
-EQUAL_WEIGHTS = ("equal weights", "uniform attention", "mean of all values", "mean of the values")
+EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
 FIRST = 4
 """First colour of series that are not variants; the colours before it are those of the variants that pages open with.

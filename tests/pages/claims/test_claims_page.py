@@ -193,12 +193,12 @@ def test_a_filter_shows_the_claims_that_are_not_checked_yet():
 
 def test_a_method_has_its_colour_on_every_card():
     iterated, exact = "Nyström, inverse from six iterations", "Nyström, exact inverse"
-    first = colours.places(["Nyström, no inverse", iterated, exact, "uniform attention"])
+    first = colours.places(["Nyström, no inverse", iterated, exact, "equal weights"])
     second = colours.places([exact, iterated])
     assert first[exact] == second[exact]
     assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
     assert first[iterated] == second[iterated] == palette.place("nystrom")
-    assert first["uniform attention"] == GREY
+    assert first["equal weights"] == GREY
     assert colours.places(["Full attention", "Local", "linear attention"]) == {
         "Full attention": palette.place("softmax"),
         "Local": palette.place("local"),

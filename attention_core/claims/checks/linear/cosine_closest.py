@@ -12,7 +12,7 @@ from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
 from attention_core.experiments.error import uniform
 
-COSINE, UNIFORM = "1 + cos(q, k)", "uniform attention"
+COSINE, UNIFORM = "1 + cos(q, k)", "equal weights"
 KERNELS = {
     COSINE: "cosine",
     "feature map elu + 1": "linear",

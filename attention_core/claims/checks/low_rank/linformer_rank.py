@@ -12,7 +12,7 @@ from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
-LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of Linformer's rank", "uniform attention"
+LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of Linformer's rank", "equal weights"
 TIMES = (4, 6, 8, 12, 16)
 """Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
 well above the rank, so that every projection loses much information."""

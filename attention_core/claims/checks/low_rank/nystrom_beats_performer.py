@@ -11,7 +11,7 @@ from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_no
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.experiments.error import draws
 
-NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
+NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "equal weights"
 LANDMARKS, SHARED = 64, 4
 """Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
 TIMES, JUDGED = (1, 2, 4, 8), 4

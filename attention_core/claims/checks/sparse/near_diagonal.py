@@ -16,7 +16,7 @@ from attention_core.variant import Paper
 
 PART = 16
 """The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
-MEASURED, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed", "uniform attention"
+MEASURED, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed", "equal weights"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
