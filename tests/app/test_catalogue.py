@@ -48,7 +48,7 @@ SPOKEN = {"text", "title", "name", "hovertemplate", "ticktext", "label", "custom
 NUMBERS = " ".join(map(str, range(100, 124)))
 """A text without words, so that no token is mistaken for prose."""
 MARKED = re.compile(
-    r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[(?:\[[^]]*\]|[^]])*\]\(http[^)]*\)|\]\([^)]*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
+    r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[(?:\[[^]]*\]|[^]])*\]\(http[^)]*\)|\]\((?:\x22[^\x22]*\x22|[^)\x22])*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
     re.DOTALL,
 )
 """Matches marked messages, formulas, code, markup, and placeholders filled in by the browser."""
