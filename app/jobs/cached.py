@@ -114,8 +114,9 @@ def _compute_turn(tokens: int) -> AbstractContextManager[None]:
 
 
 def _release_page(tokens: int) -> AbstractContextManager[None]:
-    # Callers use this around a cache lookup, never inside the cached function. Afterwards the thread waits for a place
-    # in the page lock, which another page may hold while it waits for the same result: a deadlock.
+    # Callers use this around a cache lookup, never inside the cached function. At the end of the block, the thread
+    # waits for the page lock again. Inside the function, its result would not be stored yet, and the page that has the
+    # lock may wait for this result: a deadlock.
     return page_lock().released() if tokens > SHORT_INPUT_TOKENS else nullcontext()
 
 

@@ -64,7 +64,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         if SharedOptions.input.value == "text" or SharedOptions.model.value in [
             info.key for info in ac.inputs.models.BUILT_IN
         ]:
-            # The number of layers bounds the layer. For a model that is not built in, this loads the model.
+            # A layer that the model lacks is replaced. For a model that is not built in, this loads the model.
             SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
         # ``restrict_to`` may have changed the layer, so the source is made again.
         qkv = cached.record(source := form.source(SharedOptions.now()) or source)

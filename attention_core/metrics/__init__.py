@@ -1,7 +1,7 @@
-"""Metrics of attention matrices and outputs; they take and return torch tensors.
+"""Metrics of attention matrices and outputs, which take and return torch tensors, and of the order of two lists.
 
 Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
-All metrics are computed and returned in float64, regardless of the type of their inputs.
+Metrics of tensors are computed and returned in float64, regardless of the type of their inputs.
 
 Example:
     >>> import torch
@@ -30,7 +30,7 @@ A matrix and its reference:
     >>> [round(each(a, uniform).item(), 2) for each in (metrics.relative_error, metrics.cosine)]
     [0.71, 0.85]
 
-The error of uniform attention, and the smallest errors of any matrix of a rank or with some keys per row:
+The error of uniform attention, and the smallest error of a matrix with a given rank or number of keys per row:
     >>> round(metrics.uniform_error(a).item(), 2), round(metrics.truncated_svd_error(identity, 1).item(), 2)
     (0.58, 0.71)
     >>> metrics.truncated_svd_errors(identity), metrics.oracle_top_k_errors(uniform)
@@ -38,7 +38,7 @@ The error of uniform attention, and the smallest errors of any matrix of a rank 
     >>> metrics.oracle_top_k_error(uniform, 2).item(), metrics.oracle_keys_error(uniform, torch.tensor([1, 2])).item()
     (0.0, 0.5)
 
-Two measures of the same things:
+Two lists of numbers for the same items: how well their orders agree:
     >>> x, y = [1, 2, 3], [1, 3, 2]
     >>> round(metrics.rank_correlation(x, y), 2), round(metrics.kendall(x, y), 2), metrics.farthest_off(x, y)
     (0.5, 0.33, 1)

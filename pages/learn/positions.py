@@ -1,4 +1,4 @@
-"""The comparison of trained models on longer sequences with rotary positions and without positions."""
+"""Comparison of models with rotary positions and without positions, on sequences longer than those of training."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The board of the Masks page: the pairs that each variant allows, and the pairs that a stack of layers connects."""
+"""The matrices of the Masks page: the query-key pairs that each mask allows or that a stack of layers connects."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
 """Recorded results of the swap experiment in one JSON file, so that visitors need not wait for them.
 
-The tokens of a text are stored once. A task is stored as a key, and a row as the list of its numbers.
+The file maps each task, written as a string, to its rows; a row is the list of its numbers. The tokens of a text are
+stored once.
 """
 
 import json

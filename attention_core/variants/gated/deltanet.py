@@ -3,8 +3,8 @@
 In plain linear attention, a repeated key retrieves the sum of all its values. The delta rule writes the difference
 between the new value and the value that the key retrieves, so a repeated key retrieves its last value. Each token
 multiplies the state by ``I - β k kᵀ``, whose only eigenvalue other than 1 is ``1 - β ‖k‖²``. If this eigenvalue lies in
-[0, 1], old parts of the state neither grow nor change sign. Unit keys guarantee this for β ≤ 1, and the exact step
-guarantees it for every key.
+[0, 1], old parts of the state neither grow nor change sign. Unit keys guarantee this for β ≤ 1. The exact step, which
+replaces β by ``(1 - exp(-β ‖k‖²)) / ‖k‖²``, guarantees it for every key.
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Nyström attention, explained step by step on the Inside page.
 
-The steps show landmarks, three thin factors, and the middle factor's inverse, which is often better when inexact.
+The steps show landmarks, three small factors, and the inverse of the middle factor. With an approximate inverse, the
+product is often closer to softmax than with the exact one.
 """
 
 from collections.abc import Sequence
