@@ -159,9 +159,12 @@ def _why() -> dict[str, dict[str, str]]:
             ),
         },
         "linear": {
-            "less": _("{row} leaves out the exponential, which enlarges differences between scores."),
+            "less": _(
+                "Without the exponential, which enlarges differences between scores, {row} gives “{target}” less "
+                "weight than softmax."
+            ),
             "even": _(
-                "{row} leaves out the exponential, which enlarges differences between scores, so all words get similar "
+                "Without the exponential, which enlarges differences between scores, {row} gives all words similar "
                 "weights ({low} to {high})."
             ),
         },

@@ -68,9 +68,9 @@ def test_a_drag_sends_no_request_and_each_input_is_shown_announced_and_kept(page
     summary, finding = page.locator(".summary"), page.locator(".finding")
     arc = page.locator('[data-variant="local"] path').nth(1)
     expect(summary).to_contain_text(
-        "Local hides “animal”, which is 7 tokens away, outside the window of 4. Linear leaves out the exponential, "
-        "which enlarges differences between scores, so all words get similar weights (6% to 10%). Nyström averages "
-        "neighbouring tokens into landmarks, which blurs the weights."
+        "Local hides “animal”, which is 7 tokens away, outside the window of 4. Without the exponential, "
+        "which enlarges differences between scores, Linear gives all words similar weights (6% to 10%). Nyström "
+        "averages neighbouring tokens into landmarks, which blurs the weights."
     )
     expect(finding).to_have_text(
         "With softmax, “it” gives 77% of its attention to “animal”. This share is 51% with Nyström, 10% with Linear, "
