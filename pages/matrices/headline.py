@@ -1,7 +1,7 @@
 """The headline of the Matrices page: how far each matrix is from its reference, and why."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ FLATTER = 1.5
 SIMILAR = 0.1
 """Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
 CLOSE = 5.0
-"""Percentage points up to which the error of equal weights is called hardly larger."""
+"""Percentage points up to which the error of equal weights is called close, or hardly larger."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +58,19 @@ def overall(
     closest, farthest = _extremes(groups[_(REFERENCE)])
     first = closest[0] if len(closest) == 1 and closest != farthest else ""
     causes = {
-        name: reason(attention, matrices, _subject(attention, found, first, causal=causal), hidden)
-        for attention, found in matrices.items()
+        name: reason(attention, matrices, _("It") if name == first else f"**{_(attention.title)}**", hidden)
+        for attention in matrices
         if (name := label(attention)) in (*closest, *farthest)
     }
     cause = causes.pop(first, "")
-    described = [name for a in matrices if a.key == LINEAR and first and causes.get(name := label(a))]
+    described = [
+        (name, found) for a, found in matrices.items() if a.key == LINEAR and first and causes.get(name := label(a))
+    ]
+    causes |= {name: paragraph(causes[name], near_equal_weights(found, causal=causal)) for name, found in described}
     results = (
-        headline(against, rivals, causal=causal, cause=cause if against == _(REFERENCE) else "", described=described)
+        headline(
+            against, rivals, causal=causal, cause=cause if against == _(REFERENCE) else "", described=dict(described)
+        )
         for against, rivals in groups.items()
         if rivals
     )
@@ -80,24 +85,6 @@ def _extremes(rivals: Sequence[Rival]) -> tuple[list[str], list[str]]:
     ends = (choose(errors.values(), default=math.nan) for choose in (min, max))
     smallest, largest = ([name for name, error in errors.items() if error == end] for end in ends)
     return smallest, largest
-
-
-def _subject(attention: Attention, found: Compared, first: str, *, causal: bool) -> str:
-    """Return the subject of the reason for a variant's error.
-
-    Args:
-        attention: the variant.
-        found: its numbers.
-        first: the variant that comes closest, which the sentence before names; empty if others are as close.
-        causal: whether future keys are hidden.
-    """
-    if label(attention) == first:
-        return _("It")
-    name = _(attention.title)
-    if attention.key != LINEAR or not first:
-        return f"**{name}**"
-    fields = {"error": found.output_error, "zero": found.uniform_error, "keys": every_key(causal=causal)}
-    return _("**{name}** ({error:.0%}; equal weights on {keys}: {zero:.0%})", name=name, **fields)
 
 
 def reason(attention: Attention, matrices: Mapping[Attention, Compared], subject: str, hidden: str = "") -> str:
@@ -166,8 +153,16 @@ def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
     )
 
 
+def near_equal_weights(found: Compared, *, causal: bool) -> str:
+    """Return the output error of linear attention, and whether it is close to that of equal weights."""
+    fields = {"error": found.output_error, "zero": found.uniform_error, "keys": every_key(causal=causal)}
+    if abs(in_per_cent(found.output_error) - in_per_cent(found.uniform_error)) <= CLOSE:
+        return _("Its error ({error:.0%}) is close to that of equal weights on {keys} ({zero:.0%}).", **fields)
+    return _("Its error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
+
+
 def headline(
-    against: str, rivals: Sequence[Rival], *, causal: bool = False, cause: str = "", described: Sequence[str] = ()
+    against: str, rivals: Sequence[Rival], *, causal: bool = False, cause: str = "", described: Collection[str] = ()
 ) -> str:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
@@ -209,7 +204,7 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool, cause: str, described: Sequence[str]) -> str:
+def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool, cause: str, described: Collection[str]) -> str:
     """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
     (first, last), zero = _extremes(rivals), rivals[0].zero
     fields: dict[str, Any] = {

@@ -286,7 +286,7 @@ def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(en
     assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")]), "It") == ""
 
 
-@pytest.mark.parametrize(("linear", "local"), [(0.82, 0.49), (0.4, 0.49), (0.99, 0.95)])
+@pytest.mark.parametrize(("linear", "local"), [(0.82, 0.49), (0.6, 0.49), (0.4, 0.49), (0.99, 0.95)])
 def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local):
     flat = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
     given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=2.41), measured("local")])
@@ -298,14 +298,16 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
     window = "masks 26% of softmax's weight."
     expected = {
         0.82: "**Local · window 16 is closest to softmax (output error: 49% of softmax's output).** It "
-        f"{window} **Linear** (82%; equal weights on all keys: 84%) {flat}",
+        f"{window} **Linear** {flat} Its error (82%) is close to that of equal weights on all keys (84%).",
+        0.6: "**Local · window 16 is closest to softmax (output error: 49% of softmax's output).** It "
+        f"{window} **Linear** {flat} Its error is 60% (with equal weights on all keys: 84%).",
         0.4: "**Linear is closest to softmax (output error: 40% of softmax's output).** It "
         f"{flat} **Local · window 16 is farthest (49%).** Equal weights on all keys would have an output error "
         f"of 84%. "
         f"**Local** {window}",
         0.99: "**No variant is better than equal weights on all keys (84% output error).** "
         f"**Local · window 16 is closest to softmax (95%).** It {window} "
-        f"**Linear** (99%; equal weights on all keys: 84%) {flat}",
+        f"**Linear** {flat} Its error is 99% (with equal weights on all keys: 84%).",
     }
     assert overall(given) == expected[linear]
 
