@@ -274,8 +274,8 @@ def contents() -> str:
         dots = f"{_progress_dots(done)} " if any(done) else ""
         links.append(
             f'<a class="way{kind}" target="_self" href="{there}">{mark}{_pictures(key, dark=dark)}'
-            f"<span>{words} <small>{dots}{html.escape(progress(each, sum(done)))} "
-            f"<em>{html.escape(action)} →</em></small></span></a>"
+            f"<span>{words}</span> <small>{dots}{html.escape(progress(each, sum(done)))} "
+            f"<em>{html.escape(action)} →</em></small></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
 
