@@ -165,15 +165,14 @@ def _factors(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         (queries, keys), landmark = _names(seen), _("landmark")
+        on_landmarks = _("{n:,} × {m} · queries on landmarks", n=n, m=m)
+        inverted = _("{m} × {m} · landmarks, inverted", m=m)
+        on_keys = _("{m} × {n:,} · landmarks on keys", n=n, m=m)
         pictures.board(
             f"{key}.factors",
-            pictures.panel(
-                "L", left, seen.labels, keys, column=landmark, caption=_("weights of queries on landmarks"), mark=LEFT
-            ),
-            _among("× Z", inverse, keys, queries, _("inverse of landmark weights"), mark=MIDDLE),
-            pictures.panel(
-                "× R", right, queries, seen.labels, row=landmark, caption=_("weights of landmarks on keys"), mark=RIGHT
-            ),
+            pictures.panel("L", left, seen.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
+            _among("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
+            pictures.panel("× R", right, queries, seen.labels, row=landmark, caption=on_keys, mark=RIGHT),
             replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
             replace(pictures.comparison(seen), top=top, bar_of="A"),
             scale="panel",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from driver import open_page, spoken
+from driver import board, open_page, spoken
 from stories import figures, head, seen
 
 import attention_core as ac
@@ -24,6 +24,15 @@ SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1"}
 
 def open_story(**query):
     return open_page("inside", SMALL | {"inside": "nystrom~landmarks~6"} | query)
+
+
+def test_the_captions_of_the_factors_are_their_shapes():
+    drawn = board(open_story(step="2"), "inside.nystrom.1.factors")[1].values()
+    assert [(panel["caption"].split(" · ")[0], values.shape) for panel, values in [*drawn][:3]] == [
+        ("24 × 6", (24, 6)),
+        ("6 × 6", (6, 6)),
+        ("6 × 24", (6, 24)),
+    ]
 
 
 def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
