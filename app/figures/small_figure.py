@@ -33,6 +33,7 @@ def small_figure(
     y_title: str,
     colours: Mapping[str, int] | None = None,
     categories: Sequence[str] = (),
+    subject: str = "",
     log_x: bool = False,
     log_y: bool = False,
     share: bool = False,
@@ -46,6 +47,7 @@ def small_figure(
         y_title: name of the values, with their unit.
         colours: indices in the shared series of colours, by the same names; by default, in their order.
         categories: names of the positions 0, 1, … of bars; empty for lines. Bars of similar lengths become dots.
+        subject: the category whose name and values are bold.
         log_x: whether the horizontal axis is logarithmic; ignored for bars.
         log_y: whether the values are on a logarithmic axis.
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
@@ -60,7 +62,7 @@ def small_figure(
     low, high = ends(min(heights), max(heights), log=log_y, zero=bool(categories) and not dots)
     ticks = [_tick(100 * each) + "%" if share else _tick(each) for each in (low, high)]
     if categories:
-        return _bars(drawn, paint, categories, (low, high), ticks, log_y, dots, share, y_title, alt)
+        return _bars(drawn, paint, categories, subject, (low, high), ticks, log_y, dots, share, y_title, alt)
     return _lines(drawn, paint, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
@@ -154,6 +156,7 @@ def _bars(
     drawn: Mapping[str, Line],
     paint: Mapping[str, str],
     categories: Sequence[str],
+    subject: str,
     axis: tuple[float, float],
     ticks: Sequence[str],
     log_y: bool,
@@ -168,8 +171,8 @@ def _bars(
     begins near the smallest value.
     """
     alone = list(drawn) == list(categories)
-    values = {i: [y for line in drawn.values() for x, y in line if x == i] for i in range(len(categories))}
-    order = sorted(values, key=lambda i: values[i][:1])
+    values = {i: [(name, y) for name, line in drawn.items() for x, y in line if x == i] for i in range(len(categories))}
+    order = sorted(values, key=lambda i: [y for _name, y in values[i][:1]])
     named = [_wrapped(categories[i]) for i in order]
     rows = [max(LINE * len(lines), 0 if alone or dots else BAR * len(drawn)) + EDGE / 2 for lines in named]
     along = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
@@ -189,12 +192,24 @@ def _bars(
                 f'<rect x="{start:.1f}" y="{top:.1f}" width="{max(end - start, 1):.1f}" height="{size - 1:.1f}" '
                 f'fill="{paint[name]}"/>'
             )
+    # Text in a series' own colour would have too little contrast.
+    tints = {name: "" if alone else f"color:color-mix(in srgb,{paint[name]} 60%,currentcolor)" for name in drawn}
+    looks = [
+        f"height:{size:.1f}px" + (";font-weight:bold" if categories[i] == subject else "")
+        for i, size in zip(order, rows, strict=True)
+    ]
     names = "".join(
-        f'<span style="height:{size:.1f}px">{"<br>".join(map(_text, lines))}</span>'
-        for lines, size in zip(named, rows, strict=True)
+        f'<span style="{look}">{"<br>".join(map(_text, lines))}</span>'
+        for lines, look in zip(named, looks, strict=True)
     )
-    texts = [" · ".join(number(100 * y, 3) + "%" if share else number(y, 3) for y in values[i]) for i in order]
-    sizes = "".join(f'<span style="height:{size:.1f}px">{text}</span>' for text, size in zip(texts, rows, strict=True))
+    texts = [
+        " · ".join(
+            f'<span style="{tints[name]}">{number(100 * y, 3) + "%" if share else number(y, 3)}</span>'
+            for name, y in values[i]
+        )
+        for i in order
+    ]
+    sizes = "".join(f'<span style="{look}">{text}</span>' for text, look in zip(texts, looks, strict=True))
     legend = "" if alone else "".join(f"<span>{_dot(paint[name])}{_text(name)}</span>" for name in drawn)
     return (
         f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names}</span>'

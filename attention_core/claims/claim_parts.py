@@ -77,6 +77,7 @@ class Figure:
         kind: lines or bars.
         log: the logarithmic axes.
         percent: whether ``y`` is a share from 0 to 1, which the chart shows as a percentage.
+        subject: the value of ``x`` that the claim is about; a small chart of bars marks it.
     """
 
     x: str
@@ -87,6 +88,7 @@ class Figure:
     kind: Literal["lines", "bars"] = "lines"
     log: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
+    subject: str = ""
 
     @property
     def log_x(self) -> bool:

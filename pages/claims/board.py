@@ -241,6 +241,7 @@ def picture(outcome: Outcome) -> str | None:
         y_title=_(figure.y_title),
         colours={_(name): place for name, place in colours.places(drawn).items()},
         categories=[_(place) for place in places],
+        subject=_(figure.subject) if figure.subject else "",
         log_x=figure.log_x,
         log_y=figure.log_y,
         share=figure.percent,

@@ -144,10 +144,20 @@ def test_bars_ascend_by_their_first_series_and_have_their_values():
     series = {"a": [(0, 9.0), (1, 1.0), (2, 4.0)], "b": [(0, 2.0), (1, 3.456), (2, 5.0)]}
     chart = small_figure(series, categories=["high", "low", "middle"], **TITLES)
     assert [each for each in words(chart) if each] == [
-        "error (%) ", "a", "b", "low", "middle", "high", "1 · 3.46", "4 · 5", "9 · 2", "0", "9"
+        "error (%) ", "a", "b", "low", "middle", "high",
+        "1", " · ", "3.46", "4", " · ", "5", "9", " · ", "2", "0", "9"
     ]  # fmt: skip
+    tints = re.findall(r"color:color-mix\(in srgb,(#\w+) \d+%,currentcolor\)", chart)
+    assert tints == [*SERIES[:2]] * 3, "the values have the series' colours"
     tops = {length: top for _left, top, length, _height, colour in bars(chart) if colour == SERIES[0]}
     assert [tops[length] for length in sorted(tops)] == sorted(tops.values())
+
+
+@pytest.mark.parametrize("subject", ["", "high"])
+def test_the_name_and_the_values_of_the_subject_are_bold(subject):
+    series = {"error": [(0, 9.0), (1, 1.0)]}
+    chart = small_figure(series, categories=["high", "low"], subject=subject, **TITLES)
+    assert re.findall(r"font-weight:bold\">(?:<span[^>]*>)?([^<]+)", chart) == (["high", "9"] if subject else [])
 
 
 @pytest.mark.parametrize(("low", "log", "dots"), [(0.8, False, True), (0.4, False, False), (0.8, True, False)])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import fields, replace
 
 import pytest
@@ -267,6 +268,14 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
     assert outcome.heads == heads
     assert words.margin(outcome, brief=True) == expected
+
+
+def test_the_row_of_the_claim_s_subject_is_bold():
+    row = cosine_closest.KernelRow(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=0, error=0.5)
+    rows = tuple(replace(row, kernel=kernel) for kernel in (*cosine_closest.KERNELS, cosine_closest.UNIFORM))
+    chart = board.picture(Outcome(key="cosine_closest", verdict=PARTLY, rows=rows))
+    assert re.findall(r"font-weight:bold\">([^<]+)", chart) == ["1 + cos(q, k)"]
+    assert chart.count("bold") == 2
 
 
 def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():

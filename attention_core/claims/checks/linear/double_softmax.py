@@ -15,7 +15,7 @@ from attention_core.ops.linear.features import MAPS
 DOUBLE, LANDMARKS, OTHER, MASKED = (
     "double softmax",
     "double softmax over averaged tokens",
-    "feature map elu + 1",
+    "elu + 1 features",
     "double softmax with causal mask",
 )
 SMALLEST, LARGEST = "smallest row sum", "largest row sum"
