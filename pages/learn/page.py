@@ -46,8 +46,8 @@ def top() -> LearningTask:
 
 def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
     """Draw the result, the controls, and one view of the rows of the live run or of the recorded runs."""
-    result = st.container(key="learn.summary").empty()
     st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
+    result = st.container(key="learn.summary").empty()
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
     with row:
         view = LearnOptions.view.draw(label_visibility="collapsed")

@@ -44,13 +44,15 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
+    # The chance level of selective copying is that of guessing any symbol.
+    from_sequence = task.shows_answers and chance > 1 / task.classes
     lines = [_line(each, measure, by) for each in found]
     if measure == "accuracy":
         # The guides reach the last planned step, so that curves that grow do not move.
         last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
-        text = words.guess(chance, from_sequence=task.shows_answers)
+        text = words.guess(chance, from_sequence=from_sequence)
         # Accuracy starts below guessing if a guess is an answer of the sequence, and otherwise rises from guessing.
-        side = "top right" if task.shows_answers else "bottom right"
+        side = "top right" if from_sequence else "bottom right"
         lines.append(replace(_guide(text, (0.0, last), (chance, chance)), text_position=side))
         learned = _guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED))
         # Above its line, the text would touch the line at 100%.
@@ -61,8 +63,13 @@ def show_race(rows: Sequence[LearnRow], key: str) -> None:
             text = _("{share}: only hidden<br>answers guessed", share=percent(share))
             lines.append(replace(_guide(text, (0.0, last), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
-    definition = words.threshold(from_sequence=task.shows_answers)
-    _explain(rows, found, definition=paragraph(definition, words.with_features(found), words.fastest(found)))
+    definition = paragraph(
+        words.threshold(from_sequence=from_sequence),
+        words.hidden_guesses(found, chance) if measure == "accuracy" else "",
+        words.with_features(found),
+        words.fastest(found),
+    )
+    _explain(rows, found, definition=definition)
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:

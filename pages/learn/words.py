@@ -7,6 +7,7 @@ from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import accuracy_with_guesses, hidden_share
 from attention_core.learning.model import ModelSpec
+from attention_core.learning.train import TrainSpec
 from pages.learn.outcomes import CLOSE, LEARNED, Outcome
 
 WITH_FEATURES = 150
@@ -44,7 +45,13 @@ def cause(outcome: Outcome) -> str:
                 hidden=percent(hidden),
                 **values,
             ),
-            _("Guessing only those would give {expected}.", expected=percent(expected)) if expected is not None else "",
+            _(
+                "Guessing only those ({right} right) would give {expected}.",
+                right=percent(right_guesses(outcome.rows[0].spec)),
+                expected=percent(expected),
+            )
+            if expected is not None
+            else "",
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
         return _(
@@ -59,6 +66,28 @@ def with_guesses(outcome: Outcome) -> float | None:
         return None
     expected = accuracy_with_guesses(outcome.rows[0].spec)
     return expected if abs(outcome.accuracy - expected) <= CLOSE else None
+
+
+def right_guesses(spec: TrainSpec) -> float:
+    """Return the share of the hidden answers that are right if they are guessed; the mask hides at least one."""
+    return 1 - (1 - accuracy_with_guesses(spec)) / hidden_share(spec)
+
+
+def hidden_guesses(found: Sequence[Outcome], chance: float) -> str:
+    """Return why guesses of hidden answers are right more often than other guesses; empty if no chart compares them.
+
+    Args:
+        found: the variants.
+        chance: the accuracy of guessing all answers.
+    """
+    guessed = [outcome.rows[0].spec for outcome in found if with_guesses(outcome) is not None]
+    if not any(percent(right_guesses(spec)) != percent(chance) for spec in guessed):
+        return ""
+    return _(
+        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so it is right more often "
+        "than {chance}.",
+        chance=percent(chance),
+    )
 
 
 def with_features(found: Sequence[Outcome]) -> str:

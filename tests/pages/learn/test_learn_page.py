@@ -60,7 +60,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
-    assert "Guessing only those would give 70%." in text
+    assert "Guessing only those (32% right) would give 70%." in text
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
         "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with "
@@ -73,6 +73,10 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     assert "70%: only hidden<br>answers guessed" in [trace.get("name") for trace in chart["data"]]
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
+    assert (
+        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so it is right more often "
+        "than 25%." in help_text
+    )
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))
     [text] = [text for text in texts(at) if "the weight on the answer" in text]
@@ -178,6 +182,12 @@ def test_the_names_of_guides_keep_off_the_lines_above_them():
     sides = {trace["name"]: trace.get("textposition") for chart in drawn for trace in chart["data"] if "name" in trace}
     assert sides["95%: learned"] == sides["guessing"] == sides["50%: guessing"] == "bottom right"
     assert sides["25%: guessing an answer<br>from the sequence"] == "top right"
+
+
+def test_guesses_of_selective_copying_are_guesses_of_any_symbol():
+    at = open_learn(l_task="copying", variants=(ac.get("softmax"),))
+    assert "6.2%: guessing" in [trace.get("name") for trace in charts(at)[0]["data"]]
+    assert not any("Before training, a model also guesses answers" in each.help for each in at.caption if each.help)
 
 
 def test_the_names_of_variants_that_learn_the_task_are_next_to_their_rises():

@@ -328,18 +328,28 @@ def test_the_reasons_come_with_the_results_of_the_variants_that_fail():
 def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers(away, is_close):
     """Count for each hidden value how many values the window of 16 tokens hides; one of these is guessed."""
     spec = rows_of("local", [0.1])[0].spec
-    rights = []
+    rights, guessed = [], []
     for place, answer in queried(spec, spec.length):
         hidden = [value for value in range(1, 2 * spec.items, 2) if place - value > 16]
         rights.append(1 / len(hidden) if answer in hidden else 1.0)
+        guessed += [1 / len(hidden)] if answer in hidden else []
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    text = f" Guessing only those would give {percent(expected)}."
+    assert words.right_guesses(spec) == pytest.approx(np.mean(guessed))
+    text = f" Guessing only those ({percent(np.mean(guessed))} right) would give {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.with_guesses(local) == (expected if is_close else None)
     assert words.with_guesses(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
     assert words.with_guesses(outcomes(rows_of("linear", [0.1, expected]))[0]) is None, "no mask"
+
+
+def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_than_other_guesses():
+    spec = rows_of("local", [0.1])[0].spec
+    local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
+    assert words.hidden_guesses([softmax, local], 0.25).endswith("so it is right more often than 25%.")
+    assert words.hidden_guesses([softmax, local], words.right_guesses(spec)) == ""
+    assert words.hidden_guesses([softmax], 0.25) == ""
 
 
 def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence():
