@@ -85,6 +85,8 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
         if best is not None:
             text = paragraph(
                 text,
+                scale(question, reference),
+                cause(question, best),
                 _(
                     "{name} needs slightly more than half of softmax's {cost} and has {error}."
                     if percent(price[next_best.word] / whole) == percent(SHARE)
@@ -105,8 +107,6 @@ def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping
                 )
                 if math.isfinite(zero) and UNIFORM in price
                 else "",
-                cause(question, best),
-                scale(question, reference),
             )
         lines.append(text)
     return request(question) or "  \n".join(lines)
@@ -222,8 +222,8 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 )
                 if best
                 else "",
-                _("“Close” means at most half of the error of equal weights ({zero}).", **values),
                 scale(question, reference),
+                _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             ]
             continue
         (cheapest, _title), *others = sorted(reached, key=lambda each: each[0].multiply_adds)
@@ -236,6 +236,7 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 error=amount(question, cheapest.middle),
                 **values,
             ),
+            scale(question, reference),
             _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             _n(
                 "{names} also comes close to {reference}.",
@@ -255,7 +256,6 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             )
             if missed
             else "",
-            scale(question, reference),
         ]
     why = _("A budget, such as a window, limits how much a variant computes.")
     return request(question) or (paragraph(*sentences, why) if sentences else "")
@@ -285,7 +285,7 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
         else:
             text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
         own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
-        sentences += [text, average(question, zero), trend(question, own), scale(question, reference)]
+        sentences += [text, scale(question, reference), average(question, zero), trend(question, own)]
     why = _(
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."
