@@ -57,8 +57,8 @@ def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str
         return _n(
             "**{names} returns almost one colour**, because {causes}. Its largest weight is typically {largest} times "
             "the average (softmax: {softmax}).",
-            "**{names} return almost one colour**, because {causes}. Their largest weight is typically {largest} times "
-            "the average or less (softmax: {softmax}).",
+            "**{names} return almost one colour**, because {causes}. Their largest weight is usually at most {largest} "
+            "times the average (softmax: {softmax}).",
             n=len(even),
             causes=enumeration(causes),
             **fields,
@@ -66,7 +66,7 @@ def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str
     return _n(
         "**{names} returns almost one colour:** its largest weight is typically {largest} times the average "
         "(softmax: {softmax}).",
-        "**{names} return almost one colour:** their largest weight is typically {largest} times the average or less "
+        "**{names} return almost one colour:** their largest weight is usually at most {largest} times the average "
         "(softmax: {softmax}).",
         n=len(even),
         **fields,

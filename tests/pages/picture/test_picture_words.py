@@ -33,7 +33,7 @@ def test_the_variants_are_named_with_their_costs_and_causes():
     )
     assert headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes) == (
         f"{first} **Linear and Performer return almost one colour**, because Linear has no exponential and Performer "
-        "mostly relies on 1 of 64 random features. Their largest weight is typically 2.9 times the average or less "
+        "mostly relies on 1 of 64 random features. Their largest weight is usually at most 2.9 times the average "
         "(softmax: 84)."
     )
     one_unknown = headline(found, 20.0, 25.21, {"Linear": 1.05, "Performer": 2.88}, causes[:1])
@@ -162,8 +162,8 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
         ),
         (
             {"Linear": 1.05, "Performer": 2.88},
-            "**Linear and Performer return almost one colour:** their largest weight is typically 2.9 times "
-            "the average or less (softmax: 84).",
+            "**Linear and Performer return almost one colour:** their largest weight is usually at most 2.9 "
+            "times the average (softmax: 84).",
         ),
     ],
 )
