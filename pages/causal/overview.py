@@ -186,7 +186,11 @@ def _constant(own: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
 
 def crossing(linear: MemoryRow) -> Curve:
     """Return the point at which the memory of softmax passes the memory of linear attention."""
-    text = _("softmax needs more<br>from {n:,} tokens on", n=linear.outgrown)
+    text = _(
+        "softmax needs more<br>than {name} from<br>{n:,} tokens on",
+        name=_(ac.from_word(linear.variant).title),
+        n=linear.outgrown,
+    )
     name = text.replace("<br>", " ")
     return Curve(
         name,

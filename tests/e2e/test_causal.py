@@ -121,7 +121,9 @@ def test_every_view_opens_one_after_the_other(page, server):
 
 def test_a_phone_shows_the_whole_name_of_the_crossing_in_the_legend(phone, server):
     visit(phone, f"{server}/causal")
-    label = chart(phone).locator(".legend").get_by_text(re.compile(r"^softmax needs more from \d+ tokens on$"))
+    label = (
+        chart(phone).locator(".legend").get_by_text(re.compile(r"^softmax needs more than Linear from \d+ tokens on$"))
+    )
     expect(label).to_be_visible()
     place = label.bounding_box()
     assert place["x"] >= 0
