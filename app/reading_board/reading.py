@@ -121,6 +121,6 @@ def _words() -> dict[str, str]:
         "hint": _("Select a variant to colour the text. Click a token to see its predictions."),
         "tint": _("Colour: loss minus that of"),
         "largest": _("Largest changes in nats:"),
-        "higher": _("≥ +{nats} nats (harder)"),
-        "lower": _("≤ −{nats}"),
+        "higher": _("≥ +{nats} nats harder"),
+        "lower": _("easier ≤ −{nats}"),
     }

@@ -131,8 +131,8 @@ def copying(original: Score, changed: Sequence[Score]) -> str:
             _(
                 "With {name}, the mean loss of a copied token is {after} nats instead of {before}.",
                 name=each.name,
-                after=number(each.copied, 2),
-                before=number(original.copied, 2),
+                after=number(each.copied, 3),
+                before=number(original.copied, 3),
             )
             for each in (changed if len(changed) <= MOST else ())
         ),
@@ -155,16 +155,28 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
         ""
         if not failing
         else _(
-            "**Copying fails with {names}: the loss of copied tokens is higher than that of a uniform guess.**",
+            "**Copying fails with {names}: the loss of copied tokens ({losses} nats) is higher than that of a uniform "
+            "guess ({guess}).**",
             names=names(failing),
+            losses=_losses(failing),
+            guess=number(GUESS, 3),
         )
-        if min(each.copied for each in failing) > GUESS
+        # Compared as written.
+        if min(round(each.copied, 1) for each in failing) > round(GUESS, 1)
         else _("**Copying fails with {names}.**", names=names(failing)),
         _why_lost(failing),
         _("**Copying gets worse with {names}.**", names=names(worse)) if worse else "",
         _why_lost(worse),
         _("**Copying is preserved with {names}.**", names=names(preserved)) if preserved else "",
     )
+
+
+def _losses(group: Sequence[Score]) -> str:
+    """Return the losses of copied tokens with the variants of a group, or their range if the variants are many."""
+    if len(group) <= MOST:
+        return enumeration(number(each.copied, 3) for each in group)
+    low, high = (number(choose(each.copied for each in group), 3) for choose in (min, max))
+    return low if low == high else _("{low} to {high}", low=low, high=high)
 
 
 def _why_lost(group: Sequence[Score]) -> str:

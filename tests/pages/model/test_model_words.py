@@ -10,6 +10,7 @@ from attention_core.experiments import swap
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
+from attention_core.formatting import number
 from pages.model import budget, encoder, glance, layers, predicts, reading, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 
@@ -48,7 +49,7 @@ def test_how_the_text_is_read(perplexity, expected):
     ],
 )
 def test_what_becomes_of_copying(copied, expected):
-    loss = f"With A, the mean loss of a copied token is {copied:g} nats instead of 1."
+    loss = f"With A, the mean loss of a copied token is {number(copied, 3)} nats instead of 1."
     assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
 
 
@@ -67,12 +68,26 @@ def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expec
     )
 
 
-@pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.81, True)])
+@pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.84, False), (10.86, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
-    higher = "the loss of copied tokens is higher than that of a uniform guess"
+    higher = "the loss of copied tokens (13 and 10.9 nats) is higher than that of a uniform guess (10.8)"
     assert (f"**Copying fails with both variants: {higher}.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
+
+
+@pytest.mark.parametrize(
+    ("losses", "text"),
+    [
+        ([11.1], "11.1"),
+        ([13.1, 11.2, 12.3], "13.1, 11.2 and 12.3"),
+        ([13.1, 11.2, 12.3, 12.5], "11.2 to 13.1"),
+        ([11.1] * 4, "11.1"),
+    ],
+)
+def test_the_losses_of_lost_copies_are_listed_or_given_as_a_range(losses, text):
+    said = words.verdict(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
+    assert f": the loss of copied tokens ({text} nats) is higher" in said
 
 
 def test_of_many_variants_the_best_and_the_worst_are_named():
