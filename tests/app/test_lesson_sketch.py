@@ -18,7 +18,7 @@ from app.lessons.screen import Screen
 from app.measures import CurveMeasure
 
 CURVES = [(key, place) for key, place in STEPS if step_of(key, place).draw]
-NAMES = {"log_n": "log n, n", "nystrom_performer": "Performer"}
+NAMES = {"log_n": "log n scaling, n", "nystrom_performer": "Performer"}
 """A part of the name of the curve in the chart of the page, by lesson."""
 CURVE = CurveMeasure(
     title="curve of {name}",
@@ -104,7 +104,7 @@ def test_a_visitor_who_draws_nothing_sees_the_measured_curve(key, place):
 
 def test_the_canvas_has_texts():
     words = canvas(begun("log_n", 2))["settings"]["words"]
-    assert words["title"] == "Entropy of the rows of Softmax, log n scale against length"
+    assert words["title"] == "Entropy of the attention rows of Softmax, log n scale against the number of tokens"
     assert words["y"] == "entropy H (nats)"
 
 

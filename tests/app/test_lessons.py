@@ -102,13 +102,13 @@ def _moved(at, attention):
 
 def _last_entropy(at, attention):
     found = table(at)
-    column = [name for name in found.columns if name.startswith("H(")][-1]
+    column = [name for name in found.columns if name.startswith("entropy H, n = ")][-1]
     return float(found[column].iloc[0])
 
 
 def _slope(at, attention):
-    name = "Softmax · log n, n₀ 512" if attention.key == "softmax_log_n" else label(attention)
-    return float(table(at)["slope against log n"].loc[name])
+    name = "Softmax · log n scaling, n₀ 512" if attention.key == "softmax_log_n" else label(attention)
+    return float(table(at)["slope of H against log n"].loc[name])
 
 
 def _error(at, attention):

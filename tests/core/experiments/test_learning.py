@@ -101,9 +101,9 @@ def test_a_given_rate_replaces_the_recorded_one():
         ({"seeds": ()}, "seeds is 0"),
         ({"seeds": range(31)}, "seeds is 62"),
         ({"lengths": (2,)}, "no sequences of 2 tokens"),
-        ({"more_items": (31,)}, "cannot have 31 items"),
+        ({"more_items": (31,)}, "cannot have 31 pairs or symbols"),
         ({"task": "recal"}, "Did you mean 'recall'"),
-        ({"heads": 3}, "cannot divide"),
+        ({"heads": 3}, "cannot be divided evenly"),
     ],
 )
 def test_a_plan_that_is_not_possible_is_refused(settings, reason):
