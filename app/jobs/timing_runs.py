@@ -281,11 +281,13 @@ def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
     setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
     if alone:
-        origin = _("live run: {device}", device=at.device) if live else _("recorded run: {device}", device=at.device)
+        origin = (
+            _("live run on {device}", device=at.device) if live else _("recorded run on {device}", device=at.device)
+        )
     elif live:
-        origin = _("solid lines, live run: {device}", device=at.device)
+        origin = _("solid lines: live run on {device}", device=at.device)
     else:
-        origin = _("dashed lines, recorded run: {device}", device=at.device)
+        origin = _("dashed lines: recorded run on {device}", device=at.device)
     return [
         origin,
         *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),

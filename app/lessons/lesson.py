@@ -253,7 +253,7 @@ def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> Non
             shown = name[:30]
             if place:
                 raise LessonError(N_("Step {place}: “{name}” is not a field of a step."), place=place, name=Name(shown))
-            raise LessonError(N_("“{name}” is not a field of a lesson."), name=Name(shown))
+            raise LessonError(N_("“{name}” is not a field of a lesson file."), name=Name(shown))
 
 
 def _words(given: Mapping[str, Any], name: str, place: int) -> str:

@@ -146,7 +146,7 @@ class SharedOptions(Options, shared=1):
             read_text,
             write_text,
             describe_allowed=lambda: _(
-                "a text of up to {n:,} characters in compressed form, or the name of an example: {names}",
+                "a compressed text of at most {n:,} characters before compression, or the name of an example: {names}",
                 n=current().text_characters,
                 names=enumeration(f"@{name}" for name in presets.texts()),
             ),

@@ -166,7 +166,10 @@ def notes(question: Question) -> str:
 
 VIEW = View(
     experiment=length_drift,
-    heading=N_("Which divisor suits squared ReLU in texts of other lengths?"),
+    heading=N_(
+        "If squared ReLU replaces softmax, which divisor of the weights makes attention depend least on the "
+        "text length?"
+    ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
     describe=lambda rows, question: sentence(

@@ -285,7 +285,11 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             "{b:,}), and over a larger share of {keys} ({before}, then {after}).**",
             **values,
         )
-    return paragraph(finding, _("Softmax gives every key some weight, including each additional key."), scaling)
+    return paragraph(
+        finding,
+        _("Softmax gives every key some weight, so each additional key of a longer text takes a share."),
+        scaling,
+    )
 
 
 def log_n(few: float, many: float, base: int, *, a: int, b: int, causal: bool) -> str:

@@ -62,9 +62,9 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
     return _(
-        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. It computes blocks "
-        "of {block} neighbouring queries. Each block uses the keys in the windows of all its queries. With "
-        "{longer:,} tokens, {less} of softmax's multiply-adds would be enough.",
+        "**Local needs at least {share} of softmax's multiply-adds**, even with window {window}. The reason is that "
+        "it computes {block} neighbouring queries together. Each of these blocks uses the keys in the windows of all "
+        "its queries. In longer texts, this share is smaller: {less} at {longer:,} tokens.",
         window=narrowest.value,
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
         block=getattr(local.params, "columns", 0) or BLOCK,

@@ -59,7 +59,7 @@ def amount(question: Question, error: float) -> str:
         "matrix": N_("{error} matrix error"),
         "mass": N_("{error} misplaced weight"),
         "kl": N_("a KL divergence of {error} nats"),
-        "missed": N_("{error} missed top keys"),
+        "missed": N_("{error} of the top 10 keys missing"),
         "output": N_("{error} output error"),
         "turn": N_("a direction error of {error}"),
     }
@@ -116,10 +116,14 @@ def scale(question: Question, reference: str) -> str:
     """Return one sentence that gives the scale of the chosen metric."""
     texts = {
         "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
-        "mass": N_("Misplaced weight of 100% means that all weight is on other keys than {reference}'s."),
+        "mass": N_(
+            "If 100% of the weight is misplaced, the variant gives all its weight to keys that have no weight "
+            "in {reference}."
+        ),
         "kl": N_("A KL divergence of 0 nats means the same weights as {reference}'s."),
         "missed": N_(
-            "100% missed top keys means that {reference}'s 10 heaviest keys and the variant's have no key in common."
+            "If 100% of the top 10 keys are missing, {reference}'s 10 heaviest keys and the variant's 10 heaviest "
+            "keys have no key in common."
         ),
         "output": N_("An output error of 100% is as large as {reference}'s output itself."),
         "turn": N_("A direction error of 0 means the same direction as {reference}'s output; 1 means a right angle."),

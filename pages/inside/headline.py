@@ -110,7 +110,7 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
     if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED < total < UNNORMALISED:
         return _("Compared with {reference}, the matrix error is {error} (equal weights: {equal}).", **values)
     return _(
-        "Compared with {reference}, the matrix error is {error} (equal weights: {equal}), partly because the absolute "
-        "weights of the median row sum to {total} instead of 1.",
+        "Compared with {reference}, the matrix error is {error} (equal weights: {equal}). One reason is that the "
+        "absolute weights of a row sum to {total} (median over rows) instead of 1.",
         **values,
     )

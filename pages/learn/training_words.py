@@ -64,16 +64,19 @@ def duration(seconds: Sequence[float | None]) -> str:
     values = {"seconds": math.ceil(sum(known)), "count": len(known)}
     if not known:
         return _n(
-            "Trains {n} model. No run of this variant is recorded, so its training time is not known.",
-            "Trains {n} models. No runs of these variants are recorded, so their training time is not known.",
+            "This run trains {n} model. No run of this variant is recorded, so its training time is not known.",
+            "This run trains {n} models. No runs of these variants are recorded, so their training time is not known.",
             n=len(seconds),
         )
     if len(known) < len(seconds):
-        text = N_("Trains {n} models. {count} of them train for about {seconds} CPU seconds, as in the recorded runs.")
+        text = N_(
+            "This run trains {n} models. {count} of them train for about {seconds} CPU seconds in total, as in "
+            "the recorded runs."
+        )
         return _(text, n=len(seconds), **values)
     return _n(
-        "Trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
-        "Trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
+        "This run trains {n} model for about {seconds} CPU seconds, as in the recorded runs.",
+        "This run trains {n} models for about {seconds} CPU seconds in total, as in the recorded runs.",
         n=len(seconds),
         **values,
     )

@@ -191,7 +191,8 @@ def fastest(found: Sequence[Outcome]) -> str:
         return ""
     counts = Counter(name for outcome in learned for names in first for name in names & {outcome.name})
     return _(
-        "The fastest variant depends on the seed, which sets the initial weights and the data: {names}.",
+        "The seed sets the initial weights and the data. It also determines which variant learns the task in the "
+        "fewest steps: {names}.",
         names=enumeration(
             _("{name} ({count} of {n} seeds)", name=f"**{escape_markdown(name)}**", count=count, n=len(first))
             for name, count in counts.most_common()

@@ -242,8 +242,8 @@ def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> 
             **values,
         )
     return _n(
-        "**{names} is closest to {against} ({error:.0%}).**",
-        "**{names} are closest to {against} ({error:.0%}).**",
+        "**{names} is closest to {against} (output error: {error:.0%}).**",
+        "**{names} are closest to {against} (output error: {error:.0%}).**",
         **values,
     )
 
@@ -251,7 +251,11 @@ def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> 
 def _farthest(names: Sequence[str], **fields: object) -> str:
     """Return which variants have the largest error."""
     values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
-    return _n("**{names} is farthest ({most:.0%}).**", "**{names} are farthest ({most:.0%}).**", **values)
+    return _n(
+        "**{names} is farthest from {against} (output error: {most:.0%}).**",
+        "**{names} are farthest from {against} (output error: {most:.0%}).**",
+        **values,
+    )
 
 
 def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
@@ -262,22 +266,21 @@ def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
         above: the error of equal weights minus theirs, at most ``CLOSE`` percentage points.
         fields: values of the message.
     """
-    values: dict[str, Any] = {"n": len(names), "names": enumeration(names), **fields}
+    values: dict[str, Any] = {"names": enumeration(names), **fields}
     if above > 0:
-        return _n(
-            "**{names}** ({most:.0%}) is hardly better than equal weights on {keys} ({zero:.0%}).",
-            "**{names}** ({most:.0%}) are hardly better than equal weights on {keys} ({zero:.0%}).",
+        return _(
+            "The output error of **{names}** ({most:.0%}) is hardly smaller than that of equal weights on {keys} "
+            "({zero:.0%}).",
             **values,
         )
     if above == 0:
-        return _n(
-            "**{names}** ({most:.0%}) is no better than equal weights on {keys} ({zero:.0%}).",
-            "**{names}** ({most:.0%}) are no better than equal weights on {keys} ({zero:.0%}).",
+        return _(
+            "The output error of **{names}** ({most:.0%}) is no smaller than that of equal weights on {keys} "
+            "({zero:.0%}).",
             **values,
         )
-    return _n(
-        "**{names}** ({most:.0%}) is worse than equal weights on {keys} ({zero:.0%}).",
-        "**{names}** ({most:.0%}) are worse than equal weights on {keys} ({zero:.0%}).",
+    return _(
+        "The output error of **{names}** ({most:.0%}) is larger than that of equal weights on {keys} ({zero:.0%}).",
         **values,
     )
 

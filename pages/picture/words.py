@@ -93,7 +93,7 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
         ),
         _rivals({name: found[name].psnr for name in better}, found, noisy, softmax, costs)
         if better
-        else _("**No other variant improves the image.**")
+        else _("**Only softmax brings the noisy image closer to the original (higher PSNR).**")
         if costs
         else "",
     )
@@ -346,7 +346,8 @@ def digit_units(*, averaged: bool) -> str:
 def digit_details(name: str, reference: str, error: float) -> str:
     """Return in words how far a variant's output is from that of its reference."""
     return _(
-        "The output of {name} differs from the output of {reference} by {error} of the latter's norm.",
+        "The difference between the outputs of {name} and {reference} is {error} of the size (norm) of {reference}'s "
+        "output.",
         name=name,
         reference=reference,
         error=percent(error),

@@ -201,18 +201,18 @@ def test_a_sentence_names_what_is_missing_from_a_run(count, expected):
 def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
     run = gather(dataclasses.replace(SPEC, mode=mode, causal=causal, dtype="bfloat16"), STAMP, [])
     assert stamp_lines(run, live=live) == [
-        f"{'solid lines, live' if live else 'dashed lines, recorded'} run: A *GPU*",
+        f"{'solid lines: live' if live else 'dashed lines: recorded'} run on A *GPU*",
         "host: A CPU",
         "2 of 8 cores · torch 2.13.0",
         f"{name}{', causal' if causal else ''} · bfloat16 · batch 1, 2 heads, head size 4",
         "2026-01-31",
     ]
-    assert stamp_lines(run, live=live, alone=True)[0] == f"{'live' if live else 'recorded'} run: A *GPU*"
+    assert stamp_lines(run, live=live, alone=True)[0] == f"{'live' if live else 'recorded'} run on A *GPU*"
 
 
 def test_the_host_is_named_if_it_differs_from_the_device():
     run = gather(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
-    assert stamp_lines(run, live=True)[:2] == ["solid lines, live run: A CPU", "2 of 8 cores · torch 2.13.0"]
+    assert stamp_lines(run, live=True)[:2] == ["solid lines: live run on A CPU", "2 of 8 cores · torch 2.13.0"]
 
 
 def test_progress_is_shown_before_the_first_sample():

@@ -62,8 +62,8 @@ CLAIM = Claim(
     numbers=numbers,
     rule="A model recalls a number of pairs of keys and values if it answers at least {learned}% of the queries "
     "correctly (median over three runs with different random seeds). Both models must recall as many pairs as in "
-    "training. The claim holds if linear attention recalls fewer pairs of keys and values than softmax. Otherwise it "
-    "holds partly if linear attention is less accurate than softmax with the largest number of pairs.",
+    "training. The claim holds if linear attention recalls fewer pairs of keys and values than softmax. Otherwise, "
+    "it partly holds if linear attention is less accurate than softmax with the largest number of pairs.",
     bounds={"learned": LEARNED},
     verdict=Rule(
         requires=all_of(Condition("linear_few", ">=", "learned"), Condition("softmax_few", ">=", "learned")),

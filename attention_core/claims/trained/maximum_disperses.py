@@ -45,10 +45,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A model's drop is its accuracy with 16 items minus its accuracy with 256 items, in percentage points. "
-    "Accuracies are medians over three runs with different random seeds. Softmax must drop by more than {close} "
-    "points. Two conditions: (1) Softmax drops less if its logits are multiplied by log n (n tokens). (2) Sigmoid and "
-    "squared ReLU ÷ n, which replace softmax, both drop more than softmax. The claim holds if both conditions are "
-    "met. It holds partly if only one is met.",
+    "Accuracies are medians over three runs with different random seeds. The claim holds if three conditions are "
+    "met. (1) Softmax drops by more than {close} points. (2) Softmax drops less if its logits are multiplied by log "
+    "n (n tokens). (3) Sigmoid and squared ReLU ÷ n, which replace softmax, both drop more than softmax. The claim "
+    "partly holds if condition (1) and only one of the others are met.",
     bounds={"close": CLOSE},
     verdict=Rule(
         requires=Condition("softmax_falls", ">", "close"),

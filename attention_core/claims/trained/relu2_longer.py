@@ -45,9 +45,9 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Accuracies are medians over three runs with different random seeds. Models with softmax and with squared "
-    "ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly at the length of training. The "
-    "claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage points above "
-    "that of squared ReLU. It holds partly if softmax is more accurate on them by a smaller amount.",
+    "ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly at the length of training. "
+    "The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage points "
+    "above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),

@@ -42,7 +42,7 @@ CLAIM = Claim(
     rule="A model has learned recall (to find the value of a key) if it answers at least {learned}% of the queries "
     "correctly. It has not learned recall if this accuracy is below {missed}%, half way between guessing and 100%. "
     "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
-    "convolution, a model with two layers learns recall and a model with one layer does not. It holds partly if two "
+    "convolution, a model with two layers learns recall and a model with one layer does not. It partly holds if two "
     "layers learn recall and one layer answers less than {learned}% of the queries correctly.",
     bounds={"learned": LEARNED, "missed": NOT_RECALL},
     verdict=Rule(

@@ -25,7 +25,8 @@ class NonlocalParams(Params):
         0,
         low=0,
         high=9999,
-        help='Random seed of the two vectors that project queries and keys to numbers. Used only with "concat".',
+        help="Random seed of the two vectors that project queries and keys to numbers. This setting is used only "
+        'with the similarity "concat".',
     )
 
 

@@ -95,6 +95,6 @@ VARIANT = Variant(
     params=Relu2Params,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
-    note='The weights of a row sum to one only with the normalizer "sum". If no logit of a row is positive, all '
-    "weights of the row are zero.",
+    note='The weights of a row sum to one only with the normalizer "sum". A row without a positive logit is an '
+    "exception: all its weights are zero.",
 )

@@ -40,8 +40,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=each,
     title="Gated linear",
-    summary="Linear attention whose state, the matrix of past keys and values, decays: each token multiplies the row "
-    "of each key component by its own factor (gate).",
+    summary="Linear attention whose state, a matrix that sums past key–value products, decays: each token multiplies "
+    "the row of each key component by its own factor (gate).",
     formula=r"A_{ij} = \frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
     params=GlaParams,
     trainable=(TRAINED_GATES,),

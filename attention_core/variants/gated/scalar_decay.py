@@ -23,8 +23,8 @@ class ScalarDecayParams(GateParams):
     write: str = param(
         "whole",
         choices=("whole", "rest"),
-        help="Factor by which a value is multiplied when it is added to the state, the matrix of past keys and "
-        "values. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the entries of the state do "
+        help="Factor by which a value is multiplied when it is added to the state, the sum of past key–value "
+        "products. whole: 1. rest: 1 minus the gate (the state's decay factor), so that the entries of the state do "
         "not grow with the number of tokens.",
     )
 
@@ -54,8 +54,8 @@ VARIANT = fast_weights.variant(
     erases=False,
     gates=one,
     title="Scalar decay",
-    summary="Linear attention whose state, the matrix of past keys and values, is multiplied by one factor at each "
-    "token, as in Mamba-2 and Lightning attention.",
+    summary="Linear attention whose state, a matrix that sums past key–value products, is multiplied by one factor "
+    "at each token, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
     r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
@@ -98,9 +98,9 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="The state is the matrix of past keys and values. A gate is the factor that multiplies the state at each "
-    "token. Mamba-2 learns the gates, and its inputs first pass through a short convolution. Lightning "
-    "attention gives each head a constant gate of its own. Here, the gates of all heads follow the same "
-    "fixed rule, unless the Learn page trains them. Without a causal mask, every query reads the state after "
-    "the last token.",
+    note="The state is one matrix, the sum of the key–value products of past tokens. A gate is the factor that "
+    "multiplies the state at each token. Mamba-2 learns the gates, and its inputs first pass through a short "
+    "convolution. Lightning attention gives each head a constant gate of its own. Here, the gates of all heads "
+    "follow the same fixed rule, unless the Learn page trains them. Without a causal mask, every query reads the "
+    "state after the last token.",
 )

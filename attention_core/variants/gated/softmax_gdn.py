@@ -193,9 +193,9 @@ VARIANT = Variant(
             symbol=r"\beta",
             formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad c_t = k_t - \bar "
             r"k_t",
-            mechanism="The state is the matrix of stored values, and token t changes it with strength 1/t. The "
-            "centred key c is the token's key minus the mean key. If c is so long that the change would exceed the "
-            "cap, the strength is smaller.",
+            mechanism="The state is a matrix that stores values under keys, and token t changes it with strength "
+            "1/t. The centred key c is the token's key minus the mean key. If c is so long that the token would "
+            "erase more than the cap allows, the strength is smaller.",
             rows="token",
         ),
         Intermediate(
@@ -222,9 +222,10 @@ VARIANT = Variant(
         ),
     ),
     source=articles.SOFTMAX_TO_GDN,
-    note="The state is the matrix of stored values. Each token changes it with a strength β, which is not learned. "
-    "At token t, β is 1/t. A cap limits how much of the stored value one token may erase. If a token's key is so far "
-    "from the mean key that the token would erase more, β is smaller. The attention matrix is the output with the "
-    "identity matrix as values. Without a causal mask, all tokens first change the state in order. Then every query "
-    "reads the final state.",
+    note="The state is a matrix that stores values under keys, after the means of both are subtracted. Token t "
+    "multiplies it by 1 − 1/t, erases part of the value stored under its key, and adds its own value. The strength β "
+    "of the last two steps is 1/t and is not learned. If this would erase a larger share of the stored value than "
+    "the cap allows, β is smaller. The attention matrix is computed as the output for values that form the identity "
+    "matrix. Without a causal mask, all tokens first change the state in order. Then every query reads the final "
+    "state.",
 )

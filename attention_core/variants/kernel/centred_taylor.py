@@ -172,9 +172,10 @@ VARIANT = Variant(
     approximates="softmax",
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="The weights are a Taylor polynomial of softmax in the logits minus the mean logit of the row. They are "
-    "close to softmax in rows whose logits differ little. In other rows, weights may be negative. At order 1, the "
-    "time grows as n d² instead of n d³, for n tokens and head size d. In float32, rounding errors change the row "
-    "sums slightly, and visibly if single weights are in the millions.",
+    note="The mean logit of each row is subtracted from its logits. The weights are a Taylor polynomial of softmax "
+    "in the resulting differences. They are close to softmax's weights in rows whose logits differ little. In other "
+    "rows, weights may be negative. For n tokens and head size d, the time grows as n d² at order 1, and as n d³ at "
+    "order 2. In float32, rounding errors change the row sums slightly. The change becomes visible if single weights "
+    "are in the millions.",
     source=articles.TAYLOR_EXPANSIONS,
 )

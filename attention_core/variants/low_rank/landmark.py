@@ -103,6 +103,6 @@ VARIANT = Variant(
             rows="landmark",
         ),
     ),
-    note="With as many landmarks as tokens, each landmark is a single token. The result is then the softmax matrix "
-    "multiplied by itself, not the softmax matrix.",
+    note="Landmarks are means of tokens. With as many landmarks as tokens, each landmark is a single token. The "
+    "attention matrix is then softmax's matrix multiplied by itself, not softmax's matrix.",
 )

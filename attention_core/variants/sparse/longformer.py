@@ -133,9 +133,9 @@ VARIANT = Variant(
     params=LongformerParams,
     pairs="n (2 w + 1 + 2 g)",
     approximates="softmax",
-    note="The first tokens of the text are global: all tokens attend to them, and they attend to all tokens. In the "
-    "published model, attention of and to global tokens uses other queries, keys and values than local attention. "
-    "Here, it uses those of local attention.",
+    note="The first tokens of the text are global: all tokens attend to them, and they attend to all tokens. The "
+    "published model computes separate queries, keys and values for global attention. Here, global and local "
+    "attention share the same queries, keys and values.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     special_cases=(
         SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),

@@ -45,8 +45,8 @@ def _overlaps(seen: Seen) -> Step:
     return Step(
         title=_("Key overlap"),
         mechanism=_(
-            "Before a token is stored in the state, it erases a share of what each earlier token stored. The more "
-            "similar their keys are, the larger this share is."
+            "The state is a matrix that stores values under keys. Before a token stores its value, it erases a share "
+            "of what each earlier token stored. The more similar their keys are, the larger this share is."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
         if _by_channel(seen)
@@ -135,8 +135,9 @@ def _written(seen: Seen) -> Step:
     return Step(
         title=_("Writes"),
         mechanism=_(
-            "Each token adds to the state (the matrix of stored values) only the difference between its value and the"
-            " value that the state returns for its key. The write strength β scales this difference."
+            "The state, a matrix that stores values under keys, returns a value for each token's key. The token adds "
+            "only the difference between its own value and this returned value. The write strength β scales this "
+            "difference."
         ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
@@ -146,11 +147,9 @@ def _written(seen: Seen) -> Step:
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         findings=_(
-            "The more similar the retrieved value is to the token's own value, the less is written. For the "
-            "median "
-            "token, the written vector is {middle:.0%} as long as the token's value. This ratio is smallest for "
-            "“{least}” ({low:.0%}) and largest "
-            "for “{most}” ({high:.0%}).",
+            "The more similar the retrieved value is to the token's own value, the less is written. The written "
+            "vector is {middle:.0%} as long as the token's value (median over tokens). This ratio is smallest for "
+            "“{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),
             low=share.min(),
@@ -190,9 +189,9 @@ def _growth(seen: Seen) -> Step:
 
     return Step(
         mechanism=_(
-            "The write strength β is how strongly a token changes the state. Storing the token multiplies the part of "
-            "the state along its key by a factor λ, which falls as β rises. If λ is below −1, this part grows, and the "
-            "state can grow without bound."
+            "The write strength β is how strongly a token changes the state, the matrix that stores values under "
+            "keys. Storing the token multiplies the part of the state along its key by a factor λ, which falls as β "
+            "rises. If λ is below −1, this part grows, and the state can grow without bound."
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"

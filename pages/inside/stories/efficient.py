@@ -29,8 +29,8 @@ def _gather(seen: Seen) -> Step:
     wide = perplexity(gather)
     sharpest = wide.argmin()
     message = _(
-        "The median feature map is spread over {middle:.0f} of the {n} tokens (effective number). The narrowest "
-        "feature map, that of feature {feature}, gives {share:.0%} of its weight to “{token}”.",
+        "Each feature spreads its weight over effectively {middle:.0f} of the {n} tokens (median over features). The "
+        "narrowest, feature {feature}, gives {share:.0%} of its weight to “{token}”.",
         n=n,
         middle=np.median(wide),
         feature=sharpest,
@@ -41,8 +41,8 @@ def _gather(seen: Seen) -> Step:
         message = paragraph(
             message,
             _(
-                "With the causal mask on, each query has its own feature maps. The feature maps of the last query are "
-                "shown."
+                "With a causal mask, the weights that a feature gives to tokens depend on the query. The figure "
+                "shows those for the last query."
             ),
         )
 
@@ -62,8 +62,8 @@ def _gather(seen: Seen) -> Step:
             seen.labels,
             key=f"{key}.bars",
             x_title=_("token"),
-            y_title=_("weight in the feature map"),
-            alt=_("Bars: the weight of each token in the map of feature {f}", f=chosen),
+            y_title=_("weight that feature {f} gives to the token", f=chosen),
+            alt=_("Bars: the weight that feature {f} gives to each token", f=chosen),
             height=260,
         )
 
@@ -108,10 +108,10 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
         top: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
-        "The median query effectively uses {wide:.1f} of {c} features. Feature {feature} has the largest weight "
-        "for {count} of {queries} queries. {n} feature never has the largest weight.",
-        "The median query effectively uses {wide:.1f} of {c} features. Feature {feature} has the largest weight "
-        "for {count} of {queries} queries. {n} features never have the largest weight.",
+        "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
+        "largest weight for {count} of {queries} queries. {n} feature never has the largest weight.",
+        "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
+        "largest weight for {count} of {queries} queries. {n} features never have the largest weight.",
         n=int((top == 0).sum()),
         wide=wide,
         c=len(top),

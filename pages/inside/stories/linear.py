@@ -32,8 +32,8 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Build the steps: sum, map, features, kernel, normalization, comparison with the reference."""
     ending = _(
-        "The median query spreads its weight over {own:.0f} keys (effective number), compared with {exact:.0f} "
-        "keys in softmax.",
+        "Each query spreads its weight over effectively {own:.0f} keys, compared with {exact:.0f} keys in softmax "
+        "(medians over queries).",
         own=np.median(perplexity(seen.weights)),
         exact=np.median(perplexity(seen.reference)),
     )
@@ -165,8 +165,8 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     """
     return paragraph(
         _(
-            "The median pair gets {middle:.2g}× its softmax weight. Among the {share:.0%} of pairs with the most "
-            "softmax weight, the median pair gets {heavy:.2g}× its softmax weight.",
+            "The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the "
+            "{share:.0%} of pairs with the most softmax weight, the median is {heavy:.2g}×.",
             middle=middle,
             share=HEAVY,
             heavy=heavy,
@@ -223,7 +223,10 @@ def _sum_first(seen: Seen) -> Step:
                 log_y=True,
                 mark=(n, _("this input")),
                 x_ticks=LENGTHS[::2],
-                alt=_("Lines: multiply-adds of each order of multiplication against the number of tokens"),
+                alt=_(
+                    "Lines: multiply-adds against the number of tokens, with queries times keys computed first and "
+                    "with keys times values computed first"
+                ),
             )
         _draw_reading(found, key)
 
@@ -262,9 +265,17 @@ def _divided(seen: Seen) -> Step:
             least=seen.token(z.argmin()),
             most=seen.token(z.argmax()),
         ),
-        _("Each divisor uses a running sum of key features, a vector of {c} numbers.", c=c)
+        _(
+            "A row's divisor is the dot product of the query's features and the sum of the key features so far, a "
+            "vector of {c} numbers.",
+            c=c,
+        )
         if seen.causal
-        else _("All divisors use the same sum of key features, a vector of {c} numbers.", c=c),
+        else _(
+            "A row's divisor is the dot product of the query's features and the sum of all key features, a vector "
+            "of {c} numbers.",
+            c=c,
+        ),
         _("With the feature map exp, rows and their divisors are rescaled to avoid overflow.")
         if seen.setting("feature_map") == "exp"
         else "",

@@ -163,8 +163,8 @@ def _features(seen: Seen) -> Step:
         + r":\ x = k / d^{1/4}",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         findings=_(
-            "A few large features can outweigh all others. The weights of the median query effectively depend on "
-            "{bearing:.1f} of the {features} features.",
+            "A few large features can outweigh all others. The weights of a query effectively depend on "
+            "{bearing:.1f} of the {features} features (median over queries).",
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),

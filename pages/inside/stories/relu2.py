@@ -84,7 +84,8 @@ def _squares(seen: Seen) -> Step:
 def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     """Return the sentence about the share of zero entries, and how many keys each query keeps, ``[n]``."""
     text = _(
-        "{share:.0%} of the squares are exactly zero. The median query gives weight to {kept:.0f} of {keys} keys.",
+        "{share:.0%} of the squares are exactly zero. Each query gives weight to {kept:.0f} of {keys} keys (median "
+        "over queries).",
         share=share,
         kept=np.median(kept_keys),
         keys=len(kept_keys),

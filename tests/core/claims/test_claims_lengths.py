@@ -39,8 +39,8 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 
     assert [note.split(",")[0] for note in notes()] == [
         "No variant without pools leaks information from later tokens.",
-        "If every pool is masked until its last token",
-        "Masking every pool until its last token leaves {fewest} to {most} of {n} queries without any key to attend to",
+        "If every pool is hidden from queries before the pool's last token",
+        "If every pool is hidden from queries before the pool's last token",
     ]
     assert (
         "only Nyström attention leaks: the last token changes outputs up to {inverted} tokens before it" in notes()[1]

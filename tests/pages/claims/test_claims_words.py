@@ -219,7 +219,7 @@ def test_the_margin_to_the_bound_that_decides(key, changed, expected):
         (
             "cosine_closest",
             {"heads": 60.0, "cosine": 0.6, "uniform": 0.5},
-            "median matrix error of 1 + cos over heads: 60% (required: less than 50%)",
+            "matrix error of 1 + cos, median over heads: 60% (required: less than 50%)",
         ),
         ("path_deltanet", {}, ""),
     ],
@@ -286,7 +286,7 @@ def test_a_condition_on_more_heads_than_a_share_needs_the_next_whole_number():
         key=known.key, verdict=PARTLY, numbers=numbers, rows=tuple(replace(row, head=i) for i in range(12))
     )
     assert words.conditions(outcome).replace(r"\:", ":").split("  \n") == [
-        f"{YES} median matrix error of 1 + cos over heads: 50% (required: less than 90%)",
+        f"{YES} matrix error of 1 + cos, median over heads: 50% (required: less than 90%)",
         f"{NO} heads in which 1 + cos is closest to softmax: 3 of 12 (required: at least 6)",
     ]
 
@@ -486,7 +486,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert found[5:] == [
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
         "claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
-        "keys) together connect 100% of all pairs of tokens. It holds partly if they connect at least 90%.",
+        "keys) together connect 100% of all pairs of tokens. It partly holds if they connect at least 90%.",
         f"{known.source.heading}, Su, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == [

@@ -40,7 +40,8 @@ LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log 
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share):
     assert growth.sentence(line(n16=4.0, n256=last), None) == (
         f"**In longer texts, attention spreads over more keys (4 effective keys at 16 tokens, {last:.0f} at 256), "
-        f"{share}.** Softmax gives every key some weight, including each additional key."
+        f"{share}.** Softmax gives every key some weight, so each additional key of a longer text takes a "
+        "share."
     )
 
 

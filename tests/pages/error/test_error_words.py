@@ -88,11 +88,17 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     ("measure", "expected"),
     [
         ("matrix", "A matrix error of 100% is as large as softmax's matrix itself."),
-        ("mass", "Misplaced weight of 100% means that all weight is on other keys than softmax's."),
+        (
+            "mass",
+            "If 100% of the weight is misplaced, the variant gives all its weight to keys that have no weight in "
+            "softmax.",
+        ),
         ("kl", "A KL divergence of 0 nats means the same weights as softmax's."),
         (
             "missed",
-            "100% missed top keys means that softmax's 10 heaviest keys and the variant's have no key in common.",
+            "If 100% of the top 10 keys are missing, softmax's 10 heaviest keys and the variant's 10 heaviest keys "
+            "have no "
+            "key in common.",
         ),
         ("output", "An output error of 100% is as large as softmax's output itself."),
         ("turn", "A direction error of 0 means the same direction as softmax's output; 1 means a right angle."),
@@ -139,7 +145,7 @@ def test_equal_weights_have_their_cost_once_it_is_computed():
         ("matrix", "25% matrix error"),
         ("mass", "25% misplaced weight"),
         ("kl", "a KL divergence of 0.25 nats"),
-        ("missed", "25% missed top keys"),
+        ("missed", "25% of the top 10 keys missing"),
         ("output", "25% output error"),
         ("turn", "a direction error of 0.25"),
     ],
@@ -367,9 +373,9 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
     assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
-        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. It computes blocks of 32 "
-        "neighbouring queries. Each block uses the keys in the windows of all its queries. With 640 tokens, 5.3% of "
-        "softmax's multiply-adds would be enough."
+        "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. The reason is that it "
+        "computes 32 neighbouring queries together. Each of these blocks uses the keys in the windows of all its "
+        "queries. In longer texts, this share is smaller: 5.3% at 640 tokens."
     )
     assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
     assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""

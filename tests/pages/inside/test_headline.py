@@ -50,10 +50,10 @@ def test_what_a_variant_needs_is_compared_with_softmax(sentence, expected):
         (0.0049, 0.9, 1, "less than 0.5%."),
         (0.94, 0.92, 1.99, "94% (equal weights: 92%)."),
         (0.94, 0.92, 0.51, "94% (equal weights: 92%)."),
-        (23.5, 0.96, 14.2, "2,350% (equal weights: 96%), partly because the absolute weights of the median row sum to "
-        "14 instead of 1."),
-        (0.97, 0.96, 0.49, "97% (equal weights: 96%), partly because the absolute weights of the median row sum to "
-        "0.49 instead of 1."),
+        (23.5, 0.96, 14.2, "2,350% (equal weights: 96%). One reason is that the absolute weights of a row sum to 14 "
+        "(median over rows) instead of 1."),
+        (0.97, 0.96, 0.49, "97% (equal weights: 96%). One reason is that the absolute weights of a row sum to 0.49 "
+        "(median over rows) instead of 1."),
     ],
 )  # fmt: skip
 def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, total, expected):

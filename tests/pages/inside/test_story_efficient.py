@@ -47,11 +47,11 @@ def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
     gather[1, 5], gather[1, 7] = 0.75, 0.25
     text = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert text == (
-        "The median feature map is spread over 24 of the 24 tokens (effective number). The narrowest feature map, "
-        "that of feature 1, gives 75% of its weight to “t5”."
+        "Each feature spreads its weight over effectively 24 of the 24 tokens (median over features). The narrowest, "
+        "feature 1, gives 75% of its weight to “t5”."
     )
     assert (
-        "each query has its own feature maps. The feature maps of the last query are shown."
+        "the weights that a feature gives to tokens depend on the query. The figure shows those for the last query."
         in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
     )
 
@@ -61,8 +61,9 @@ def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
     given[:14, 2], given[14:, 0] = 1, 1
     text = efficient.steps(seen(ac.get("efficient"), parts={"distribute": given}))[1].findings
     assert text == (
-        "The median query effectively uses 1.0 of 4 features. Feature 2 has the largest weight for 14 of 24 queries. "
-        "2 features never have the largest weight."
+        "Each query effectively uses 1.0 of 4 features (median over queries). Feature 2 has the largest weight for "
+        "14 of "
+        "24 queries. 2 features never have the largest weight."
     )
 
 

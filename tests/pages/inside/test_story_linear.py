@@ -40,7 +40,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
     own, full = (ac.get(key).weights(q, k, causal=causal)[allowed] for key in ("linear", "softmax"))
     x, y = curves(at)["pairs of tokens"]
     assert x == pytest.approx(full.sort().values.tolist(), rel=1e-4)
-    [middle] = said(at, r"The median pair gets ([^\s×]+)×")
+    [middle] = said(at, r"The weight of a query–key pair is ([^\s×]+)×")
     assert middle == pytest.approx(float((own / full).quantile(0.5)), rel=0.06)
     assert sorted(y) == pytest.approx(own.sort().values.tolist(), rel=1e-4)
 
@@ -84,8 +84,10 @@ def test_the_normaliser_is_one_product_per_query():
 )
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
     text = kernel_sentence(middle, heavy)
-    assert text.startswith(f"The median pair gets {middle:.2g}× its softmax weight. Among the 5% of pairs")
-    assert f" {heavy:.2g}× its softmax weight." in text
+    assert text.startswith(
+        f"The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the 5%"
+    )
+    assert f"the median is {heavy:.2g}×." in text
     assert ("The kernel is flatter than the exponential, so large weights shrink most." in text) == flatter
     assert ("not flatter than the exponential" in text) != flatter
 
@@ -100,8 +102,8 @@ def test_one_vector_divides_every_row_or_the_next(causal):
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
     assert f"for “t{int(z.argmin())}” to" in text
     assert f"for “t{int(z.argmax())}”." in text
-    assert ("Each divisor uses a running sum of key features, a vector of 8 numbers." in text) == causal
-    assert ("All divisors use the same sum of key features, a vector of 8 numbers." in text) != causal
+    assert ("the sum of the key features so far, a vector of 8 numbers." in text) == causal
+    assert ("the sum of all key features, a vector of 8 numbers." in text) != causal
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
@@ -130,4 +132,4 @@ def test_the_last_step_tells_how_wide_rows_are():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
     text = linear.steps(seen(ac.get("linear")))[-1].details
-    assert f"over {float(own):.0f} keys (effective number), compared with {float(exact):.0f} keys in softmax." in text
+    assert f"over effectively {float(own):.0f} keys, compared with {float(exact):.0f} keys in softmax" in text

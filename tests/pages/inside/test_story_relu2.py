@@ -122,7 +122,7 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     first, second, *_ = relu2.steps(given)
     assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
-        "76% of the squares are exactly zero. The median query gives weight to 6 of 24 keys. "
+        "76% of the squares are exactly zero. Each query gives weight to 6 of 24 keys (median over queries). "
         "1 query gives weight to no key."
     )
 
@@ -142,5 +142,7 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
 def test_queries_without_keys_are_counted():
     two, one, none = (relu2.zeros_sentence(0.5, np.array(counts)) for counts in ([0, 0, 2], [0, 2, 2], [1, 2, 2]))
     assert two.endswith("2 queries give weight to no key.")
-    assert one.endswith("gives weight to 2 of 3 keys. 1 query gives weight to no key.")
-    assert none.endswith("gives weight to 2 of 3 keys. Every query gives weight to at least one key.")
+    assert one.endswith("gives weight to 2 of 3 keys (median over queries). 1 query gives weight to no key.")
+    assert none.endswith(
+        "gives weight to 2 of 3 keys (median over queries). Every query gives weight to at least one key."
+    )

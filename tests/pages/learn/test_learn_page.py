@@ -159,7 +159,8 @@ def test_the_button_tells_the_time_that_training_takes():
         if row.row.step == 400 and not row.is_test
     ]
     assert button.help == (
-        f"Trains 4 models. 2 of them train for about {math.ceil(end)} CPU seconds, as in the recorded runs."
+        f"This run trains 4 models. 2 of them train for about {math.ceil(end)} CPU seconds in total, as in the "
+        "recorded runs."
     )
 
 

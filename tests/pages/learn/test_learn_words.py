@@ -205,7 +205,11 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
         for row in rows_of(word, curve, seed=seed)
     ]
     found = outcomes([replace(row, spec=replace(row.spec, steps=20)) for row in runs])
-    expected = f"The fastest variant depends on the seed, which sets the initial weights and the data: {text}."
+    expected = (
+        "The seed sets the initial weights and the data. It also determines which variant learns the task in the "
+        "fewest "
+        f"steps: {text}."
+    )
     assert words.fastest(found) == (expected if text else "")
 
 
@@ -520,11 +524,17 @@ def test_only_equal_tests_of_a_variant_are_compared():
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        ([8.2], "Trains 1 model for about 9 CPU seconds, as in the recorded runs."),
-        ([8.2, 20.0], "Trains 2 models for about 29 CPU seconds in total, as in the recorded runs."),
-        ([8.2, None, 20.0], "Trains 3 models. 2 of them train for about 29 CPU seconds, as in the recorded runs."),
-        ([None], "Trains 1 model. No run of this variant is recorded, so its training time is not known."),
-        ([None, None], "Trains 2 models. No runs of these variants are recorded, so their training time is not known."),
+        ([8.2], "This run trains 1 model for about 9 CPU seconds, as in the recorded runs."),
+        ([8.2, 20.0], "This run trains 2 models for about 29 CPU seconds in total, as in the recorded runs."),
+        (
+            [8.2, None, 20.0],
+            "This run trains 3 models. 2 of them train for about 29 CPU seconds in total, as in the recorded runs.",
+        ),
+        ([None], "This run trains 1 model. No run of this variant is recorded, so its training time is not known."),
+        (
+            [None, None],
+            "This run trains 2 models. No runs of these variants are recorded, so their training time is not known.",
+        ),
     ],
 )
 def test_the_time_of_training_is_told_before_the_press(seconds, text):

@@ -40,11 +40,12 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
     given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
     assert headline("softmax", given) == (
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
-        "**Far** (178%) is worse than equal weights on all keys (95%)."
+        "The output error of **Far** (178%) is larger than that of equal weights on all keys (95%)."
     )
     assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
-        "**Far is farthest (178%).** Equal weights on all keys would have an output error of 190%."
+        "**Far is farthest from softmax (output error: 178%).** Equal weights on all keys would have an output "
+        "error of 190%."
     )
 
 
@@ -54,7 +55,7 @@ def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken
     texts = {headline("softmax", list(order)) for order in itertools.permutations(given)}
     assert texts == {
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
-        "**Far** (178%) is worse than equal weights on all keys (95%). "
+        "The output error of **Far** (178%) is larger than that of equal weights on all keys (95%). "
         "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
         "keys."
     }
@@ -68,19 +69,29 @@ def test_what_reads_alike_is_not_ranked():
     words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
         "**A and B are closest to softmax (output error: 12% of softmax's output).** "
-        "**C and D are farthest (50%).** Equal weights on all keys would have an output error of 95%."
+        "**C and D are farthest from softmax (output error: 50%).** Equal weights on all keys would have an output "
+        "error of 95%."
     )
 
 
 @pytest.mark.parametrize(
     ("far", "words"),
     [
-        ({"C": 0.9}, "**C** (90%) is hardly better than equal weights on all keys (95%)."),
-        ({"C": 0.9, "D": 0.9}, "**C and D** (90%) are hardly better than equal weights on all keys (95%)."),
-        ({"C": 0.95}, "**C** (95%) is no better than equal weights on all keys (95%)."),
-        ({"C": 0.95, "D": 0.95}, "**C and D** (95%) are no better than equal weights on all keys (95%)."),
-        ({"C": 0.96}, "**C** (96%) is worse than equal weights on all keys (95%)."),
-        ({"C": 1.2, "D": 1.2}, "**C and D** (120%) are worse than equal weights on all keys (95%)."),
+        ({"C": 0.9}, "The output error of **C** (90%) is hardly smaller than that of equal weights on all keys (95%)."),
+        (
+            {"C": 0.9, "D": 0.9},
+            "The output error of **C and D** (90%) is hardly smaller than that of equal weights on all keys (95%).",
+        ),
+        ({"C": 0.95}, "The output error of **C** (95%) is no smaller than that of equal weights on all keys (95%)."),
+        (
+            {"C": 0.95, "D": 0.95},
+            "The output error of **C and D** (95%) is no smaller than that of equal weights on all keys (95%).",
+        ),
+        ({"C": 0.96}, "The output error of **C** (96%) is larger than that of equal weights on all keys (95%)."),
+        (
+            {"C": 1.2, "D": 1.2},
+            "The output error of **C and D** (120%) is larger than that of equal weights on all keys (95%).",
+        ),
     ],
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
@@ -112,9 +123,7 @@ def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
         assert "Equal weights on all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
     for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
-        assert "better than equal weights on all keys up to each query (9" in headline(
-            "softmax", rivals(**errors), causal=True
-        )
+        assert "equal weights on all keys up to each query (9" in headline("softmax", rivals(**errors), causal=True)
     chosen = [ac.get(key) for key in ("softmax", "linear")]
     assert "Equal weights on all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
     assert "(with equal weights on all keys up to each query: 75%)" in in_one_sentence(
@@ -128,12 +137,13 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
     if better:
         assert words == (
             f"**A is closest to softmax (output error: {least:.0%} of softmax's output).** "
-            "**B** (178%) is worse than equal weights on all keys (95%)."
+            "The output error of **B** (178%) is larger than that of equal weights on all keys (95%)."
         )
     else:
         assert words == (
             "**No variant is better than equal weights on all keys (95% output error).** "
-            f"**A is closest to softmax ({least:.0%}).** **B is farthest (178%).**"
+            f"**A is closest to softmax (output error: {least:.0%}).** **B is farthest from softmax (output error: "
+            "178%).**"
         )
 
 
@@ -257,7 +267,7 @@ def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_f
     given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
     assert headline("softmax", given) == (
         "**No variant is better than equal weights on all keys (50% output error).** "
-        "**Near is closest to softmax (62%).** **Far is farthest (178%).**"
+        "**Near is closest to softmax (output error: 62%).** **Far is farthest from softmax (output error: 178%).**"
     )
 
 
@@ -271,7 +281,8 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
     }
     assert overall(given).startswith(
         "**Local · window 16 is closest to softmax (output error: 30% of softmax's output).** "
-        "**Linear is farthest (70%).** Equal weights on all keys would have an output error of 90%."
+        "**Linear is farthest from softmax (output error: 70%).** Equal weights on all keys would have an output "
+        "error of 90%."
     )
 
 
@@ -302,11 +313,12 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         0.6: "**Local · window 16 is closest to softmax (output error: 49% of softmax's output).** It "
         f"{window} **Linear** {flat} Its error is 60% (with equal weights on all keys: 84%).",
         0.4: "**Linear is closest to softmax (output error: 40% of softmax's output).** It "
-        f"{flat} **Local · window 16 is farthest (49%).** Equal weights on all keys would have an output error "
+        f"{flat} **Local · window 16 is farthest from softmax (output error: 49%).** Equal weights on all keys "
+        f"would have an output error "
         f"of 84%. "
         f"**Local** {window}",
         0.99: "**No variant is better than equal weights on all keys (84% output error).** "
-        f"**Local · window 16 is closest to softmax (95%).** It {window} "
+        f"**Local · window 16 is closest to softmax (output error: 95%).** It {window} "
         f"**Linear** {flat} Its error is 99% (with equal weights on all keys: 84%).",
     }
     assert overall(given) == expected[linear]

@@ -87,7 +87,7 @@ def test_softmax_is_first_and_a_variant_with_another_reference_is_last_without_a
     parts = sent(visit("picture", {**LINK, "variants": ["reformer", "linear", "softmax", "topk~k~60"]}))[1]
     assert list(parts) == ["original", "softmax", "topk", "linear", "reformer"]
     assert parts["reformer"][0]["score"] is None
-    assert "differs from the output of shared-QK softmax by" in parts["reformer"][0]["details"]
+    assert "of the size (norm) of shared-QK softmax's output." in parts["reformer"][0]["details"]
 
 
 def test_square_windows_follow_the_rows_and_columns_of_the_digit():

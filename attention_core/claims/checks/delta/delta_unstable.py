@@ -63,9 +63,9 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="At every token, the delta rule corrects a matrix of stored values (the state). A correction never "
-    "enlarges what is already stored if its strength times the key's squared norm is at most 2, but stronger "
-    "corrections do.",
+    statement="At every token, the delta rule corrects a matrix that stores values under keys (the state). A "
+    "correction never enlarges what is already stored if its strength times the key's squared norm is at most 2, but "
+    "stronger corrections do.",
     short="with keys of norm 1, the delta rule is stable for updates of strength up to 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
@@ -78,9 +78,9 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
     "have norm 1. The growth factor is the largest factor by which the updates of the whole text can multiply the "
-    "size of an initial state. Two conditions: (1) For every β up to 2, the growth factor is at most {most} in "
-    "every head. (2) At β = 2.1, the growth factor is more than {most} in every head. The claim holds if both "
-    "conditions are met. It holds partly if only one is met.",
+    "size of an initial state. The claim holds if two conditions are met. (1) For every β up to 2, the growth factor "
+    "is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in every head. The claim "
+    "partly holds if only one condition is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(

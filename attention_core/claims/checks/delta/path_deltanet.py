@@ -64,9 +64,9 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="In PaTH attention, each token removes the component along one direction from all earlier keys. If "
-    "this direction is the token's own key, PaTH's logits (before its softmax) equal the attention weights of "
-    "DeltaNet.",
+    statement="In PaTH attention, each token removes from all earlier keys their component along one direction. If "
+    "this direction is the token's own key, PaTH's logits equal the attention weights of DeltaNet, a linear "
+    "attention that corrects stored values.",
     short="PaTH's logits equal DeltaNet's weights if each token's direction is its key",
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
@@ -88,7 +88,7 @@ CLAIM = Claim(
     bounds={"most": FLOAT32_TOLERANCE},
     verdict=Rule(holds=Condition("same", "<=", "most")),
     finding="If each token's direction is its key k, PaTH multiplies all earlier keys by I − k kᵀ. DeltaNet "
-    "multiplies its matrix of stored values by the same factor. Over {n} tokens, PaTH's logits differ from "
+    "multiplies the matrix in which it stores values by the same factor. Over {n} tokens, PaTH's logits differ from "
     "DeltaNet's attention weights by at most {same}.",
     details="With rotated keys as directions, PaTH's logits differ from DeltaNet's weights by up to {turned} "
     "(median over heads). With one direction for all tokens, they differ by up to {fixed}.",
@@ -119,7 +119,7 @@ CLAIM = Claim(
         y_title="largest difference between PaTH's logits and DeltaNet's weights",
         log="x",
     ),
-    theorem="With strength 1, DeltaNet multiplies its matrix of stored values by I − k kᵀ before it stores the "
-    "value of key k. If each token's direction is its key, PaTH multiplies all earlier keys by the same matrices. A "
-    "query therefore has the same dot product with each earlier key in PaTH and in DeltaNet.",
+    theorem="With strength 1, DeltaNet multiplies the matrix in which it stores values by I − k kᵀ before it stores "
+    "the value of key k. If each token's direction is its key, PaTH multiplies all earlier keys by the same "
+    "matrices. A query therefore has the same dot product with each earlier key in PaTH and in DeltaNet.",
 )

@@ -80,18 +80,19 @@ CLAIM = Claim(
     place=Place("matrices", variants=("softmax", "softmax_gdn", "centred_taylor~order~1")),
     experiment="With a causal mask, three methods are compared with softmax attention in every head: (1) the "
     "article's delta rule, (2) the first-order Taylor expansion of softmax, from which the article derives this "
-    "rule, and (3) the mean of the values. At token t, the delta rule multiplies its matrix of stored values by 1 − "
-    "1/t. It then adds an update of strength 1/t, computed from the matrix before this multiplication. The matrix "
-    "error is the size of the difference from softmax's attention matrix, divided by the size of softmax's matrix. "
-    "The app also shows results with a strength that is limited so that the stored matrix stays stable. These "
-    "results do not affect the verdict.",
+    "rule, and (3) the mean of the values. At token t, the delta rule multiplies the matrix in which it stores "
+    "values by 1 − 1/t. It then adds an update of strength 1/t, computed from the matrix before this multiplication. "
+    "The matrix error is the size of the difference from softmax's attention matrix, divided by the size of "
+    "softmax's matrix. The app also shows results with a strength that is limited so that the stored matrix stays "
+    "stable. These results do not affect the verdict.",
     measure=measure,
     numbers=numbers,
-    rule="The delta rule updates a matrix of stored values, here with strength 1/t at token t. Its matrix error is "
-    "the relative difference of its attention matrix from softmax's. Two conditions: (1) This error is at most "
-    "{near}% in at least {most}% of the heads. (2) In at least {most}% of the heads, the delta rule has a smaller "
-    "matrix error than both the first-order Taylor expansion of softmax and the mean of the values. The claim holds "
-    "if both conditions are met. It holds partly if only one is met.",
+    rule="The delta rule stores values under keys in a matrix. Token t updates this matrix with strength 1/t. The "
+    "matrix error of the delta rule is the relative difference of its attention matrix from softmax's matrix. The "
+    "claim holds if two conditions are met. (1) The matrix error is at most {near}% in at least {most}% of the "
+    "heads. (2) In at least {most}% of the heads, the delta rule has a smaller matrix error than both the "
+    "first-order Taylor expansion of softmax and the mean of the values. The claim partly holds if only one "
+    "condition is met.",
     bounds={"most": 75, "near": 100 * NEAR},
     verdict=parts(Condition("near", ">=", "most"), Condition("closer", ">=", "most")),
     finding="The delta rule replaces all earlier keys and values by one matrix of fixed size. Its attention matrix "

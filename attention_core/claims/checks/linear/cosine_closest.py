@@ -81,11 +81,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A kernel is a function of query and key that replaces softmax's exponential. Its matrix error is the "
-    "relative difference of its matrix from softmax's matrix. Two conditions: (1) In at least {heads}% of the "
-    "heads, 1 + cos has the smallest matrix error of six kernels. (2) The median matrix error over heads is smaller "
-    "for 1 + cos than for uniform attention, which gives all keys equal weights. The claim holds if both conditions "
-    "are met. It holds partly if the second condition is met and 1 + cos has the smallest matrix error in more than "
-    "{chance}% of the heads. A kernel picked at random would have the smallest error in this share of the heads.",
+    "relative difference of its attention matrix from softmax's matrix. The claim holds if two conditions are met. "
+    "(1) In at least {heads}% of the heads, 1 + cos has the smallest matrix error of six kernels. (2) The median "
+    "matrix error over heads is smaller for 1 + cos than for uniform attention, which gives all keys equal weights. "
+    "The claim partly holds if the second condition is met and 1 + cos has the smallest matrix error in more than "
+    "{chance}% of the heads. A kernel picked at random would have the smallest error in {chance}% of the heads.",
     bounds={"heads": 50, "chance": CHANCE},
     verdict=Rule(
         requires=Condition("cosine", "<", Measured("uniform")),
@@ -114,7 +114,7 @@ CLAIM = Claim(
             "cosine",
             "matrix error of linear attention with 1 + cos(q, k), median over heads",
             share=True,
-            brief="median matrix error of 1 + cos over heads",
+            brief="matrix error of 1 + cos, median over heads",
         ),
         Quantity("best", "matrix error with the best of the other five kernels, median over heads", share=True),
         Quantity("uniform", "matrix error of uniform attention (equal weights), median over heads", share=True),

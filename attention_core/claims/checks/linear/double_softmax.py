@@ -76,10 +76,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The double softmax multiplies a softmax over the components of each query by a softmax of the keys over "
-    "all tokens. A row sum is the sum of all weights of one query. Two conditions: (1) Without a mask, every row "
-    "sum of the double softmax is within {exact} of 1, with and without landmarks (averaged tokens). (2) If this "
-    "model is causal, every row sum with a causal mask is also within {exact} of 1. The claim holds if both "
-    "conditions are met. It holds partly if only the first is met.",
+    "all tokens. A row sum is the sum of all weights of one query. The claim holds if two conditions are met. (1) "
+    "Without a mask, every row sum of the double softmax is within {exact} of 1, with and without landmarks "
+    "(averaged tokens). (2) If this model is causal, every row sum with a causal mask is also within {exact} of 1. "
+    "The claim partly holds if only the first condition is met.",
     bounds={"exact": 1e-4},
     verdict=Rule(requires=Condition("off", "<=", "exact"), holds=Condition("used", "<=", "exact")),
     finding="In the double softmax, the weights of a query are an average of several distributions over the keys. "

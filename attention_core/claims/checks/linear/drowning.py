@@ -29,14 +29,14 @@ TINY = 1e-9
 """Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
 PLAIN, DECAYED, SOFTMAX = "linear attention", "linear attention with decay", N_("softmax")
 EARLY = {
-    PLAIN: "first 4 tokens: linear attention",
-    DECAYED: "first 4 tokens: linear with decay",
-    SOFTMAX: "first 4 tokens: softmax",
+    PLAIN: "linear attention: weight on the first 4 tokens",
+    DECAYED: "linear with decay: weight on the first 4 tokens",
+    SOFTMAX: "softmax: weight on the first 4 tokens",
 }
 LATE = {
-    PLAIN: "last 4 tokens: linear attention",
-    DECAYED: "last 4 tokens: linear with decay",
-    SOFTMAX: "last 4 tokens: softmax",
+    PLAIN: "linear attention: weight on the last 4 tokens",
+    DECAYED: "linear with decay: weight on the last 4 tokens",
+    SOFTMAX: "softmax: weight on the last 4 tokens",
 }
 
 
@@ -130,11 +130,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n "
-    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. Two conditions on "
-    "medians over heads: (1) Without a decay, the exponent p of linear attention is at least {fall}, and it exceeds "
-    "softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a decay, at most {kept}% "
-    "are also in the top quarter with a decay. The claim holds if both conditions are met. It holds partly if only "
-    "one is met.",
+    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. The claim holds if "
+    "the medians over heads meet two conditions. (1) Without a decay, the exponent p of linear attention is at least "
+    "{fall}, and it exceeds softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a "
+    "decay, at most {kept}% are also in the top quarter with a decay. The claim partly holds if only one condition "
+    "is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(

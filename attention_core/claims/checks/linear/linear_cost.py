@@ -42,10 +42,10 @@ CLAIM = Claim(
     "numbers stored at one time.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
     numbers=numbers,
-    rule="Work is the number of multiply-adds, and n is the number of tokens. Two conditions: (1) The work and the "
-    "peak memory of linear attention grow no faster than n to the power {linear}. (2) Full attention does more work "
-    "than linear attention at the longest length. The claim holds if both conditions are met. It holds partly if "
-    "only the first is met.",
+    rule="Work is the number of multiply-adds, and n is the number of tokens. The claim holds if two conditions are "
+    "met. (1) The work and the peak memory of linear attention grow no faster than n to the power {linear}. (2) Full "
+    "attention does more work than linear attention at the longest length. The claim partly holds if only the first "
+    "condition is met.",
     bounds={"linear": 1.05},
     verdict=Rule(
         requires=all_of(Condition("work", "<=", "linear"), Condition("memory", "<=", "linear")),

@@ -58,10 +58,10 @@ CLAIM = Claim(
     "three variants of linear attention: plain linear attention, Hedgehog and cosFormer.",
     measure=measure,
     numbers=numbers,
-    rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. Two "
-    "conditions: (1) In at least {less}% of the heads, linear attention, Hedgehog and cosFormer all have a larger S "
-    "than softmax. (2) The median S over heads is larger for each of the three than for softmax. The claim holds if "
-    "both conditions are met. It holds partly if only one is met.",
+    rule="S measures how evenly a query spreads its weight over the keys, and a smaller S means sparser attention. "
+    "The claim holds if two conditions are met. (1) In at least {less}% of the heads, linear attention, Hedgehog and "
+    "cosFormer all have a larger S than softmax. (2) The median S over heads is larger for each of the three than "
+    "for softmax. The claim partly holds if only one condition is met.",
     bounds={"less": 90},
     verdict=parts(
         Condition("less", ">=", "less"), all_of(*(Condition(name.lower(), ">", Measured("softmax")) for name in LINEAR))

@@ -115,10 +115,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The gradients of linear attention are computed with running sums, and with the state (the sum so far) "
-    "stored after every token. Three conditions: (1) The gradients computed in these two ways differ by at most "
-    "{same} of the largest gradient entry. (2) Storing all states needs more memory than running sums. (3) For head "
-    "size d, the ratio of these two memory sizes grows as dᵖ, with p within {off} of 1. The claim holds if all "
-    "three conditions are met. It holds partly if only the third is not met.",
+    "stored after every token. The claim holds if three conditions are met. (1) The gradients computed in these two "
+    "ways differ by at most {same} of the largest gradient entry. (2) Storing all states needs more memory than "
+    "running sums. (3) For head size d, the ratio of these two memory sizes grows as dᵖ, with p within {off} of 1. "
+    "The claim partly holds if only the third condition is not met.",
     bounds={"same": 1e-6, "off": 0.2},
     verdict=Rule(
         requires=all_of(Condition("difference", "<=", "same"), Condition("times", ">", 1.0)),

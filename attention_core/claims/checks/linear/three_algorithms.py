@@ -106,10 +106,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Linear attention is computed token by token, in chunks, by cumulative sum, and with the whole matrix of "
-    "weights. Two conditions: (1) The outputs of these four ways differ by at most {same}, relative to the size of "
-    "the output. (2) For n tokens and head size d, the cumulative sum needs less memory than the whole matrix at n "
-    "= 2d², but not at n = d²/2. The claim holds if both conditions are met. It holds partly if only the first is "
-    "met.",
+    "weights. The claim holds if two conditions are met. (1) The outputs of these four ways differ by at most "
+    "{same}, relative to the size of the output. (2) For n tokens and head size d, the cumulative sum needs less "
+    "memory than the whole matrix at n = 2d², but not at n = d²/2. The claim partly holds if only the first "
+    "condition is met.",
     bounds={"same": 1e-4},
     verdict=Rule(
         requires=Condition("difference", "<=", "same"),

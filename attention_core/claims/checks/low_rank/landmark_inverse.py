@@ -41,16 +41,17 @@ CLAIM = Claim(
     experiment="Nyström attention summarises the tokens by m landmarks, which are means of neighbouring tokens. Its "
     "attention matrix is a product of three matrices: the weights of queries on landmarks, the inverse of the m × m "
     "weights between landmarks, and the weights of landmarks on keys. The product is computed (1) without the "
-    "inverse, (2) with an inverse from six iterations, and (3) with the exact inverse. The matrix error is the size "
-    "of the difference from softmax's matrix, divided by the size of softmax's matrix. The verdict uses one "
-    "landmark for every four tokens. The figure also shows one for every eight tokens and one for every two tokens.",
+    "inverse, (2) with an approximate inverse, computed in six iterations, and (3) with the exact inverse. The "
+    "matrix error is the size of the difference from softmax's matrix, divided by the size of softmax's matrix. The "
+    "verdict on the claim uses one landmark for every four tokens. The figure also shows one for every eight tokens "
+    "and one for every two tokens.",
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix, with one "
-    "landmark for every four tokens. Two conditions: (1) With the inverse from six iterations, as in the paper, the "
-    "matrix error is smaller than without an inverse in at least {most}% of the heads. (2) With the exact inverse, "
-    "as in the article, the matrix error is smaller than without an inverse in at least {most}% of the heads. The "
-    "claim holds if both conditions are met. It holds partly if only one is met.",
+    "landmark for every four tokens. The claim holds if two conditions are met. (1) With the inverse from six "
+    "iterations, as in the paper, the matrix error is smaller than without an inverse in at least {most}% of the "
+    "heads. (2) With the exact inverse, as in the article, the matrix error is smaller than without an inverse in at "
+    "least {most}% of the heads. The claim partly holds if only one condition is met.",
     bounds={"most": 75},
     verdict=parts(Condition("iterated_wins", ">=", "most"), Condition("exact_wins", ">=", "most")),
     finding="Without the inverse, Nyström attention averages each weight over the landmarks twice, which blurs its "

@@ -80,7 +80,7 @@ CLAIM = Claim(
     numbers=numbers,
     rule="The matrix error is the relative difference of Nyström attention's matrix from softmax's matrix. Every "
     "token is its own landmark, so no tokens are averaged, and the inverse is exact. The claim holds if the matrix "
-    "error is at most {equal} in every head. It holds partly if the matrix error is at most {near} in every head.",
+    "error is at most {equal} in every head. It partly holds if the matrix error is at most {near} in every head.",
     bounds={"equal": 1e-6, "near": 1e-2},
     verdict=Rule(holds=Condition("error", "<=", "equal"), partly=Condition("error", "<=", "near")),
     finding="With all {tokens} tokens as landmarks, nothing is averaged, so only rounding errors remain. The "

@@ -86,10 +86,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A matrix error is the relative difference of a matrix from softmax's matrix. Performer has four times as "
-    "many random features as the head size. Two conditions: (1) Nyström's matrix error is smaller than Performer's "
-    "in at least {most}% of the heads. (2) Nyström's median matrix error over heads is at most {useful}× that of "
-    "uniform attention, which gives all keys equal weights. The claim holds if both conditions are met. It holds "
-    "partly if Nyström's matrix error is smaller than Performer's in at least {some}% of the heads.",
+    "many random features as the head size. The claim holds if two conditions are met. (1) Nyström's matrix error is "
+    "smaller than Performer's in at least {most}% of the heads. (2) Nyström's median matrix error over heads is at "
+    "most {useful}× that of uniform attention, which gives all keys equal weights. The claim partly holds if "
+    "Nyström's matrix error is smaller than Performer's in at least {some}% of the heads.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
     verdict=Rule(
         requires=Condition("wins", ">=", "some"),

@@ -60,9 +60,9 @@ CLAIM = Claim(
     "input. In every head, each output is compared with the output of the method's first run.",
     measure=measure,
     numbers=numbers,
-    rule="Two conditions: (1) Nyström's output never differs by more than {still}% from the output of its first "
-    "run. (2) In the median over runs and heads, Performer's output differs by at least {moves}% from the output of "
-    "its first run. The claim holds if both conditions are met. It holds partly if only the first is met.",
+    rule="The claim holds if two conditions are met. (1) Nyström's output never differs by more than {still}% from "
+    "the output of its first run. (2) In the median over runs and heads, Performer's output differs by at least "
+    "{moves}% from the output of its first run. The claim partly holds if only the first condition is met.",
     bounds={"still": 1e-4, "moves": 1},
     verdict=Rule(requires=Condition("nystrom", "<=", "still"), holds=Condition("performer", ">=", "moves")),
     finding="Performer draws new random features in each of {runs} runs, so its output differs by "

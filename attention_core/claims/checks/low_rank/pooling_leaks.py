@@ -148,7 +148,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 CLAIM = Claim(
     statement="If attention combines tokens into pools (such as averages), later tokens change earlier outputs, and "
     "a causal mask applied afterwards does not prevent this.",
-    short="pooling leaks information from later tokens, even with a causal mask",
+    short="pools (combined tokens) leak information from later tokens, even with a causal mask",
     source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="A pool combines several tokens, for example into their mean. A variant leaks if changing a token "
@@ -160,11 +160,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A pooled variant combines groups of tokens into pools. A variant leaks if changing the last token also "
-    "changes an earlier output. The first mask sets weights on later tokens to zero. The second mask hides each "
-    "pool from all positions before the pool's last token. Three conditions: (1) Every pooled variant leaks with "
-    "the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without pools leaks with "
-    "the first mask. The claim holds if all three conditions are met. It holds partly if at least {partly} pooled "
-    "variants leak with the first mask.",
+    "changes an earlier output. The first mask sets weights on later tokens to zero. The second mask hides each pool "
+    "from all positions before the pool's last token. The claim holds if three conditions are met. (1) Every pooled "
+    "variant leaks with the first mask. (2) Every pooled variant leaks with the second mask. (3) No variant without "
+    "pools leaks with the first mask. The claim partly holds if at least {partly} pooled variants leak with the "
+    "first mask.",
     bounds={"partly": 3},
     verdict=Rule(
         requires=Condition("leaking", ">=", "partly"),
@@ -188,24 +188,24 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["moved"] > 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, no variant with pools leaks information from "
-            "later tokens.",
+            finding="If every pool is hidden from queries before the pool's last token, no variant with pools leaks "
+            "information from later tokens.",
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, only Nyström attention leaks: the last token "
-            "changes outputs up to {inverted} tokens before it. The iterations that invert its landmark matrix mix "
-            "all landmarks.",
+            finding="If every pool is hidden from queries before the pool's last token, only Nyström attention "
+            "leaks: the last token changes outputs up to {inverted} tokens before it. The iterations that invert its "
+            "landmark matrix mix all landmarks.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
         Case(
-            finding="If every pool is masked until its last token, {left} of the variants with pools leak "
-            "information from later tokens.",
+            finding="If every pool is hidden from queries before the pool's last token, {left} of the variants with "
+            "pools leak information from later tokens.",
             applies=lambda numbers: numbers["left"] > 1 or (numbers["left"] == 1 and numbers["inverted"] == 0),
         ),
         Case(
-            finding="Masking every pool until its last token leaves {fewest} to {most} of {n} queries without any "
-            "key to attend to, depending on the variant.",
+            finding="If every pool is hidden from queries before the pool's last token, {fewest} to {most} of {n} "
+            "queries have no key to attend to, depending on the variant.",
             applies=lambda numbers: numbers["most"] > 0,
         ),
     ),
@@ -218,8 +218,10 @@ CLAIM = Claim(
         ),
         Quantity(
             "left",
-            "number of variants with pools that leak information although every pool is masked until its last token",
-            brief="variants with pools that leak information although every pool is masked until its last token",
+            "number of variants with pools that leak information although every pool is hidden from queries before "
+            "the pool's last token",
+            brief="variants with pools that leak information although every pool is hidden from queries before the "
+            "pool's last token",
         ),
         Quantity("pooled", "number of variants with pools"),
         Quantity(
@@ -231,18 +233,18 @@ CLAIM = Claim(
         Quantity(
             "inverted",
             "largest distance from the changed token to an earlier output of Nyström attention that changes, if "
-            "every pool is masked until its last token",
+            "every pool is hidden from queries before the pool's last token",
             "tokens",
         ),
         Quantity(
             "fewest",
-            "number of queries without any key to attend to if every pool is masked until its last token, smallest "
-            "over variants",
+            "number of queries without any key to attend to if every pool is hidden from queries before the pool's "
+            "last token, smallest over variants",
         ),
         Quantity(
             "most",
-            "number of queries without any key to attend to if every pool is masked until its last token, largest "
-            "over variants",
+            "number of queries without any key to attend to if every pool is hidden from queries before the pool's "
+            "last token, largest over variants",
         ),
         Quantity("n", "number of queries"),
         Quantity(
@@ -262,5 +264,6 @@ CLAIM = Claim(
     ),
     needs=4,
     theorem="A pool depends on all of its tokens. If only the weights are masked, the pool still contains later "
-    "tokens. If the pool itself is masked until its last token, nothing leaks unless pools are mixed afterwards.",
+    "tokens. If the pool is hidden from queries before its last token, nothing leaks unless pools are mixed "
+    "afterwards.",
 )

@@ -49,11 +49,11 @@ CLAIM = Claim(
     measure=partial(landmark_rows, forms=FORMS),
     numbers=numbers,
     rule="Nyström attention represents the tokens by averages (landmarks), with one landmark for every four tokens. "
-    "Its matrix error is the relative difference of its matrix from softmax's matrix. Two conditions: (1) In 75% of "
-    "the heads, averaging neighbouring tokens gives at most {near}× the matrix error of k-means centres. (2) With "
-    "averages of neighbouring tokens, the median matrix error over heads is at most {useful}× that of uniform "
-    "attention, which gives all keys equal weights. The claim holds if both conditions are met. Otherwise it holds "
-    "partly if the first condition is met in 50% of the heads.",
+    "Its matrix error is the relative difference of its matrix from softmax's matrix. The claim holds if two "
+    "conditions are met. (1) In 75% of the heads, averaging neighbouring tokens gives at most {near}× the matrix "
+    "error of k-means centres. (2) With averages of neighbouring tokens, the median matrix error over heads is at "
+    "most {useful}× that of uniform attention, which gives all keys equal weights. Otherwise, the claim partly holds "
+    "if the first condition is met in 50% of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
     verdict=Rule(
         requires=Condition("ratio", "<=", "near"),

@@ -81,8 +81,8 @@ CLAIM = Claim(
     numbers=numbers,
     rule="M is the matrix of attention between Nyström's landmarks (averaged tokens), and V is its approximate "
     "inverse. The residual is the norm of I − M V divided by the norm of the identity I, so an exact inverse has 0. "
-    "The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise it "
-    "holds partly in either of two cases: (1) The matrix error of Nyström attention after six iterations is at most "
+    "The claim holds if the median residual over heads after six iterations is at most {inverse}. Otherwise, it "
+    "partly holds in either of two cases: (1) The matrix error of Nyström attention after six iterations is at most "
     "{near}. (2) Six more iterations lower this error by at most {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     verdict=Rule(
@@ -95,7 +95,8 @@ CLAIM = Claim(
     finding="Nyström attention approximates the inverse of its landmark matrix step by step. After six iterations, "
     "the median residual over heads (distance from an exact inverse) is {residual}. The median matrix error "
     "(difference from softmax's matrix) is {error}.",
-    details="After twelve iterations, the median matrix error of Nyström attention over heads is {later}.",
+    details="If the inverse comes from twelve iterations instead, the median matrix error of Nyström attention over "
+    "heads is {later}.",
     notes=(MEASURED_UNMASKED,),
     quantities=(
         Quantity(
@@ -114,7 +115,7 @@ CLAIM = Claim(
             "later",
             "matrix error of Nyström attention with the inverse from twelve iterations, median over heads",
             share=True,
-            brief="Nyström's matrix error after twelve iterations",
+            brief="Nyström's matrix error with an inverse from twelve iterations",
         ),
         Quantity("tokens", "length of this input", "tokens"),
         FUTURE,

@@ -17,9 +17,9 @@ CLAIM = correlation_claim(
     "approximations by this error, but does not test copying.",
     rule="Two numbers are measured for each replacement for softmax. The output error is the relative difference of "
     "its outputs from softmax's outputs. The loss of copying is the share of the gain from copying that the model "
-    "loses. This gain is how much better the model predicts tokens at their second appearance than at their first. "
-    "A rank correlation of 1 means that both numbers rank the replacements in the same order. The claim holds if "
-    "the rank correlation is at least {holds}. It holds partly if it is at least {partly}.",
+    "loses. This gain is how much better the model predicts tokens at their second appearance than at their first. A "
+    "rank correlation of 1 means that both numbers rank the replacements in the same order. The claim holds if the "
+    "rank correlation is at least {holds}. It partly holds if it is at least {partly}.",
     finding="An error in one layer's output is passed on to all later layers. Over {n} replacements for softmax, "
     "the output error and the loss in copying repeated text have a rank correlation of {rho}, where 1 means the "
     "same ranking.",

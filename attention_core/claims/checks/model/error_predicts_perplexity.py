@@ -15,7 +15,7 @@ CLAIM = correlation_claim(
     "heads and layers. The paper compares approximations by this error, but does not measure perplexity.",
     rule="Two numbers are measured for each replacement for softmax: its output error (relative difference from "
     "softmax's outputs) and the perplexity of the model (lower if it predicts text better). The claim holds if the "
-    "rank correlation between these numbers is at least {holds}. It holds partly if it is at least {partly}. A rank "
+    "rank correlation between these numbers is at least {holds}. It partly holds if it is at least {partly}. A rank "
     "correlation of 1 means that both numbers rank the replacements in the same order.",
     finding="An error in the output of one layer is passed on to all later layers. For {n} replacements for softmax, "
     "output error and perplexity (how badly the model predicts text) have a rank correlation of {rho}. If both ranked "

@@ -102,11 +102,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly a model predicts text. The baseline is the unchanged model, which reads the "
-    "last 36 tokens again for every prediction. Three conditions for a window of recent tokens: (1) Without the first "
-    "tokens (sinks), its perplexity is at least {fails}× that of the baseline. (2) With four sinks, it is at most "
-    "{near}× that of the baseline. (3) Eight sinks lower the perplexity by at most {little}% compared with four "
-    "sinks. The claim holds if all three conditions are met. It holds partly if the first and one of the others are "
-    "met.",
+    "last 36 tokens again for every prediction. Here, queries attend to a window of recent tokens. The claim holds "
+    "if three conditions are met. (1) Without the first tokens (sinks), the perplexity is at least {fails}× that of "
+    "the baseline. (2) With four sinks, it is at most {near}× that of the baseline. (3) Eight sinks lower the "
+    "perplexity by at most {little}% compared with four sinks. The claim partly holds if condition (1) and only one "
+    "of the others are met.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
     verdict=Rule(
         requires=Condition("window", ">=", "fails"),

@@ -86,10 +86,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Perplexity measures how badly the model predicts text. The gain from copying is how much better the model "
-    "predicts tokens at their second appearance than at their first. Two conditions if softmax is replaced only in "
-    "the middle layer: (1) No replacement multiplies the perplexity by more than {times}. (2) No replacement loses "
-    "more than {lost}% of the gain from copying. The claim holds if both conditions are met. It holds partly if only "
-    "one is met.",
+    "predicts tokens at their second appearance than at their first. Here, softmax is replaced only in the middle "
+    "layer. The claim holds if two conditions are met. (1) No replacement multiplies the perplexity by more than "
+    "{times}. (2) No replacement loses more than {lost}% of the gain from copying. The claim partly holds if only "
+    "one condition is met.",
     bounds={"times": 1.1, "lost": 10},
     verdict=parts(Condition("worst", "<=", "times"), Condition("lost", "<=", "lost")),
     finding="If softmax is replaced in one middle layer, the other layers can compensate for it. The worst "

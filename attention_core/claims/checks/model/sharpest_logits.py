@@ -50,9 +50,9 @@ CLAIM = Claim(
     numbers=numbers,
     rule="A replacement for softmax keeps each query's highest weight if it gives the highest-scoring key, on "
     "average, at least {keeps}% of its weight under softmax. The replacement works if it multiplies the model's "
-    "perplexity (how badly it predicts text) by at most {survives}. Two conditions: (1) Every replacement that keeps "
-    "the highest weight works. (2) No other replacement works. The claim holds if both conditions are met. It holds "
-    "partly if most replacements that keep the highest weight work, and most others do not.",
+    "perplexity (how badly it predicts text) by at most {survives}. The claim holds if two conditions are met. (1) "
+    "Every replacement that keeps the highest weight works. (2) No other replacement works. The claim partly holds "
+    "if most replacements that keep the highest weight work, and most others do not.",
     bounds={"keeps": KEEPS, "survives": SURVIVES},
     verdict=Rule(
         requires=all_of(

@@ -67,9 +67,9 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="A Taylor series of the whole softmax is compared with a series of only its exponential. The matrix error "
-    "is the relative difference from softmax's matrix. Two conditions: (1) In at least {closer}% of the heads, the "
-    "series of the whole softmax has the smaller matrix error. (2) Its median matrix error over the heads is also "
-    "smaller. The claim holds if both conditions are met. It holds partly if only one is met.",
+    "is the relative difference from softmax's matrix. The claim holds if two conditions are met. (1) In at least "
+    "{closer}% of the heads, the series of the whole softmax has the smaller matrix error. (2) Its median matrix "
+    "error over the heads is also smaller. The claim partly holds if only one condition is met.",
     bounds={"closer": 75},
     verdict=parts(Condition("own", "<", Measured("exponential")), Condition("closer", ">=", "closer")),
     finding="A Taylor series of the whole softmax also approximates the division by the row sum. In {closer}% of the "

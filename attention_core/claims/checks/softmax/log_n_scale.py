@@ -110,10 +110,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The effective number of keys over which a query spreads its weight grows as nᵖ, where n is the number of "
-    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond it. "
-    "The claim holds if, with the log n factor on the logits, p is within ± {steady} in both ranges. It holds partly "
-    "if this is true in only one range, or if the factor reduces p to at most {flatter}% of its size in both ranges. "
-    "In all cases, the factor must not change the entropy of squared ReLU by more than {moved} nats.",
+    "tokens. The exponent p is fitted in two ranges of lengths: up to the base length (the middle one) and beyond "
+    "it. The claim holds if multiplying the logits by the log n factor brings p to between −{steady} and {steady} in "
+    "both ranges. It partly holds if this is true in only one range, or if the factor reduces the size of p to at "
+    "most {flatter}% in both ranges. For comparison, squared ReLU replaces softmax. The claim holds, even partly, "
+    "only if the factor changes the entropy of squared ReLU by at most {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),

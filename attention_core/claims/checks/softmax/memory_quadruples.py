@@ -44,8 +44,8 @@ CLAIM = Claim(
     "counted.",
     measure=lambda inputs: cost_rows(inputs, ATTEND),
     numbers=numbers,
-    rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. It "
-    "holds partly if this factor is within 4 ± {partly}.",
+    rule="The claim holds if doubling the number of tokens multiplies the size of the score matrix by 4 ± {holds}. "
+    "It partly holds if this factor is within 4 ± {partly}.",
     bounds={"holds": 0.1, "partly": 0.5},
     verdict=Rule(
         holds=Condition("factor", "<=", "holds", around=4.0), partly=Condition("factor", "<=", "partly", around=4.0)

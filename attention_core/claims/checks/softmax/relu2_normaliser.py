@@ -90,7 +90,7 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Squared ReLU squares positive logits and sets all others to 0. A query's sum over its keys (row sum) grows "
     "as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads is at most {clearly}. "
-    "It holds partly if p is at most {clearly} in at least {some}% of the heads.",
+    "It partly holds if p is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": SLOWER, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "

@@ -115,11 +115,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="The local window of a query contains the keys up to about n/16 tokens away, where n is the number of "
-    "tokens. Two conditions for the medians over heads: (1) The window receives at least {times}× as much attention "
-    "as with equal weights for all keys. (2) Local attention, which allows only the window, has an output error of at "
-    "most {error}% (relative difference from softmax's output). Each condition is tested twice: on the whole input "
-    "and on the input without its first token. The claim holds if all four tests are passed. It holds partly if one, "
-    "two or three tests are passed.",
+    "tokens. The claim holds if the medians over heads meet two conditions, both on the whole input and without its "
+    "first token. (1) The window receives at least {times}× as much attention as with equal weights for all keys. "
+    "(2) Local attention, which allows only the window, has an output error of at most {error}% (relative difference "
+    "from softmax's output). The claim partly holds if one, two or three of these four tests are passed.",
     bounds={"times": 2, "error": 25},
     verdict=parts(
         Condition("mass", ">=", Measured("even", "times")),

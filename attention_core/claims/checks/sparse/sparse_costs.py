@@ -52,10 +52,10 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Cost is counted in multiply-adds for atrous attention (every k-th key) and local attention (nearby keys). "
-    "Two conditions: (1) At the longest length, full attention costs {k} ± {off} times as much as atrous attention "
-    "with k = {k}. (2) Over the longer half of the lengths, the cost of local attention grows no faster than n to the "
-    "power {linear}, where n is the number of tokens. The claim holds if both conditions are met. It holds partly if "
-    "only one is met.",
+    "The claim holds if two conditions are met. (1) At the longest length, full attention costs {k} ± {off} times as "
+    "much as atrous attention with k = {k}. (2) Over the longer half of the lengths, the cost of local attention "
+    "grows no faster than n to the power {linear}, where n is the number of tokens. The claim partly holds if only "
+    "one condition is met.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
     verdict=parts(Condition("saving", "<=", "off", around="k"), Condition("local", "<=", "linear")),
     finding="Atrous attention allows every fourth key, so it computes one in four scores. At {longest} tokens, full "

@@ -92,7 +92,7 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. "
     "The claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
-    "keys) together connect {holds}% of all pairs of tokens. It holds partly if they connect at least {partly}%.",
+    "keys) together connect {holds}% of all pairs of tokens. It partly holds if they connect at least {partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "

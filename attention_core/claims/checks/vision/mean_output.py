@@ -70,8 +70,8 @@ CLAIM = Claim(
     "softmax's output.",
     measure=measure,
     numbers=numbers,
-    rule="The claim holds if, in at least {most}% of the heads, the output of linear attention is closer to the "
-    "mean of all values than to softmax's output. It holds partly if this is true in at least {some}% of the heads.",
+    rule="The claim holds if, in at least {most}% of the heads, the output of linear attention is closer to the mean "
+    "of all values than to softmax's output. It partly holds if this is true in at least {some}% of the heads.",
     bounds={"most": 95, "some": 50},
     verdict=Rule(holds=Condition("heads", ">=", "most"), partly=Condition("heads", ">=", "some")),
     finding="Equal weights give the mean of all values, which is a grey area in an image. On the current input, the "
@@ -89,14 +89,14 @@ CLAIM = Claim(
         ),
         Quantity(
             "mean",
-            "distance of linear attention's output from the mean of all values (100%: mean to softmax's "
-            "output), median over heads",
+            "distance of linear attention's output from the mean of all values ÷ distance of softmax's output from "
+            "this mean, median over heads",
             share=True,
         ),
         Quantity(
             "softmax",
-            "distance of linear attention's output from softmax's output (100%: mean of all values to "
-            "softmax's output), median over heads",
+            "distance of linear attention's output from softmax's output ÷ distance of the mean of all values from "
+            "softmax's output, median over heads",
             share=True,
         ),
     ),

@@ -62,7 +62,7 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Local attention denoises an image, with a square window or with a window of as many pixels along the row. "
-    "The claim holds if the square window removes more noise (higher PSNR) at all four window sizes. It holds partly "
+    "The claim holds if the square window removes more noise (higher PSNR) at all four window sizes. It partly holds "
     "if it does so at one size or more.",
     verdict=Rule(holds=Condition("better", ">=", 4), partly=Condition("better", ">=", 1)),
     finding="A square window contains more nearby pixels than a window of as many pixels along the row. The square "
