@@ -54,7 +54,10 @@ def test_an_expander_is_built_when_it_is_opened():
     assert [each.label for each in at.expander] == ["Formula and code", "Source file", "Export"]
     assert not at.get("download_button")
     at = set_state(at, **{"inside.files": True})
-    assert [each.proto.label for each in at.get("download_button")] == ["All intermediate results (NPZ)", "Q, K, V (NPZ)"]
+    assert [each.proto.label for each in at.get("download_button")] == [
+        "All intermediate results (NPZ)",
+        "Q, K, V (NPZ)",
+    ]
 
 
 def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
