@@ -103,13 +103,13 @@ def crossing_labels(places: Sequence[tuple[float, str, int]]) -> list[str]:
                 f'<span style="color:{SERIES[colour]}">●</span> ' if len(near) > 1 else "" for *_place, colour in near
             ]
             lines = [
-                dot + _("{names}: faster than softmax from {n} tokens", names=name, n=format_interpolated(n))
+                dot + _("{names}: faster from {n} tokens", names=name, n=format_interpolated(n))
                 for dot, (n, name, _colour) in zip(dots, near, strict=True)
             ]
             texts.append("<br>".join(dict.fromkeys(lines)))
         else:
             lengths = enumeration(dict.fromkeys(format_interpolated(n) for n, _name, _colour in near))
-            texts.append("<br>".join(ends.wrap_name(_("faster than softmax from {n} tokens", n=lengths))))
+            texts.append(_("faster from {n} tokens", n=lengths))
         near = []
     return texts
 
