@@ -107,7 +107,7 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
         ),
         _(
             "{fixed} of the {able} variants that can generate text keep their memory constant, as linear attention "
-            "does. In return, they merge or discard earlier tokens.",
+            "does. To do so, they merge or discard earlier tokens.",
             able=len(rows),
             fixed=sum(not row.grown_bytes for row in rows),
         ),

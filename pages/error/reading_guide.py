@@ -15,19 +15,23 @@ from pages.error.words import BEYOND, by_reference, cost_name, is_replacement
 
 
 def marks(question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve]) -> list[str]:
-    """Return what large points and open circles mean, if the chart has them."""
+    """Return what large points, hollow points and dash-dotted lines mean, if the chart has them."""
     others = [_(attention.title) for attention, _own in question.by_variant(found) if is_replacement(attention)]
+    hollow = [line for line in drawn if line.hollow]
+    looks = [_("hollow points")] if any(line.marks for line in hollow) else []
+    looks += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
     return [
         *([_("Large points show the current settings.")] if any(line.large is not None for line in drawn) else []),
         *(
             [
                 _(
-                    "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it "
-                    "({names}). For these variants, a difference from softmax is not an error.",
+                    "Variants with {looks} ({names}) replace softmax instead of approximating it. For these variants, "
+                    "the chart shows a difference from softmax, not an error.",
+                    looks=enumeration(looks),
                     names=enumeration(others),
                 )
             ]
-            if others
+            if looks
             else []
         ),
     ]

@@ -45,18 +45,12 @@ def cause(outcome: Outcome) -> str:
                 hidden=percent(hidden),
                 **values,
             ),
-            _(
-                "Guessing only those ({right} right) would give {expected}.",
-                right=percent(right_guesses(outcome.rows[0].spec)),
-                expected=percent(expected),
-            )
+            _("Guessing the hidden answers and knowing the others would give {expected}.", expected=percent(expected))
             if expected is not None
             else "",
         )
     if spec.model == ModelSpec(task="recall", word="gla") and outcome.is_trained:
-        return _(
-            "**{name}** gets {share} right, because it has no feature map that keeps its weights positive.", **values
-        )
+        return _("**{name}** gets {share} right: without a feature map, its weights can be negative.", **values)
     return ""
 
 
@@ -80,12 +74,13 @@ def hidden_guesses(found: Sequence[Outcome], chance: float) -> str:
         found: the variants.
         chance: the accuracy of guessing all answers.
     """
-    guessed = [outcome.rows[0].spec for outcome in found if with_guesses(outcome) is not None]
-    if not any(percent(right_guesses(spec)) != percent(chance) for spec in guessed):
+    guessed = {percent(right_guesses(each.rows[0].spec)) for each in found if with_guesses(each) is not None}
+    if not (shares := guessed - {percent(chance)}):
         return ""
     return _(
-        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so it is right more often "
-        "than {chance}.",
+        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so {shares} of these "
+        "guesses are right instead of {chance}.",
+        shares=enumeration(sorted(shares)),
         chance=percent(chance),
     )
 
@@ -157,8 +152,9 @@ def _together(found: Sequence[Outcome], link: str) -> tuple[str, str]:
     more = remembering(found, link)
     if surprise:
         names = enumeration(text for _steps, text in sorted(also))
+        own = found[0].rows[0].spec.items
         more = (
-            _n("{names} also learns the task.", "{names} also learn the task.", n=len(also), names=names)
+            _n("{names} also learns {own} pairs.", "{names} also learn {own} pairs.", n=len(also), names=names, own=own)
             if also
             else ""
         )

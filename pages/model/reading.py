@@ -112,8 +112,8 @@ def uncoloured(shown: Score) -> str:
     if shown.hidden is None or not shown.hidden.share:
         return ""
     return _n(
-        "The first {n} token has no colour, because no token before it is hidden.",
-        "The first {n} tokens have no colour, because no token before them is hidden.",
+        "The first {n} token has no colour, because it is predicted from all tokens before it.",
+        "The first {n} tokens have no colour, because they are predicted from all tokens before them.",
         n=shown.hidden.from_token,
     )
 

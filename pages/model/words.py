@@ -34,7 +34,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
         title: name of the text.
     """
     return _(
-        "Softmax is replaced in {where} of {model} (4-bit quantised, no retraining). Text: {tokens} of “{title}”.",
+        "Softmax is replaced in {where} of {model} (4-bit quantised, no retraining). Text: “{title}” ({tokens}).",
         where=where,
         model=model_title(swap.MODEL),
         tokens=tokens,
@@ -82,8 +82,8 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
             high=number(high, 3),
         ),
         _(
-            "With both variants, a query attends to at most {n} tokens. Many heads put unneeded weight on the first "
-            "token (an attention sink).",
+            "Either way, a query attends to at most {n} tokens. Many heads use the first token to absorb leftover "
+            "weight (an attention sink).",
             n=most.hidden.most,
         ),
     )
@@ -155,7 +155,7 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
         ""
         if not failing
         else _(
-            "**Copying fails with {names}: the loss of copied tokens ({losses} nats) is higher than that of a uniform "
+            "**Copying fails with {names}: the loss on copied tokens ({losses} nats) is higher than that of a uniform "
             "guess ({guess}).**",
             names=names(failing),
             losses=_losses(failing),
@@ -172,7 +172,7 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
 
 
 def _losses(group: Sequence[Score]) -> str:
-    """Return the losses of copied tokens with the variants of a group, or their range if the variants are many."""
+    """Return the losses on copied tokens with the variants of a group, or their range if the variants are many."""
     if len(group) <= MOST:
         return enumeration(number(each.copied, 3) for each in group)
     low, high = (number(choose(each.copied for each in group), 3) for choose in (min, max))

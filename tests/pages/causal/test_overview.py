@@ -111,7 +111,7 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
     assert sentence(found, ["Nyström", "Funnel"]) == (
         "**After 16,384 tokens, softmax stores 32.0 MiB in one layer, 2,048 times as much as linear attention (16.0 "
         "KiB at any length).** 2 of the 3 variants that can generate text keep their memory constant, as linear "
-        "attention does. In return, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
+        "attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
         "text, because their earlier outputs depend on later tokens."
     )
 

@@ -306,12 +306,21 @@ def test_nothing_is_said_where_there_is_nothing_to_know():
 def test_the_marks_that_a_chart_has_are_explained():
     question, found = asked("linear", "local"), [point(0.1, "linear", "linear"), point(0.2)]
     large = Curve("a", [1], [0.2], large=0)
-    other = (
-        "Open circles and dash-dotted lines mark variants that replace softmax instead of approximating it (Linear). "
-        "For these variants, a difference from softmax is not an error."
-    )
-    assert reading_guide.marks(question, found, [large]) == ["Large points show the current settings.", other]
-    assert reading_guide.marks(question, found, [replace(large, large=None)]) == [other]
+    hollow, level = Curve("b", [1], [0.1], hollow=True), Curve("b", [1, 2], [0.1, 0.1], hollow=True, marks=False)
+    first = "Large points show the current settings."
+    for lines, looks in (
+        ([hollow], "hollow points"),
+        ([level], "dash-dotted lines"),
+        ([replace(level, marks=True)], "hollow points and dash-dotted lines"),
+        ([hollow, level], "hollow points and dash-dotted lines"),
+    ):
+        other = (
+            f"Variants with {looks} (Linear) replace softmax instead of approximating it. For these variants, the "
+            "chart shows a difference from softmax, not an error."
+        )
+        assert reading_guide.marks(question, found, [large, *lines]) == [first, other]
+        assert reading_guide.marks(question, found, lines) == [other]
+    assert reading_guide.marks(question, found[1:], [large]) == [first]
     assert reading_guide.marks(question, found[1:], [replace(large, large=None)]) == []
 
 

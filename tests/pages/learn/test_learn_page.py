@@ -60,7 +60,7 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     at = visit("learn", {})
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall")]
     assert "**Local · window 16** gets 72% right, because its mask hides 43% of the answers." in text
-    assert "Guessing only those (32% right) would give 70%." in text
+    assert "Guessing the hidden answers and knowing the others would give 70%." in text
     chosen = "".join(f"&variants={word}" for word in defaults.VARIANTS)
     assert text.startswith(
         "**Linear learns to recall 4 pairs sooner than Softmax (step 125 against 175), but with "
@@ -74,8 +74,8 @@ def test_the_first_screen_explains_the_order_and_the_failures_of_the_recorded_ru
     [help_text] = [each.help for each in at.caption if each.help and "A variant has learned the task" in each.help]
     assert "**Linear** (2 of 3 seeds) and **Softmax** (1 of 3 seeds)." in help_text
     assert (
-        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so it is right more often "
-        "than 25%." in help_text
+        "A guess of a hidden answer is one of the sequence's answers that the mask hides, so 32% of these "
+        "guesses are right instead of 25%." in help_text
     )
     assert "With the feature map elu + 1, Gated linear learned the task within 150 steps." in help_text
     at = open_learn(l_view="attention", l_layer=1, variants=(ac.get("softmax"), ac.get("linear")))

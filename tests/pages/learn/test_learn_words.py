@@ -246,14 +246,14 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
             0.95,
             0.9,
             "**Linear learns to recall 4 pairs sooner than Softmax (step 10 against 20), but with 16 pairs only "
-            "Softmax still reaches an accuracy of 95%.**  \n**DeltaNet** (step 20) also learns the task.",
+            "Softmax still reaches an accuracy of 95%.**  \n**DeltaNet** (step 20) also learns 4 pairs.",
         ),
         (
             0.95,
             0.95,
             "**Linear learns to recall 4 pairs (step 10) sooner than Softmax and DeltaNet, but with 16 pairs only "
             "these slower variants still reach an accuracy of 95%.**  \n**DeltaNet** (step 20) and **Softmax** (step "
-            "20) also learn the task.",
+            "20) also learn 4 pairs.",
         ),
     ],
 )
@@ -285,9 +285,7 @@ def gated_linear(curve, steps, **model):
 
 def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
-    assert words.cause(slow) == (
-        "**Gated linear** gets 60% right, because it has no feature map that keeps its weights positive."
-    )
+    assert words.cause(slow) == ("**Gated linear** gets 60% right: without a feature map, its weights can be negative.")
     assert words.headline([slow]).endswith(f"\n{words.cause(slow)}")
     assert words.with_features([slow]) == (
         "With the feature map elu + 1, Gated linear learned the task within 150 steps."
@@ -341,7 +339,7 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
     assert words.right_guesses(spec) == pytest.approx(np.mean(guessed))
-    text = f" Guessing only those ({percent(np.mean(guessed))} right) would give {percent(expected)}."
+    text = f" Guessing the hidden answers and knowing the others would give {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
     assert words.with_guesses(local) == (expected if is_close else None)
     assert words.with_guesses(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
@@ -351,7 +349,9 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
 def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_than_other_guesses():
     spec = rows_of("local", [0.1])[0].spec
     local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
-    assert words.hidden_guesses([softmax, local], 0.25).endswith("so it is right more often than 25%.")
+    assert words.hidden_guesses([softmax, local], 0.25).endswith(
+        f"so {percent(words.right_guesses(spec))} of these guesses are right instead of 25%."
+    )
     assert words.hidden_guesses([softmax, local], words.right_guesses(spec)) == ""
     assert words.hidden_guesses([softmax], 0.25) == ""
 

@@ -58,12 +58,12 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     said = spoken(at, "caption")
     assert "**Local · window 64 raises perplexity to 20.1 times the original.**" in said
     assert (
-        "**Copying fails with Local · window 64: the loss of copied tokens (11.0 nats) is higher than that of a "
+        "**Copying fails with Local · window 64: the loss on copied tokens (11.0 nats) is higher than that of a "
         "uniform guess (10.8).**" in said
     )
     assert "Replace softmax in **SmolLM2-135M** with:" in said
     assert "Softmax is replaced in all 30 layers of SmolLM2-135M (4-bit quantised, no retraining)." in said
-    assert "of “Long”." in said
+    assert "Text: “Long” (" in said
 
 
 def test_losses_are_those_of_the_rows():
@@ -122,7 +122,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert curves(at)["First occurrence: nothing to copy"][1] == [11.0, 11.0]
     assert (
-        "**Copying fails with Local · window 64: the loss of copied tokens (11.0 nats) is higher than that of a "
+        "**Copying fails with Local · window 64: the loss on copied tokens (11.0 nats) is higher than that of a "
         "uniform guess (10.8).**" in spoken(at)
     )
     assert "With Local · window 64, the mean loss of a copied token is 11.0 nats instead of 1.01." in spoken(at)

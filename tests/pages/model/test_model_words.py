@@ -71,7 +71,7 @@ def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expec
 @pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.84, False), (10.86, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
-    higher = "the loss of copied tokens (13 and 10.9 nats) is higher than that of a uniform guess (10.8)"
+    higher = "the loss on copied tokens (13 and 10.9 nats) is higher than that of a uniform guess (10.8)"
     assert (f"**Copying fails with both variants: {higher}.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
 
@@ -87,7 +87,7 @@ def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
 )
 def test_the_losses_of_lost_copies_are_listed_or_given_as_a_range(losses, text):
     said = words.verdict(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
-    assert f": the loss of copied tokens ({text} nats) is higher" in said
+    assert f": the loss on copied tokens ({text} nats) is higher" in said
 
 
 def test_of_many_variants_the_best_and_the_worst_are_named():
@@ -161,8 +161,8 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         == words.verdict(AS_IT_IS, [seen, blind])
         == (
             "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
-            "1.10 times if the first token stays visible.** With both variants, a query attends to at "
-            "most 65 tokens. Many heads put unneeded weight on the first token (an attention sink).  \n"
+            "1.10 times if the first token stays visible.** Either way, a query attends to at most "
+            "65 tokens. Many heads use the first token to absorb leftover weight (an attention sink).  \n"
             f"**Copying fails with both variants{reason}"
         )
     )
@@ -192,9 +192,13 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     assert words.verdict(AS_IT_IS, [same]) == (
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
-    assert reading.uncoloured(blind) == "The first 66 tokens have no colour, because no token before them is hidden."
+    assert reading.uncoloured(blind) == (
+        "The first 66 tokens have no colour, because they are predicted from all tokens before them."
+    )
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
-    assert reading.uncoloured(one).startswith("The first 1 token has no colour")
+    assert reading.uncoloured(one) == (
+        "The first 1 token has no colour, because it is predicted from all tokens before it."
+    )
     assert reading.uncoloured(AS_IT_IS) == ""
 
 

@@ -70,7 +70,7 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linear attention replaces softmax's exponential by a simpler function of query and key (kernel). "
     "Among the simple kernels, 1 + cos(q, k) comes closest to softmax.",
-    short="in linear attention, 1 + cos(q, k) is the kernel closest to softmax",
+    short="among simple functions that replace softmax's exponential (kernels), 1 + cos(q, k) is the closest",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="Linear attention replaces softmax's exponential with another function of query and key, which is "

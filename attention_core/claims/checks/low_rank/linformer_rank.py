@@ -78,7 +78,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 CLAIM = Claim(
     statement="Linformer replaces all keys by a fixed number of averages of keys. To reach the same error relative "
     "to softmax, a long text needs no more averages than a short text.",
-    short="for the same error, Linformer needs no more averages of keys in a long text than in a short one",
+    short="Linformer replaces keys by averages; for the same error, a long text needs no more than a short one",
     source=Paper(
         "Linformer: Self-Attention with Linear Complexity",
         2020,
