@@ -164,7 +164,7 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
 def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(each.value for each in at.caption)
-    assert "Variants with hollow points (Linear) replace softmax instead of approximating it." in captions
+    assert "Variants with dash-dotted lines (Linear) replace softmax instead of approximating it." in captions
     assert ac.get("reformer").variant.note in spoken(at)
     drawn = traces(at)
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
