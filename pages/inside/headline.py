@@ -106,11 +106,11 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
     """
     values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
     if error < SAME:
-        return _("Compared with {reference}, the matrix error is less than {same:.1%}.", same=SAME, **values)
+        return _("The matrix error relative to {reference}'s matrix is less than {same:.1%}.", same=SAME, **values)
     if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED < total < UNNORMALISED:
-        return _("Compared with {reference}, the matrix error is {error} (equal weights: {equal}).", **values)
+        return _("The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}).", **values)
     return _(
-        "Compared with {reference}, the matrix error is {error} (equal weights: {equal}). One reason is that the "
-        "absolute weights of a row sum to {total} (median over rows) instead of 1.",
+        "The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}). One reason is "
+        "that the absolute weights of a row sum to {total} (median over rows) instead of 1.",
         **values,
     )

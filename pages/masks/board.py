@@ -72,7 +72,14 @@ def show(followed: StackReach) -> None:
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
-            note=_("Not drawn, because all pairs are allowed: {names}.", names=enumeration(full)) if full else "",
+            note=_n(
+                "{names} is not drawn, because it allows all pairs.",
+                "{names} are not drawn, because they allow all pairs.",
+                n=len(full),
+                names=enumeration(full),
+            )
+            if full
+            else "",
             pinned=MasksOptions.front.value,
             on_pin=MasksOptions.front.set,
             file_name="masks",

@@ -115,17 +115,21 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
         )
     if others:
         costs = sorted([*others.items(), (stack, cost)], key=lambda each: each[1])
-        listed = enumeration(_("{name} with {cost:.0%}", name=name, cost=share) for name, share in costs)
+        fields = {
+            "names": enumeration(name for name, _share in costs),
+            "costs": enumeration(f"{share:.0%}" for _name, share in costs),
+        }
         if reached.complete == 2:
             return _(
-                "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: "
-                "{costs}.**",
-                costs=listed,
+                "**With two layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
+                "softmax layer.**",
+                **fields,
             )
         return _(
-            "**{n} layers connect all pairs of tokens with fewer query–key scores than one softmax layer: {costs}.**",
-            costs=listed,
+            "**With {n} layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
+            "softmax layer.**",
             n=reached.complete,
+            **fields,
         )
     return _n(
         "**The stack {stack} connects all pairs of tokens after {n} layer, with {cost:.0%} of the query–key scores of "
@@ -218,7 +222,7 @@ def enough(stack: str, least: int, window: int, cost: float) -> str:
     if window == least:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
-        "With a window of {least}, {stack} would connect all pairs with {cost:.0%} of softmax's scores.",
+        "With a window of {least}, {stack} would need {cost:.0%} of softmax's scores.",
         least=least,
         stack=stack,
         cost=cost,
@@ -250,11 +254,11 @@ def alone(repeated: Mapping[str, Repeated]) -> str:
     if not 0 < len(repeated) <= NAMED:
         return ""
     return _(
-        "Repeated alone, {needed} of softmax's scores.",
+        "To connect all pairs, {needed} of softmax's scores.",
         needed=enumeration(
             _n(
-                "**{name}** needs {n} layer with {cost:.0%}",
-                "**{name}** needs {n} layers with {cost:.0%}",
+                "**{name}** alone needs {n} layer with {cost:.0%}",
+                "**{name}** alone needs {n} layers with {cost:.0%}",
                 n=each.layers,
                 name=name,
                 cost=each.cost,
@@ -272,7 +276,7 @@ def never(steps: Mapping[str, int]) -> str:
     """
     if len(steps) > 1:
         return _(
-            "Repeated alone, **{names}** never connect all pairs, because no chain of allowed pairs leads from "
+            "**{names}**, each used alone, never connect all pairs, because no chain of allowed pairs leads from "
             "some tokens to others.",
             names=enumeration(steps),
         )

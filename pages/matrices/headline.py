@@ -108,11 +108,7 @@ def lost(attention: Attention, found: Compared, subject: str, hidden: str = "") 
         # Without the special tokens, the mask hides at most this share of all weight.
         drawn = found.passport.total_variation
         if hidden and drawn < SIMILAR and drawn < found.misplaced / 2:
-            return _(
-                "{subject} shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on {hidden} (not "
-                "drawn).",
-                **fields,
-            )
+            return _("{subject} looks similar but masks {share:.0%} of softmax's weight, mostly on {hidden}.", **fields)
         return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
@@ -127,13 +123,13 @@ def inverted(attention: Attention, found: Compared, *, difference: bool = False)
     fields = {"name": _(attention.title), "error": found.output_error, "share": found.passport.negative_mass}
     if difference:
         return _(
-            "**{name}** ({error:.0%}) uses an inverse matrix, so {share:.0%} of its weight is negative, unlike in "
-            "softmax.",
+            "In **{name}** (error: {error:.0%}), negative entries of an inverse matrix make {share:.0%} of the weight "
+            "negative.",
             **fields,
         )
     return _(
-        "**{name}** ({error:.0%}) uses an inverse matrix, so {share:.0%} of its weight is negative (orange), unlike in "
-        "softmax.",
+        "In **{name}** (error: {error:.0%}), negative entries of an inverse matrix make {share:.0%} of the weight "
+        "negative (orange).",
         **fields,
     )
 

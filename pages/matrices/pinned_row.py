@@ -42,7 +42,7 @@ def show(found: Found) -> None:
             **tokens(found.labels),
         )
         if found.row is not None and not found.chosen.qkv.crosses:
-            st.caption(_("Click a word of the text to see its weights as a query."), width="content")
+            st.caption(_("Click a word in the text to make it the query and see its weights."), width="content")
     MatricesOptions.coloured.restrict_to(found.shown)
     row_strips(
         [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],

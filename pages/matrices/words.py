@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.state.session import REFERENCE
-from app.words.i18n import _, ended, enumeration, paragraph, quoted
+from app.words.i18n import _, _n, ended, enumeration, paragraph, quoted
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
@@ -114,8 +114,13 @@ def details(attention: Attention, found: Compared, *, hidden: str) -> str:
 
 
 def joined_tokens(tokens: Sequence[str]) -> str:
-    """Return different tokens in a list; empty for none."""
-    return enumeration(dict.fromkeys(tokens))
+    """Return different special tokens in a list; empty for none."""
+    if not tokens:
+        return ""
+    different = dict.fromkeys(tokens)
+    return _n(
+        "the special token {tokens}", "the special tokens {tokens}", n=len(different), tokens=enumeration(different)
+    )
 
 
 def without(hidden: str) -> str:

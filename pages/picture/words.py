@@ -40,8 +40,8 @@ def headline(
         _best(found, noisy, softmax, costs),
         _one_colour(even, sharpest, causes) if even else "",
         _n(
-            "**{names} returns almost one colour, the mean of all pixels.**",
-            "**{names} return almost one colour, the mean of all pixels.**",
+            "**{names} returns an almost uniform image, the mean of all pixels.**",
+            "**{names} return almost uniform images, the mean of all pixels.**",
             n=len(grey),
             names=enumeration(grey),
         )
@@ -55,19 +55,19 @@ def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str
     fields = {"names": enumeration(even), "largest": number(max(even.values())), "softmax": number(sharpest)}
     if len(causes) == len(even):
         return _n(
-            "**{names} returns almost one colour**, because {causes}. Its largest weight is typically {largest} times "
-            "the average (softmax: {softmax}).",
-            "**{names} return almost one colour**, because {causes}. Their largest weight is usually at most {largest} "
-            "times the average (softmax: {softmax}).",
+            "**{names} returns an almost uniform image**, because its weights are usually at most {largest} "
+            "times the average (softmax: {softmax}): {causes}.",
+            "**{names} return almost uniform images**, because their weights are usually at most {largest} "
+            "times the average (softmax: {softmax}): {causes}.",
             n=len(even),
             causes=enumeration(causes),
             **fields,
         )
     return _n(
-        "**{names} returns almost one colour:** its largest weight is typically {largest} times the average "
-        "(softmax: {softmax}).",
-        "**{names} return almost one colour:** their largest weight is usually at most {largest} times the average "
-        "(softmax: {softmax}).",
+        "**{names} returns an almost uniform image:** its weights are usually at most {largest} times the "
+        "average (softmax: {softmax}).",
+        "**{names} return almost uniform images:** their weights are usually at most {largest} times the "
+        "average (softmax: {softmax}).",
         n=len(even),
         **fields,
     )
@@ -186,7 +186,7 @@ def few_features(name: str, effective: float, features: int) -> str:
     """
     return _n(
         "{name} has only {n} random feature",
-        "{name} mostly relies on {effective} of {n} random features",
+        "{name} mostly uses {effective} of {n} random features",
         n=features,
         name=name,
         effective=f"{effective:.2g}",

@@ -139,8 +139,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
 VARIANT = Variant(
     __name__,
     title="Nyström",
-    summary="Three smaller matrices replace the softmax matrix: queries attend to landmarks (means of tokens), "
-    "landmarks attend to all keys, and an inverse matrix corrects the product.",
+    summary="Three smaller matrices replace the softmax matrix: the queries' attention to landmarks (means of tokens), "
+    "the inverse of the landmarks' attention to each other, and the landmarks' attention to all keys.",
     formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
     r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+}"
     r"S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",

@@ -57,7 +57,8 @@ def test_what_a_variant_needs_is_compared_with_softmax(sentence, expected):
     ],
 )  # fmt: skip
 def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, total, expected):
-    assert difference("softmax", error, baseline, total) == f"Compared with softmax, the matrix error is {expected}"
+    sentence = f"The matrix error relative to softmax's matrix is {expected}"
+    assert difference("softmax", error, baseline, total) == sentence
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_the_page_first_says_how_the_variant_works_and_then_what_it_needs(key, n
     attention = ac.get(key)
     mechanism, measured = headline(seen(attention)).split("  \n")
     assert mechanism == f"**{_(attention.variant.summary)}**"
-    assert measured.startswith(f"{need}Compared with softmax, the matrix error is ")
+    assert measured.startswith(f"{need}The matrix error relative to softmax's matrix is ")
 
 
 def test_a_variant_is_cheaper_than_softmax_from_some_length_on():

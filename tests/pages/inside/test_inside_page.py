@@ -169,7 +169,7 @@ def test_the_average_of_heads_is_shown_by_its_first():
     assert "Showing head 0" in captions(average)
     assert "Showing head 0" not in captions(first)
     sentence = [
-        [m.value for m in at.main.markdown if "Compared with softmax, the matrix error is " in m.value]
+        [m.value for m in at.main.markdown if "The matrix error relative to softmax's matrix is " in m.value]
         for at in (average, first)
     ]
     assert sentence[0] == sentence[1] != []

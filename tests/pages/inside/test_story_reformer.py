@@ -81,7 +81,7 @@ def test_sorting_draws_each_token_once_from_place_to_place():
 def test_the_last_step_names_the_reference_that_is_reformers_own():
     at = open_step(REFORMER, 5)
     said_of_it = spoken(at)
-    assert re.search(r"Compared with shared-QK softmax, the matrix error is [\d,]+%", said_of_it)
+    assert re.search(r"The matrix error relative to shared-QK softmax's matrix is [\d,]+%", said_of_it)
     assert "To match shared-QK softmax, " in said_of_it
     assert "of softmax" not in said_of_it.replace("of softmax's multiply-adds", "")
 

@@ -182,14 +182,14 @@ def test_what_is_said_of_the_patterns_is_the_cores():
             f"every 8 tokens\n{atrous / 300:.1%} of pairs allowed ({atrous:,})\nnever connects all pairs",
         ),
     }
-    assert board_settings(at, "masks.board")["words"]["note"] == "Not drawn, because all pairs are allowed: Softmax."
+    assert board_settings(at, "masks.board")["words"]["note"] == "Softmax is not drawn, because it allows all pairs."
     assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]
 
 
 def test_the_headline_begins_with_the_stack():
     text = spoken(open_masks(n=60, variants=chosen("softmax", "local", "atrous"), stack=("local",)))
     assert text.index(", the stack ") < text.index("**Atrous** alone never connects all pairs")
-    assert "Repeated alone, **Local** needs " in spoken(open_masks(stack=(), variants=chosen("local")))
+    assert "To connect all pairs, **Local** alone needs " in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
 def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
@@ -286,7 +286,7 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
     scores = sum(int(each.mask(60, causal=causal).sum()) for each in (local, atrous)) / possible
     wide = open_masks(variants=(ac.get("softmax"), ac.get("local", window=9), atrous), **state)
     name = " → ".join({"local": "Local", "atrous": "Atrous"}[key] for key in order)
-    assert f"With a window of 7, {name} would connect all pairs with {scores:.0%} of softmax's scores." in spoken(wide)
+    assert f"With a window of 7, {name} would need {scores:.0%} of softmax's scores." in spoken(wide)
     exact = spoken(open_masks(variants=(ac.get("softmax"), local, atrous), **state))
     assert "With a smaller window, two layers would not connect all pairs." in exact
     narrow = spoken(open_masks(variants=(ac.get("softmax"), ac.get("local", window=6), atrous), **state))
@@ -297,11 +297,9 @@ def test_the_smallest_window_that_fills_the_gaps_of_a_stride_is_named_with_its_s
 
 def test_variants_that_connect_all_pairs_as_fast_as_the_stack_are_compared_with_it():
     text = spoken(visit("masks", {}))
-    assert (
-        "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: BigBird " in text
-    )
+    assert "**With two layers, BigBird and Local → Atrous connect all pairs of tokens, using " in text
     assert "In **BigBird**, a global token passes information between all tokens." in text
-    assert "Repeated alone, **Local** needs 7 layers with 201% of softmax's scores." in text
+    assert "To connect all pairs, **Local** alone needs 7 layers with 201% of softmax's scores." in text
 
 
 def test_a_stack_that_never_connects_all_plays_to_the_most_layers():

@@ -109,8 +109,8 @@ def test_the_sparsest_pattern_is_named_where_layers_cannot_be_stacked():
         ),
         (
             {"A": 2, "B": 1},
-            "Repeated alone, **A and B** never connect all pairs, because no chain of allowed pairs leads from "
-            "some tokens to others.",
+            "**A and B**, each used alone, never connect all pairs, because no chain of allowed pairs leads from some "
+            "tokens to others.",
         ),
     ],
 )
@@ -122,11 +122,11 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
     ("layers", "words"),
     [
         ([], ""),
-        ([(1, 1.0)], "Repeated alone, **A** needs 1 layer with 100% of softmax's scores."),
+        ([(1, 1.0)], "To connect all pairs, **A** alone needs 1 layer with 100% of softmax's scores."),
         (
             [(7, 2.01), (2, 0.394), (2, 0.04)],
-            "Repeated alone, **A** needs 7 layers with 201%, **B** needs 2 layers with 39% and **C** needs 2 layers "
-            "with 4% of softmax's scores.",
+            "To connect all pairs, **A** alone needs 7 layers with 201%, **B** alone needs 2 layers with 39% and **C** "
+            "alone needs 2 layers with 4% of softmax's scores.",
         ),
         ([(7, 2.0), (2, 0.4), (3, 0.4), (2, 0.1)], ""),
     ],
@@ -174,7 +174,7 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ("window", "words"),
     [
         (7, "With a smaller window, two layers would not connect all pairs."),
-        (16, "With a window of 7, A → B would connect all pairs with 26% of softmax's scores."),
+        (16, "With a window of 7, A → B would need 26% of softmax's scores."),
     ],
 )
 def test_how_small_the_window_of_a_stack_may_be(window, words):
@@ -199,9 +199,9 @@ SCORES = "of the query–key scores of one softmax layer"
             2,
             2,
             {"C": 0.39, "D": 0.5},
-            "**Two layers connect all pairs of tokens with fewer query–key scores than one softmax layer: C with 39%, "
-            "A → B with 40% and D with 50%.**",
+            f"**With two layers, C, A → B and D connect all pairs of tokens, using 39%, 40% and 50% {SCORES}.**",
         ),
+        (3, 3, {"C": 0.39}, f"**With 3 layers, C and A → B connect all pairs of tokens, using 39% and 40% {SCORES}.**"),
         (
             1,
             2,

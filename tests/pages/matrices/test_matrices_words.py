@@ -234,11 +234,12 @@ def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_
     numbers = measured("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
     plain = "Entropy 1.50 nats · output error 75% · matrix error 12% · reference softmax"
     assert details(*numbers, hidden=joined_tokens(["[CLS]", "[SEP]", "[SEP]"])) == (
-        f"{plain}. All numbers are computed without [CLS] and [SEP], except for the output error."
+        f"{plain}. All numbers are computed without the special tokens [CLS] and [SEP], except for the output error."
     )
     assert details(*numbers, hidden=joined_tokens([])) == plain
     assert without("") == ""
-    assert (joined_tokens(["a"]), joined_tokens(["a", "b", "c"])) == ("a", "a, b and c")
+    assert joined_tokens(["a", "a"]) == "the special token a"
+    assert joined_tokens(["a", "b", "c"]) == "the special tokens a, b and c"
 
 
 @pytest.mark.parametrize("hidden", ["", "[CLS] and [SEP]"])
@@ -338,8 +339,7 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
         local, numbers = measured("local", total_variation=drawn)
         assert lost(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "[CLS] and [SEP]") == (
-            f"**Local** shows a similar pattern but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP] "
-            "(not drawn)."
+            f"**Local** looks similar but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP]."
             if special
             else f"{masks} {share:.0%} of softmax's weight."
         )
@@ -378,11 +378,10 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = measured(key, negative_mass=share)
-    words = "**Nyström** (25%) uses an inverse matrix, so 28% of its weight is"
-    end = "unlike in softmax."
-    assert inverted(*numbers) == (f"{words} negative (orange), {end}" if named else "")
-    assert inverted(*numbers, difference=True) == (f"{words} negative, {end}" if named else "")
-    assert (f"{words} negative (orange), {end}" in overall(dict([numbers, measured("softmax")]))) == named
+    words = "In **Nyström** (error: 25%), negative entries of an inverse matrix make 28% of the weight"
+    assert inverted(*numbers) == (f"{words} negative (orange)." if named else "")
+    assert inverted(*numbers, difference=True) == (f"{words} negative." if named else "")
+    assert (f"{words} negative (orange)." in overall(dict([numbers, measured("softmax")]))) == named
 
 
 def measured(key, *, output=0.25, zero=0.75, **numbers):
