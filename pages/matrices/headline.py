@@ -108,7 +108,9 @@ def lost(attention: Attention, found: Compared, subject: str, hidden: str = "") 
         # Without the special tokens, the mask hides at most this share of all weight.
         drawn = found.passport.total_variation
         if hidden and drawn < SIMILAR and drawn < found.misplaced / 2:
-            return _("{subject} looks similar but masks {share:.0%} of softmax's weight, mostly on {hidden}.", **fields)
+            return _(
+                "{subject} resembles softmax but masks {share:.0%} of softmax's weight, mostly on {hidden}.", **fields
+            )
         return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
     if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):

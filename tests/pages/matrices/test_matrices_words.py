@@ -339,7 +339,7 @@ def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, word
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
         local, numbers = measured("local", total_variation=drawn)
         assert lost(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "[CLS] and [SEP]") == (
-            f"**Local** looks similar but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP]."
+            f"**Local** resembles softmax but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP]."
             if special
             else f"{masks} {share:.0%} of softmax's weight."
         )
