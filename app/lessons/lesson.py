@@ -161,8 +161,8 @@ def read(data: bytes, key: str = "") -> Lesson:
     if type(values.get("lesson")) is not int or values["lesson"] != VERSION:
         raise LessonError(
             N_(
-                "This file lacks the line “lesson = {version}”, which gives the version of the lesson format. Add this "
-                "line."
+                "A lesson file needs the line “lesson = {version}”, which gives the version of its format. Add or "
+                "correct this line."
             ),
             version=VERSION,
         )

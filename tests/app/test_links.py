@@ -129,7 +129,7 @@ def test_plain_text_in_an_address_gives_a_sentence_on_what_a_link_holds(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     sentence = refusals.refusal(values, fields, {name: [word] for name in refused})
-    assert "a compressed text of at most 20,000 characters before compression, or the name of an example: " in sentence
+    assert "a text of at most 20,000 characters in the lab's compressed form, or the name of an example: " in sentence
     assert "@story" in sentence
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 
