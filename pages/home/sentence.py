@@ -86,7 +86,8 @@ def caption(found: Budgets) -> str:
         else "",
         _(
             "Linear and Nyström begin with extra steps, which can cost more than they save at {n} tokens. At {long:,} "
-            "tokens, all three save at least {share}%, because softmax's cost grows with the square of the length.",
+            "tokens, Local, Linear and Nyström all save at least {share}%, because softmax's cost grows with the "
+            "square of the length.",
             n=found.n,
             long=LONG,
             share=math.floor(100 * (1 - largest)),
