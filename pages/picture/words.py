@@ -153,7 +153,7 @@ def _cheapest(name: str, found: Mapping[str, Denoised], noisy: float, costs: Map
     same.remove(name)
     fields = {"name": name, "psnr": found[name].psnr, "cost": percent(costs[name]), "level": level}
     if not same or level == "0%":
-        return _("{name} reaches {psnr:.1f} dB at {cost} of the cost.", **fields)
+        return _("{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.", **fields)
     others = [
         _("{name} {psnr:.1f}", name=each, psnr=found[each].psnr)
         if found[each].psnr > noisy
@@ -161,7 +161,7 @@ def _cheapest(name: str, found: Mapping[str, Denoised], noisy: float, costs: Map
         for each in dict.fromkeys((same[0], same[-1]))
     ]
     first = _("{name} reaches {psnr:.1f} dB", **fields)
-    return _("At about {level} of the cost, {results}.", level=level, results=enumeration([first, *others]))
+    return _("At about {level} of softmax's cost, {results}.", level=level, results=enumeration([first, *others]))
 
 
 def why_less_noise(softmax: Denoised, noisy: float) -> str:

@@ -90,7 +90,7 @@ def test_the_best_other_variant_is_compared_with_softmax(psnr, softmax, expected
 @pytest.mark.parametrize(("step", "costs"), [(0.02, "10% to 12%"), (0.001, "10%")])
 @pytest.mark.parametrize(
     ("psnr", "cost", "end"),
-    [(22.6, 0.028, " C reaches 22.6 dB at 2.8% of the cost."), (22.59, 0.028, ""), (22.6, 0.1, "")],
+    [(22.6, 0.028, " C reaches 22.6 dB at 2.8% of softmax's cost."), (22.59, 0.028, ""), (22.6, 0.1, "")],
 )
 def test_variants_close_to_softmax_are_named_with_their_costs_and_the_cheapest_halfway(step, costs, psnr, cost, end):
     found = {"Softmax": image(25.2), "B": image(23.7), "A": image(24.1), "C": image(psnr), "D": image(20.1)}
@@ -103,13 +103,13 @@ def test_variants_close_to_softmax_are_named_with_their_costs_and_the_cheapest_h
 @pytest.mark.parametrize(
     ("cost", "others", "end"),
     [
-        (0.028, {"D": 10.8}, "At about 3% of the cost, C reaches 22.8 dB and D only 10.8."),
+        (0.028, {"D": 10.8}, "At about 3% of softmax's cost, C reaches 22.8 dB and D only 10.8."),
         (
             0.028,
             {"D": 20.5, "E": 21.5, "F": 10.8},
-            "At about 3% of the cost, C reaches 22.8 dB, E 21.5 and F only 10.8.",
+            "At about 3% of softmax's cost, C reaches 22.8 dB, E 21.5 and F only 10.8.",
         ),
-        (0.004, {"D": 20.5}, "C reaches 22.8 dB at 0.40% of the cost."),
+        (0.004, {"D": 20.5}, "C reaches 22.8 dB at 0.40% of softmax's cost."),
     ],
 )
 def test_the_cheapest_variant_is_compared_with_the_best_and_the_worst_of_about_the_same_cost(cost, others, end):
