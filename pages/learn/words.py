@@ -74,13 +74,14 @@ def hidden_guesses(found: Sequence[Outcome], chance: float) -> str:
         found: the variants.
         chance: the accuracy of guessing all answers.
     """
-    guessed = {percent(right_guesses(each.rows[0].spec)) for each in found if with_guesses(each) is not None}
-    if not (shares := guessed - {percent(chance)}):
+    guessed = sorted(right_guesses(each.rows[0].spec) for each in found if with_guesses(each) is not None)
+    shares = [share for share in dict.fromkeys(map(percent, guessed)) if share != percent(chance)]
+    if not shares:
         return ""
     return _(
         "A guess of a hidden answer is one of the sequence's answers that the mask hides, so {shares} of these "
         "guesses are right instead of {chance}.",
-        shares=enumeration(sorted(shares)),
+        shares=enumeration(shares),
         chance=percent(chance),
     )
 

@@ -356,6 +356,15 @@ def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_th
     assert words.hidden_guesses([softmax], 0.25) == ""
 
 
+def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
+    found = outcomes([row for word in ("local", "local~window~4") for row in rows_of(word, BAD)])
+    shares = {"local": 0.11, "local~window~4": 0.09}
+    monkeypatch.setattr(words, "with_guesses", lambda outcome: outcome.accuracy)
+    monkeypatch.setattr(words, "right_guesses", lambda spec: shares[spec.model.word])
+    assert "so 9% and 11% of these guesses are right instead of 25%." in words.hidden_guesses(found, 0.25)
+    assert "so 9% of these guesses are right instead of 11%." in words.hidden_guesses(found, 0.11)
+
+
 def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence():
     of = lambda word, task: accuracy_with_guesses(learning.plan([word], task=task).specs[0])  # noqa: E731
     # The sequence is 16 symbols, twice. The answer, 15 tokens back, is the only one that a window of 14 hides. A window
