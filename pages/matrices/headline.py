@@ -42,7 +42,7 @@ class Rival:
 def overall(
     matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "", difference: bool = False
 ) -> str:
-    """Return how far the variants on screen are from their references (mostly softmax), and why on a second line.
+    """Return how far the variants on screen are from their references (mostly softmax), and why.
 
     Args:
         matrices: the numbers of each variant.
