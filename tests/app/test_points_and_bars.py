@@ -1,6 +1,7 @@
 """Tests of the stories' figures: thinned points with their ends, bars with repeated labels, axes of each matrix."""
 
 import numpy as np
+import pytest
 from driver import joined
 from plotly.graph_objects import Figure
 
@@ -39,6 +40,13 @@ def test_repeated_labels_have_a_bar_each():
     assert len(set(figure.data[0].x)) == 3
     assert [text[1] for text in figure.data[0].customdata] == ["the", "cat", "the"]
     assert figure.layout.xaxis.labelalias == {"0": "the", "1": "cat", "2": "the"}
+
+
+@pytest.mark.parametrize(("bars", "angle", "text"), [(4, 0, "keys and their values"), (5, -45, "keys and thei…")])
+def test_labels_of_many_bars_are_cut_and_turned(bars, angle, text):
+    figure = Figure(grouped_bars({"a": [1] * bars}, ["keys and their values"] * bars, **TITLES))
+    assert figure.layout.xaxis.tickangle == angle
+    assert set(figure.layout.xaxis.labelalias.values()) == {text}
 
 
 def test_each_matrix_has_its_own_axis_titles():

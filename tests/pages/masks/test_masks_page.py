@@ -183,6 +183,9 @@ def test_what_is_said_of_the_patterns_is_the_cores():
         ),
     }
     assert board_settings(at, "masks.board")["words"]["note"] == "Softmax is not drawn, because it allows all pairs."
+    several = open_masks(variants=chosen("softmax", "linear", "local"))
+    note = board_settings(several, "masks.board")["words"]["note"]
+    assert note == "Softmax and Linear are not drawn, because they allow all pairs."
     assert not board_settings(open_masks(variants=chosen("local")), "masks.board")["words"]["note"]
 
 

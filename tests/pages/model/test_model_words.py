@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from attention_core.experiments import swap
+from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
 from attention_core.formatting import number
-from pages.model import budget, encoder, glance, layers, predicts, reading, words
+from pages.model import budget, continuation, encoder, glance, layers, predicts, reading, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
@@ -420,3 +421,39 @@ def test_an_attention_row_that_does_not_change_is_said_so(moved, changes):
     said = glance.in_words(row, "Local")
     assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
     assert said.endswith("No attention row of the token before it, “a”, changes.") != changes
+
+
+def generated(word, ids, held, layers=(0,)):
+    """Return the row of a model that generates these tokens."""
+    return ContinuationRow(
+        word=word, layers=layers, seed=None, prompt=1, ids=ids, written=(), seconds=0.0, held=held * 1024
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        (
+            [("linear", (4, 2, 3), 8)],
+            "**With Linear, the generated text differs from the original model's at the first token.**",
+        ),
+        (
+            [("linear", (1, 4, 3), 9)],
+            "**With Linear, the generated text is the same as the original model's up to token 1 of 3.**",
+        ),
+        (
+            [("linear", (1, 2, 3), 7)],
+            "**With Linear, the generated text is the same as the original model's.** The smallest cache of a variant "
+            "takes 7.0 KiB, and that of the original model takes 8.0 KiB.",
+        ),
+        (
+            [("linear", (4, 2, 3), 5), ("softmax", (5, 2, 3), 6)],
+            "**With both variants, the generated text differs from the original model's at the first token.** The "
+            "smallest cache of a variant takes 5.0 KiB, and that of the original model takes 8.0 KiB.",
+        ),
+    ],
+)
+def test_generated_texts_are_compared_with_the_text_of_the_original_model(others, expected):
+    first = generated("softmax", (1, 2, 3), 8, layers=())
+    assert continuation.in_words([first, *(generated(*each) for each in others)]) == expected
+    assert continuation.in_words([first]) == continuation.in_words([generated(*others[0])]) == ""
