@@ -100,41 +100,51 @@ def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
     return "  \n".join(
         _preserved(
             word,
-            preserved_from(found, "perplexity", words.SAME * read.perplexity),
-            preserved_from(found, "copied", most_copied),
+            _values_within(word, found, "perplexity", words.SAME * read.perplexity),
+            _values_within(word, found, "copied", most_copied),
         )
         for word, found in lines.items()
     )
 
 
-def _preserved(word: str, reads: float | None, copies: float | None) -> str:
+def _values_within(word: str, found: Sequence[Both], name: str, limit: float) -> str:
+    """Return the tested values of a budget with which a number is within a limit, as a condition; empty for none."""
+    setting = _setting(word)
+    if (least := preserved_from(found, name, limit)) is not None:
+        return f"{setting} ≥ {least:g}"
+    if (most := preserved_from(found[::-1], name, limit)) is not None:  # A smaller stride is more exact.
+        return f"{setting} ≤ {most:g}"
+    inner = [f"{pair.x:g}" for pair in found if getattr(pair, name) is not None and getattr(pair, name) <= limit]
+    return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""
+
+
+def _preserved(word: str, reads: str, copies: str) -> str:
     name, setting = _(registry.from_word(word).title), _setting(word)
     values = {"name": name, "setting": setting, "reads": reads, "copies": copies}
-    if reads is None and copies is None:
+    if not reads and not copies:
         return _(
             "**With {name}, no tested value of {setting} is enough to predict or copy text about as well as softmax.**",
             **values,
         )
-    if reads is None:
+    if not reads:
         return _(
-            "**With {setting} ≥ {copies:g}, {name} copies repeated text about as well as softmax.** No tested value is "
-            "enough to predict text as well (perplexity).",
+            "**With {copies}, {name} copies repeated text about as well as softmax.** No tested value is enough to "
+            "predict text as well (perplexity).",
             **values,
         )
-    if copies is None:
+    if not copies:
         return _(
-            "**With {setting} ≥ {reads:g}, {name} predicts text about as well as softmax (perplexity).** No tested "
-            "value is enough to copy repeated text as well.",
+            "**With {reads}, {name} predicts text about as well as softmax (perplexity).** No tested value is enough "
+            "to copy repeated text as well.",
             **values,
         )
     if reads == copies:
         return _(
-            "**With {setting} ≥ {reads:g}, {name} predicts text (perplexity) and copies it about as well as softmax.**",
-            **values,
+            "**With {reads}, {name} predicts text (perplexity) and copies it about as well as softmax.**", **values
         )
     return _(
-        "**With {setting} ≥ {reads:g}, {name} predicts text about as well as softmax (perplexity).** To copy repeated "
-        "text as well, it needs {setting} ≥ {copies:g}.",
+        "**With {reads}, {name} predicts text about as well as softmax (perplexity).** To copy repeated text as well, "
+        "it needs {copies}.",
         **values,
     )
 

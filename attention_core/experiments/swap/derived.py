@@ -196,13 +196,13 @@ def first_above(found: Sequence[Both], name: str, limit: float) -> float | None:
 
 
 def preserved_from(found: Sequence[Both], name: str, limit: float) -> float | None:
-    """Return the smallest ``x`` from which on the number ``name`` is within ``limit``; None if the last one is not."""
-    smallest = None
+    """Return the first ``x`` from which on the number ``name`` is within ``limit``; None if the last one is not."""
+    first = None
     for pair in reversed([p for p in found if getattr(p, name) is not None]):
         if getattr(pair, name) > limit:
             break
-        smallest = pair.x
-    return smallest
+        first = pair.x
+    return first
 
 
 def beats_all(found: Sequence[Sequence[Both]], name: str) -> list[bool]:

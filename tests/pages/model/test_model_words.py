@@ -332,6 +332,37 @@ def test_what_a_budget_preserves(perplexity, copied, expected):
     assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
 
 
+@pytest.mark.parametrize(
+    ("losses", "values"),
+    [
+        ((1, 1, 9, 9), "stride ≤ 2"),
+        ((1, 9, 9, 9), "stride ≤ 1"),
+        ((9, 9, 1, 1), "stride ≥ 4"),
+        ((1, 9, 9, 1), "stride ≥ 8"),
+        ((9, 1, 1, 9), "stride ∈ {2, 4}"),
+        ((9, 1, None, 9), "stride ∈ {2}"),
+        ((1, 1, 1, 1), "stride ≥ 1"),
+        ((9, 9, 9, 9), ""),
+    ],
+)
+def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
+    pairs = [Both(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
+    text = budget.in_words({"atrous": pairs}, [read(20), COPY])
+    assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
+    kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
+    both = budget.in_words({"atrous": kept}, [read(20), COPY])
+    assert both == (
+        "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as softmax.**"
+        if values == "stride ≤ 1"
+        else "**With stride ≤ 1, Atrous predicts text about as well as softmax (perplexity).** "
+        + (
+            f"To copy repeated text as well, it needs {values}."
+            if values
+            else "No tested value is enough to copy repeated text as well."
+        )
+    )
+
+
 def test_the_running_mean_is_that_of_so_many():
     assert derived.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
     assert derived.running_mean([1], 2) == []
