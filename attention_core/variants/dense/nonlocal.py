@@ -98,6 +98,6 @@ VARIANT = Variant(
     signed=True,
     random=lambda p: p.similarity == "concat",
     note='The weights of a row sum to one only with the similarity "gaussian". Only with "dot" can weights be '
-    'negative. For n tokens, the time grows with n with "dot", and with n² otherwise. With "concat", the vectors '
+    'negative. For n tokens, the time is proportional to n with "dot", and to n² otherwise. With "concat", the vectors '
     "that project queries and keys to numbers are random, not trained.",
 )

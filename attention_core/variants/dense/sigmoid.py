@@ -65,8 +65,8 @@ def cost(n: int, d: int, p: SigmoidParams, *, causal: bool, keys: int | None = N
 VARIANT = Variant(
     __name__,
     title="Sigmoid",
-    summary="Each weight is the sigmoid of its logit minus an offset, so it does not depend on other keys, and rows "
-    "need not sum to one.",
+    summary="Each weight is the sigmoid of its logit minus an offset, so other logits do not affect it, and rows need "
+    "not sum to one.",
     formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
     r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",

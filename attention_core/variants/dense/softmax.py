@@ -19,8 +19,8 @@ class SoftmaxParams(Params):
         high=20.0,
         step=0.05,
         scale="log",
-        help="Number by which the logits are divided. Below 1, each row concentrates on fewer keys than with "
-        "softmax. Above 1, the weights are more equal than with softmax.",
+        help="Number by which the logits are divided. Below 1, each row concentrates on fewer keys than at 1. Above 1, "
+        "the weights are more equal.",
     )
 
 

@@ -28,7 +28,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool)
     beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, beta_t in each_token(q, k, v, beta):
-        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
+        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase β times the value read with the key
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S

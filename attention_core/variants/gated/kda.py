@@ -33,7 +33,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
         S = alpha_t.mT * S  # decay each channel
-        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase what the key reads
+        S = S - beta_t * k_t.mT @ (k_t @ S)  # erase β times the value read with the key
         S = S + beta_t * k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S

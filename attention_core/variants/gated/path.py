@@ -67,7 +67,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) 
     beta = strength_up_to(p.strength, k, p, first=0).expand_as(k[..., :1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, w_t, beta_t in each_token(q, k, v, w, beta):
-        S = S - beta_t * w_t.mT @ (w_t @ S)  # erase the share β of what a read along w returns
+        S = S - beta_t * w_t.mT @ (w_t @ S)  # erase β times the value read with w
         S = S + k_t.mT @ v_t  # write the value
         outputs.append(q_t @ S)  # read
     return torch.cat(outputs, -2) if causal else q @ S
@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     along=True,
     title="PaTH",
-    summary="Before a query reads a key, every token between them removes the share β of the key's component along "
-    "the token's own direction w.",
+    summary="Before a query reads a key, every token after the key, up to the query, removes the share β of the key's "
+    "component along that token's own direction w.",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",

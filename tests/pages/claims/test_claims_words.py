@@ -353,11 +353,11 @@ def test_a_claim_that_runs_only_on_request_says_why():
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(FOUND).startswith(
         "For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
-        "attention fills the gaps between these steps. Together, they connect 100% of all pairs of tokens. A layer of "
-        "local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
+        "attention fills the gaps between these steps. Together, they connect 100% of all pairs of tokens (mean over "
+        "heads). A layer of local attention alone connects 12.3% of the pairs of tokens, two such layers connect 40%"
     )
     assert "12.3%" in words.finding(FOUND)
-    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens.")
+    assert words.finding(FOUND, brief=True).endswith("connect 100% of all pairs of tokens (mean over heads).")
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
@@ -486,7 +486,8 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert found[5:] == [
         "Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
         "claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
-        "keys) together connect 100% of all pairs of tokens. It partly holds if they connect at least 90%.",
+        "keys) together connect 100% of all pairs of tokens (mean over heads). It partly holds if they connect "
+        "at least 90%.",
         f"{known.source.heading}, Su, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == [

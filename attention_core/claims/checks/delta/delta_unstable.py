@@ -1,4 +1,4 @@
-"""Claim: the delta rule is unstable if β‖k‖² exceeds 2: it then erases more than twice what a key retrieves."""
+"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, because it multiplies the value stored under k by 1 - β‖k‖²."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ HALF, WHOLE = "stored values after half of the text", "stored values after the w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormRow:
-    """The largest factor by which any direction of an earlier state is scaled after some of a head's tokens."""
+    """The largest factor by which some of a head's tokens can multiply the size of an earlier state."""
 
     strength: float
     after: str
@@ -63,33 +63,33 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="At every token, the delta rule corrects a matrix that stores values under keys (the state). A "
-    "correction never enlarges what is already stored if its strength times the key's squared norm is at most 2, but "
-    "stronger corrections do.",
+    statement="At every token, the delta rule corrects the value that is stored under the token's key. As long as the "
+    "strength of a correction times the key's squared norm is at most 2, corrections do not make stored values grow. "
+    "Stronger corrections do.",
     short="with keys of norm 1, the delta rule is stable for updates of strength up to 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="The delta rule stores values in a matrix (the state), which it updates at every token. An update of "
-    "strength β multiplies what is stored along the token's key by 1 − β. All updates of this input run in float64, "
-    "with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest factor by which all these updates "
-    "together can multiply the size of an initial state. It is computed after half of the text and after the whole "
-    "text.",
+    "strength β multiplies the value stored under the token's key by 1 − β, and then adds β times the new value. All "
+    "updates of this input run in float64, with keys of norm 1 and β from 0.5 to 3. The growth factor is the largest "
+    "factor by which all these updates together can multiply the size of an initial state, without new values. It is "
+    "computed after half of the text and after the whole text.",
     measure=measure,
     numbers=numbers,
     rule="The delta rule stores values in a matrix (the state) and updates it at every token with strength β. Keys "
-    "have norm 1. The growth factor is the largest factor by which the updates of the whole text can multiply the "
-    "size of an initial state. The claim holds if two conditions are met. (1) For every β up to 2, the growth factor "
-    "is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in every head. The claim "
-    "partly holds if only one condition is met.",
+    "have norm 1. The growth factor is the largest factor by which the updates of the whole text can multiply the size "
+    "of an initial state, without new values. The claim holds if two conditions are met. (1) For every β up to 2, the "
+    "growth factor is at most {most} in every head. (2) At β = 2.1, the growth factor is more than {most} in every "
+    "head. The claim partly holds if only one condition is met.",
     bounds={"most": 1},
     # In the second condition, the negative tolerance demands more growth than a rounding error.
     verdict=parts(
         Condition("within", "<=", "most", tolerance=FLOAT32_TOLERANCE),
         Condition("beyond", ">", "most", tolerance=-FLOAT32_TOLERANCE),
     ),
-    finding="For keys of norm 1, an update of strength β multiplies what the delta rule has stored along the key by "
-    "1 − β. For β up to 2, the updates of the whole text multiply the size of stored values by at most {within}. At "
-    "β = 2.1, the largest such factor is at least {beyond} in every head.",
+    finding="For keys of norm 1, an update of strength β multiplies the value that the delta rule has stored under the "
+    "key by 1 − β. For β up to 2, the updates of the whole text multiply the size of stored values by at most "
+    "{within}. At β = 2.1, the largest such factor is at least {beyond} in every head.",
     details="At β = 3, the largest factor by which stored values grow is {half} after half of the text. After the "
     "whole text, it is {far} (medians over heads).",
     quantities=(

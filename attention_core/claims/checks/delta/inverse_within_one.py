@@ -66,9 +66,9 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="The delta rule multiplies all values by one inverse matrix, which removes what earlier tokens have "
-    "already stored. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however long the "
-    "text is.",
+    statement="The delta rule multiplies all values by one inverse matrix, which subtracts from each value what is "
+    "already stored under its key. If all keys have norm 1, the entries of this inverse stay between −1 and 1, however "
+    "long the text is.",
     short="with keys of norm 1, the entries of the delta rule's inverse matrix stay between −1 and 1",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
@@ -86,8 +86,8 @@ CLAIM = Claim(
     finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
     "projection, which never lengthens a vector. Below the diagonal, no entry of the inverse exceeds {unit} in "
     "absolute value.",
-    details="If each key keeps its own norm, the largest entry of the delta rule's inverse matrix is {free} (median "
-    "over heads). It exceeds 1 in {beyond}% of the heads.",
+    details="If keys have different norms, whose squares average 1, the largest entry below the diagonal of the delta "
+    "rule's inverse matrix is {free} in absolute value (median over heads). It exceeds 1 in {beyond}% of the heads.",
     quantities=(
         Quantity(
             "unit",

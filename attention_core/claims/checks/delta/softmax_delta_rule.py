@@ -102,9 +102,10 @@ CLAIM = Claim(
     "{first} for the first-order Taylor expansion of softmax, and {mean} for the mean of the values.",
     notes=(
         Case(
-            finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t enlarges what it "
-            "has stored, so its matrix can become unstable. If the strength is limited to prevent this, the median "
-            "matrix error over heads is {capped}. The error is at most 50% in {capped_near}% of the heads.",
+            finding="In {unstable}% of its updates, the delta rule with strength 1/t at token t multiplies the value "
+            "stored under the token's key by a factor below −1. Stored values can then become very large. If the "
+            "strength is limited to prevent this, the median matrix error over heads is {capped}. The error is at most "
+            "50% in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),
@@ -135,7 +136,8 @@ CLAIM = Claim(
         ),
         Quantity(
             "unstable",
-            "share of the delta rule's updates with strength 1/t at token t that enlarge what is already stored",
+            "share of the delta rule's updates with strength 1/t at token t that multiply the value stored under the "
+            "token's key by a factor below −1",
             "%",
         ),
     ),

@@ -93,7 +93,8 @@ CLAIM = Claim(
         partly=Condition("heads", ">", "chance"),
     ),
     finding="The kernel 1 + cos(q, k) stays between 0 and 2, while softmax's exponential has no upper limit. In "
-    "{heads}% of the heads, it has the smallest matrix error (difference from softmax's matrix) of six kernels.",
+    "{heads}% of the heads, this kernel has the smallest matrix error (difference from softmax's matrix) of six "
+    "kernels.",
     details="If 1 + cos is compared with one other kernel at a time, it has the smaller matrix error in {duels}% of "
     "the comparisons. The median matrix error over heads is {cosine} for 1 + cos, {best} for the best other kernel "
     "and {uniform} for uniform attention (equal weights).",

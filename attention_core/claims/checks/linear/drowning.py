@@ -129,12 +129,12 @@ CLAIM = Claim(
     "last query gives them, and the top quarters without and with the decay are compared.",
     measure=measure,
     numbers=numbers,
-    rule="Linear attention, with and without a decay, is compared with softmax. The weight on the first 4 of n "
-    "tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. The claim holds if "
-    "the medians over heads meet two conditions. (1) Without a decay, the exponent p of linear attention is at least "
-    "{fall}, and it exceeds softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a "
-    "decay, at most {kept}% are also in the top quarter with a decay. The claim partly holds if only one condition "
-    "is met.",
+    rule="Linear attention, with and without a decay, is compared with softmax. The median weight over heads on the "
+    "first 4 of n tokens falls as 1/nᵖ. The tokens are ranked by the weight that the last query gives them. The claim "
+    "holds if two conditions are met. (1) Without a decay, the exponent p of linear attention is at least {fall}, and "
+    "it exceeds softmax's exponent by at least {faster}. (2) Of the tokens in the top quarter without a decay, at most "
+    "{kept}% are also in the top quarter with a decay (median over heads). The claim partly holds if only one "
+    "condition is met.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     verdict=parts(
         all_of(

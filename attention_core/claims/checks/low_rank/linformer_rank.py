@@ -94,11 +94,11 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     rule="Linformer averages the keys into the same number of means (its rank) at every length. Its matrix error is "
-    "the relative difference of its matrix from softmax's matrix. The claim holds if two conditions are met. (1) "
-    "This error grows no faster than n to the power {flat}, where n is the number of tokens. (2) The matrix error is "
-    "at most {useful} at the longest length. Otherwise, the claim partly holds if, at the longest length, the best "
-    "possible matrix of the same rank has a matrix error of at most {small}. In this case, better averages of the "
-    "keys might be accurate enough.",
+    "the relative difference of its matrix from softmax's matrix (median over heads). The claim holds if two "
+    "conditions are met. (1) This error grows no faster than n to the power {flat}, where n is the number of tokens. "
+    "(2) The matrix error is at most {useful} at the longest length. Otherwise, the claim partly holds if, at the "
+    "longest length, the best possible matrix of the same rank has a matrix error of at most {small}. In this case, "
+    "better averages of the keys might be accurate enough.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
     verdict=Rule(
         holds=all_of(Condition("exponent", "<=", "flat"), Condition("error", "<=", "useful")),

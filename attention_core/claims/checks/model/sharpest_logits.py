@@ -62,8 +62,8 @@ CLAIM = Claim(
         holds=all_of(Condition("alive", ">=", Measured("keepers")), Condition("spared", "<=", 0.0)),
     ),
     finding="A replacement for softmax works if the model's perplexity (how badly it predicts text) stays within a "
-    "limit. This is true for {alive} of the {keepers} replacements that keep at least half of each query's highest "
-    "weight, and for {spared} of the {others} others.",
+    "limit. This is true for {alive} of the {keepers} replacements that, on average, keep at least half of each "
+    "query's highest weight, and for {spared} of the {others} others.",
     details="A model predicts repeated tokens better because it copies them. At least half of this gain remains with "
     "{copying} of the replacements that keep each query's highest weight, and with {others_copying} of the others. "
     "The kept share of the highest weight and the perplexity have a rank correlation of {rho}, where −1 means "

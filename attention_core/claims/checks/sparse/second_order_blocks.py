@@ -91,8 +91,8 @@ CLAIM = Claim(
     numbers=numbers,
     rule="Each query attends to its own block of keys and to the 2 other blocks with the highest scores. A block is "
     "scored by the mean of its keys alone, or by their mean and covariance. The claim holds if scoring by mean and "
-    "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It partly holds if it "
-    "does so in more heads than scoring by the mean alone.",
+    "covariance selects blocks with more of softmax's weight in at least {most}% of the heads. It partly holds if "
+    "scoring by mean and covariance selects the better blocks in more heads than scoring by the mean alone.",
     bounds={"most": 75},
     verdict=Rule(holds=Condition("wins", ">=", "most"), partly=Condition("wins", ">", Measured("loses"))),
     finding="The mean of a block's keys hides a single key with a large logit, whereas the covariance shows how far "

@@ -90,13 +90,15 @@ CLAIM = Claim(
     "through the layers.",
     measure=measure,
     numbers=numbers,
-    rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. "
-    "The claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced "
-    "keys) together connect {holds}% of all pairs of tokens. It partly holds if they connect at least {partly}%.",
+    rule="Two tokens are connected if a path of weights above zero leads from one to the other through the layers. The "
+    "claim holds if a layer of local attention (nearby keys) and a layer of atrous attention (regularly spaced keys) "
+    "together connect {holds}% of all pairs of tokens (mean over heads). It partly holds if they connect at least "
+    "{partly}%.",
     bounds={"holds": 100, "partly": 90},
     verdict=Rule(holds=Condition("two", ">=", "holds"), partly=Condition("two", ">=", "partly")),
     finding="For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
-    "attention fills the gaps between these steps. Together, they connect {two}% of all pairs of tokens.",
+    "attention fills the gaps between these steps. Together, they connect {two}% of all pairs of tokens (mean over "
+    "heads).",
     details="A layer of local attention alone connects {one}% of the pairs of tokens, two such layers connect "
     "{local}%, and two layers of atrous attention connect {atrous}%. A local and an atrous layer together compute "
     "{keys}% as many attention weights as one layer of full attention.",
