@@ -35,7 +35,7 @@ def places(names: Iterable[str]) -> dict[str, int]:
     """
     names = list(names)
     titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
-    found = {name: GREY for name in names if name in EQUAL_WEIGHTS}
+    found = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
     for name in names:
         if (key := titles.get(name.casefold())) and (place := palette.place(key) % COLOURS) not in found.values():
             found[name] = place

@@ -198,7 +198,7 @@ def test_a_method_has_its_colour_on_every_card():
     assert first[exact] == second[exact]
     assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
     assert first[iterated] == second[iterated] == palette.place("nystrom")
-    assert first["equal weights"] == GREY
+    assert first["equal weights"] == colours.places(["Equal weights"])["Equal weights"] == GREY
     assert colours.places(["Full attention", "Local", "linear attention"]) == {
         "Full attention": palette.place("softmax"),
         "Local": palette.place("local"),
