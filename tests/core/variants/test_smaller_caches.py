@@ -11,6 +11,7 @@ from seeded import normal
 import attention_core as ac
 from attention_core.ops.random import generator
 from attention_core.variant import Cache
+from attention_core.variants.cache import mla
 from attention_core.variants.cache.heavy_hitters import dropped
 from attention_core.variants.cache.quantised_keys import first_codes
 
@@ -76,6 +77,13 @@ def test_latents_are_the_truncated_singular_value_decomposition(heads, n, d, ran
         wanted = softmax(q[h], key, everywhere(n, causal=False))
         torch.testing.assert_close(matrix[h], wanted, rtol=1e-7, atol=1e-9)
         torch.testing.assert_close(out[h], wanted @ value, rtol=1e-7, atol=1e-9)
+
+
+def test_the_latents_of_a_long_text_use_all_its_tokens():
+    n, p = 2 * mla.TOKENS_AT_ONCE + 3, mla.MlaParams(rank=4)
+    q, k, v = (normal(2, n, 3, seed=seed) for seed in range(3))
+    found, wanted = (each(q, k, v, p, causal=False) for each in (mla.attend, mla.definition))
+    torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-9)
 
 
 def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
