@@ -100,7 +100,7 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
             n=round(copies),
             name=name,
         ),
-        _("Perplexity is never more than {worse:g} times the original.", worse=words.WORSE)
+        _("Perplexity is at most {worse:g} times the original with every tested number.", worse=words.WORSE)
         if reads is None
         else _n(
             "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",

@@ -237,7 +237,7 @@ def test_where_numbers_come_from():
     assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), recorded])
 
 
-STAYS = "Perplexity is never more than 1.5 times the original."
+STAYS = "Perplexity is at most 1.5 times the original with every tested number."
 EXCEEDS = "Perplexity exceeds 1.5 times the original once 4 layers are replaced."
 REMAINS = "keeps at least half of the ability to copy with every tested number of replaced layers.**"
 LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
