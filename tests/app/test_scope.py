@@ -53,6 +53,16 @@ def opened(page, *states):
 
 
 ENTROPY = {"h_longest": 128, "h_seeds": 1, "h_scales": [], "variants": variants("softmax")}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "n", "text"),
+    [(1, 1, "1 token"), (303, 303, "303 tokens"), (1024, 1024, "1,024 tokens"), (1024, 4096, "1,024 of 4,096 tokens")],
+)
+def test_large_numbers_of_tokens_have_separators(tokens, n, text):
+    assert Scope(tokens=tokens, n=n).tokens_in_words() == text
+
+
 SWEEPS = {"entropy": "entropy_length", "normalizer": "normalizer_length", "drift": "length_drift"}
 
 

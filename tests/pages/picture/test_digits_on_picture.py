@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from driver import open_page, spoken, visit
+from driver import board_settings, open_page, spoken, visit
 from test_picture_page import sent
 
 import attention_core as ac
@@ -60,6 +60,9 @@ def test_each_tile_shows_the_digit_its_attention_and_its_output_error(head, head
     at = visit("picture", {**LINK, "head": head, "causal": "1", "positions": "rope"})
     header, parts = sent(at)
     assert (header["side"], header["cell"], header["channels"]) == (SIDE, 1, 1)
+    texts = board_settings(at, "picture.board")["words"]
+    assert texts["hint"] == "Point at a pixel to see its attention."
+    assert texts["touch_hint"] == "Tap a pixel to see its attention."
     assert [parts[key][0]["score"] is None for key in ("original", "softmax", "local", "linear")] == [True, True, 0, 0]
     record = TrainedSource.of(*WORDS, sequence=3, layer=1).load()
     matrices = softmax_and_local(record, 2)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import charts, numbers, open_page, table, unpacked, visit
+from driver import board_settings, charts, numbers, open_page, table, unpacked, visit
 from PIL import Image
 
 import attention_core as ac
@@ -39,6 +39,9 @@ def test_every_image_is_sent_with_its_number_and_its_attention_maps():
     at = open_picture()
     header, parts = sent(at)
     assert list(parts) == ["original", "noisy", "softmax", "local"]
+    texts = board_settings(at, "picture.board")["words"]
+    assert texts["hint"] == "Point at a pixel to see its attention, or at a small error image to enlarge it."
+    assert texts["touch_hint"] == "Tap a pixel to see its attention, or a small error image to enlarge it."
     assert (header["side"], header["cell"], header["channels"]) == (16, 1, 3)
     for attention in PAIR:
         found, payload = parts[attention.key]
