@@ -124,7 +124,9 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
 def test_what_is_said_of_each_similarity_of_nonlocal():
     note = ac.variant("nonlocal").note
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
-    negative = said(note, r'Only with "(\w+)" can weights be negative\. For n tokens, the time grows with n with "\1"')
+    negative = said(
+        note, r'Only with "(\w+)" can weights be negative\. For n tokens, the time is proportional to n with "\1"'
+    )
     for similarity in ("gaussian", "dot", "concat"):
         A = ac.get("nonlocal", similarity=similarity).weights(*normal(2, 20, 4))
         assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == normalised)
