@@ -310,6 +310,7 @@ def test_the_marks_that_a_chart_has_are_explained():
     first = "Large points show the current settings."
     for lines, looks in (
         ([hollow], "hollow points"),
+        ([hollow, Curve("c", [1, 2], [0.1, 0.1])], "hollow points"),
         ([level], "dash-dotted lines"),
         ([replace(level, marks=True)], "hollow points and dash-dotted lines"),
         ([hollow, level], "hollow points and dash-dotted lines"),

@@ -325,6 +325,51 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
     assert overall(given) == expected[linear]
 
 
+def explained(*variants):
+    """Return the finding about softmax and other variants, given each one's output error; each hides 26%."""
+    given = dict([measured("softmax", entropy=2.0)])
+    for attention, error in variants:
+        numbers = dataclasses.replace(found(attention), output_error=error, uniform_error=0.84, misplaced=0.26)
+        if attention.key == "linear":  # Its rows are flat.
+            numbers = dataclasses.replace(numbers, passport=dataclasses.replace(numbers.passport, entropy=2.41))
+        given[attention] = numbers
+    return overall(given)
+
+
+WINDOW = "masks 26% of softmax's weight."
+
+
+def test_the_only_variant_is_explained_by_its_name_after_its_error():
+    text = explained((ac.get("local"), 0.3))
+    assert text.startswith("**Local · window 16 has an output error of 30% compared with softmax.**")
+    assert text.endswith(f" **Local** {WINDOW}")
+
+
+def test_variants_that_are_equally_close_are_each_explained_by_name():
+    text = explained((ac.get("local"), 0.3), (ac.get("atrous"), 0.3), (ac.get("linear"), 0.7))
+    assert "It masks" not in text
+    assert [f"**{name}** {WINDOW}" in text for name in ("Local", "Atrous")] == [True, True]
+
+
+def test_variants_that_are_equally_far_are_all_named():
+    text = explained((ac.get("local"), 0.3), (ac.get("linear"), 0.7), (ac.get("cosine"), 0.7))
+    assert "**Cosine and Linear are farthest from softmax (output error: 70%).**" in text
+
+
+def test_the_cause_of_the_smallest_error_is_not_repeated_for_another_reference():
+    pair = [(ac.get("reformer", rounds=rounds), error) for rounds, error in ((1, 0.2), (2, 0.1))]
+    text = explained((ac.get("local"), 0.3), (ac.get("linear"), 0.7), *pair)
+    assert "closest to shared-QK softmax" in text
+    assert text.count(WINDOW) == 1
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_variant_without_a_finite_error_takes_no_explanation_from_the_others(broken):
+    text = explained((ac.get("linear"), broken), (ac.get("local"), 0.3), (ac.get("atrous"), 0.7))
+    assert f"is closest to softmax (output error: 30% of softmax's output).** It {WINDOW}" in text
+    assert f"**Atrous** {WINDOW}" in text
+
+
 @pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
 def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
     attention, numbers = measured("local", total_variation=0.9)
