@@ -73,7 +73,8 @@ def beyond(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, 
     prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
     count, names = 0, []
     for attention, own in question.by_variant(found):
-        dear = [p.value for p in own if prices.get(p.word, 0.0) > BEYOND * whole]
+        ascending = sorted(own, key=lambda p: float(p.value or 0))
+        dear = [p.value for p in ascending if prices.get(p.word, 0.0) > BEYOND * whole]
         count += len(dear)
         knob = attention.variant.budget
         settings = "" if knob is None else f" · {readable(knob.name)} {enumeration(f'{value}' for value in dear)}"

@@ -129,7 +129,11 @@ def test_over_the_cost_only_the_best_points_have_numbers():
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
     assert 2 * whole < max(numbers(drawn["Nyström"]["x"]))
     [text] = [c.value for c in at.caption if "of softmax's multiply-adds and lie" in c.value]
-    assert "Nyström · landmarks " in text
+    [values] = re.findall(r"Nyström · landmarks ([\d, and]+) needs? over 200% of", text)
+    dear = [int(value) for value in re.findall(r"\d+", values)]
+    assert dear == sorted(dear)
+    assert len(dear) == sum(x > 2 * whole for x in numbers(drawn["Nyström"]["x"]))
+    assert min(ac.get("nystrom", landmarks=m).cost(24, 32, causal=False).multiply_adds for m in dear) > 2 * whole
 
 
 def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
