@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from app.figures.lines.curves import Curve, curves, guide
-from app.figures.lines.ends import LETTER, LINE, PREFIX, spread_positions, text_size, with_legend_below, wrap_name
+from app.figures.lines.ends import (
+    LETTER,
+    LINE,
+    PREFIX,
+    End,
+    label_at_point,
+    spread_positions,
+    text_size,
+    with_legend_below,
+    wrap_name,
+)
 from app.figures.lines.places import find_side
 
 PLACES = st.floats(-50, 150, allow_nan=False)
@@ -263,6 +273,7 @@ def test_the_name_at_a_point_and_the_texts_of_points_cross_neither_lines_nor_eac
         ((76,), (478, 520), "top center"),
         ((76, 124), (478, 520), "top right"),
         ((76, 124), (), "middle right"),
+        ((74, 110), (), "bottom left"),
     ],
 )
 def test_a_text_keeps_a_distance_from_lines_if_there_is_room(heights, positions, side):
@@ -271,6 +282,12 @@ def test_a_text_keeps_a_distance_from_lines_if_there_is_room(heights, positions,
     found, box = find_side((500, 100), (15, 17), paths, [], 960)
     assert found == side
     assert not any(map(box.is_crossed, paths))
+    shown = label_at_point(End(trace=0, name="a", colour=0, x=500, y=100), found)
+    left = shown["x"] + shown.get("xshift", 0) - 15 * ("left", "center", "right").index(shown["xanchor"]) / 2
+    low = (
+        shown["y"] + shown.get("yshift", 0) - 17 * ("bottom", "middle", "top").index(shown.get("yanchor", "middle")) / 2
+    )
+    assert (left, low) == (box.left, box.low), "the chart shows the text where it is free"
 
 
 @pytest.mark.parametrize(("name", "size"), [("star", (29.6, 17)), ("a star<br>here", (44.4, 34))])

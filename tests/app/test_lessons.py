@@ -332,6 +332,12 @@ def test_a_curve_of_a_lesson_has_the_colour_of_its_variant_on_other_pages(key, v
     assert re.findall(r'<polyline [^>]*stroke="(#\w+)"', unquote(shown.address)) == colours
 
 
+def test_marked_words_have_the_colour_of_their_legend():
+    [shown] = lesson_pictures("stand_in", dark=False)
+    marks = set(re.findall(r'<rect [^>]*fill="(#\w+)" opacity', unquote(shown.address)))
+    assert marks == set(shown.names.values())
+
+
 def test_the_picture_of_a_model_without_softmax_marks_the_words_that_lose_most():
     words, marked = _harder_words()
     assert " ".join(words) == "The clockmaker's workshop stood at the end of the harbour road."

@@ -60,6 +60,9 @@ def test_values_outside_a_logarithmic_axis_are_left_out():
 
 def test_a_single_point_and_a_level_line_are_visible():
     assert f'd="M{WIDTH / 2:.1f} {EDGE:.1f}h0"' in svg(small_figure({"a": [(3, 2.0)]}, **TITLES))
+    charts = (svg(small_figure({"a": line}, **TITLES)) for line in ([(3, 2.0)], [(1, 0.0), (2, 0.0)]))
+    dot, stroke = (float(re.findall(r'stroke-width="([\d.]+)" stroke-linecap="round"', chart)[0]) for chart in charts)
+    assert dot >= 4 * stroke
     [line] = paths(small_figure({"a": [(1, 0.0), (2, 0.0)]}, **TITLES)).values()
     assert {y for _x, y in line} == {HEIGHT - EDGE}
 
