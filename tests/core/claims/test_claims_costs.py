@@ -124,7 +124,11 @@ def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
     found = trial("three_algorithms", upload(normal(1, n, d)))
     if n < 72 or d < 6:
         assert found.verdict is Verdict.UNTESTABLE
-        assert ("needs at least 72 tokens" if n < 72 else f"For head size {d}, this check uses at most") in found.why
+        assert (
+            "needs at least 72 tokens"
+            if n < 72
+            else f"For head size {d}, this check uses at most 2 × {d}² = {2 * d * d} tokens."
+        ) in found.why
     else:
         assert found.verdict is HOLDS
         assert found.numbers["long"] == 72 > CHUNK

@@ -186,7 +186,10 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     assert {row.n for row in found.rows} == {64}
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
-    assert "Only the length of this input is timed" in claim.sentences(found.numbers)[1]
+    assert (
+        "Only the length of this input is timed, because a longer input would take too much time"
+        in claim.sentences(found.numbers)[1]
+    )
     assert "At this input's {own} tokens" in claim.sentences({**found.numbers, "longest": 1024})[1]
 
 
