@@ -143,7 +143,7 @@ def _masks(seen: Seen) -> Step:
                 share=share,
             ),
             _(
-                "If queries could attend only to pools that end before them, {blind} of {n} queries would have no key.",
+                "If queries could attend only to pools without later tokens, {blind} of {n} queries would have no key.",
                 blind=blind,
                 n=n,
             ),

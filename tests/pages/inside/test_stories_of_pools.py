@@ -128,7 +128,7 @@ def test_both_cuts_are_told_apart():
     at = open_step(ac.get("pooled"), 4, causal=True)
     # Six pools of four leak 3 + 2 + 1 pairs each, of 24 * 23 / 2 pairs.
     assert said(
-        at, r"\(token (\d+)\) .* \(token (\d+)\).* leak in ([\d.]+)% .* that end before them, (\d+) of (\d+) queries"
+        at, r"\(token (\d+)\) .* \(token (\d+)\).* leak in ([\d.]+)% .* without later tokens, (\d+) of (\d+) queries"
     ) == (0, 3, round(100 * 36 / 276, 1), 3, 24)
     fine = open_step(ac.get("pooled", stride=1), 4, again=at, causal=True)
     assert "this is causal softmax attention." in " ".join(m.value for m in fine.markdown)
