@@ -1,4 +1,4 @@
-"""Metrics of attention matrices and outputs, which take and return torch tensors, and of the order of two lists.
+"""Metrics of attention matrices and outputs (torch tensors), and of how well the orders of two lists agree.
 
 Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
 Metrics of tensors are computed and returned in float64, regardless of the type of their inputs.
@@ -38,7 +38,7 @@ The error of uniform attention, and the smallest error of a matrix with a given 
     >>> metrics.oracle_top_k_error(uniform, 2).item(), metrics.oracle_keys_error(uniform, torch.tensor([1, 2])).item()
     (0.0, 0.5)
 
-Two lists of numbers for the same items: how well their orders agree:
+How well the orders of two lists of numbers for the same items agree:
     >>> x, y = [1, 2, 3], [1, 3, 2]
     >>> round(metrics.rank_correlation(x, y), 2), round(metrics.kendall(x, y), 2), metrics.farthest_off(x, y)
     (0.5, 0.33, 1)

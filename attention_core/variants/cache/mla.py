@@ -128,8 +128,8 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
         return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), joined))
     size, square = m * columns, columns**2
     latents = 2 * m * square + square * p.rank
-    # The peak is reached while the values' Gram matrix is summed or its eigenvectors are computed, or with the
-    # reconstructed keys and values, in addition to the output or the joined values.
+    # The peak is reached at one of three points: while the values' Gram matrix is summed or its eigenvectors are
+    # computed, when the values are reconstructed, or when softmax attention has computed the output.
     gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_AT_ONCE) * columns)  # two chunks are held at a time
     peak = joined + max(size + gram, 2 * size + 3 * square)
     peak = max(peak, n * (columns + heads) + 2 * size)

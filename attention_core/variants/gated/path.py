@@ -117,9 +117,9 @@ VARIANT = fast_weights.variant(
             symbol="T",
             formula=r"T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
             mechanism=(
-                "Each token subtracts from earlier keys their components along its direction w. C holds these "
-                "components for the original keys. However, the tokens in between have already changed the keys. The "
-                "product T C accounts for these changes: it holds the components that are actually subtracted."
+                "Each token subtracts from earlier keys β times their components along its direction w. C holds these "
+                "amounts for the original keys. However, the tokens in between have already changed the keys. The "
+                "product T C accounts for these changes: it holds the amounts that are actually subtracted."
             ),
             rows="token",
             columns="token",

@@ -98,9 +98,9 @@ VARIANT = fast_weights.variant(
             "https://arxiv.org/abs/2312.06635",
         ),
     ),
-    note="The state is one matrix, the sum of the key–value products of past tokens. A gate is the factor that "
+    note="The state is one matrix, a decayed sum of the key–value products of past tokens. A gate is the factor that "
     "multiplies the state at each token. Mamba-2 learns the gates, and its inputs first pass through a short "
-    "convolution. Lightning attention gives each head a constant gate of its own. Here, the gates of all heads "
-    "follow the same fixed rule, unless the Learn page trains them. Without a causal mask, every query reads the "
-    "state after the last token.",
+    "convolution. Lightning attention gives each head a constant gate of its own. Here, the gates of all heads follow "
+    "the same fixed rule, unless the Learn page trains them. Without a causal mask, every query reads the state after "
+    "the last token.",
 )

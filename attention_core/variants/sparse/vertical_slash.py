@@ -32,8 +32,9 @@ class VerticalSlashParams(Params):
         low=1,
         high=512,
         scale="log",
-        help="Number s of diagonals. A diagonal is one distance between query and key, at which all queries attend. "
-        "Distance 0 is always included. The other distances are those with the most weight from the last queries.",
+        help="Number s of diagonals. A diagonal is one distance between query and key: every query attends to the key "
+        "at this distance. Distance 0 is always included. The other distances are those with the most weight from the "
+        "last queries.",
     )
     judges: int = param(
         64,
