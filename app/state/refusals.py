@@ -60,9 +60,9 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def _shown(kind: Field, value: object) -> str:
-    if value is None:
+    words = [] if value is None else kind.write(value)
+    if not any(words):
         return _("no value")
-    words = kind.write(value)
     if value == kind.default and len(", ".join(words)) > WORD:
         return _("the default")
     return _quoted(words)

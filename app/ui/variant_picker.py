@@ -14,7 +14,7 @@ from app.state import url
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
 from app.ui.lazy import lazy_popover
-from app.words.i18n import _, clauses, enumeration, escape_markdown, paragraph
+from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
 from app.words.labels import family_title, label, readable
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
@@ -129,8 +129,10 @@ def show_left_out() -> None:
             _("{names} ({reason})", names=enumeration(names), reason=reason.rstrip(".。"))
             for reason, names in reasons.items()
         ]
-        text = _(
+        text = _n(
+            "This variant is left out because the keys belong to another sequence than the queries: {variants}.",
             "These variants are left out because the keys belong to another sequence than the queries: {variants}.",
+            n=sum(map(len, reasons.values())),
             variants=clauses(groups),
         )
         st.caption(f":material/block: {escape_markdown(text)}")

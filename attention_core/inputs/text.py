@@ -192,7 +192,7 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
     if len(indices) < len(special):
         notices.append(
             _notice(
-                "The text has {total} tokens. Only the first {kept} are used, up to “{words}”.",
+                "The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”.",
                 total=len(special),
                 kept=len(indices),
                 words=_last_words(text[: max(end for _, end in offsets)]),

@@ -102,8 +102,10 @@ def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str
     if not names:
         return []
     return [
-        _(
-            "With some of their settings, these variants have a larger error than equal weights on {keys}: {names}.",
+        _n(
+            "At some points of the chart, {names} has a larger error than equal weights on {keys}.",
+            "At some points of the chart, {names} have a larger error than equal weights on {keys}.",
+            n=len(names),
             keys=every_key(causal=question.causal),
             names=enumeration(names),
         )

@@ -114,20 +114,11 @@ def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
     grown: list[str] = []
     constant: list[str] = []
     for name, (fixed, more) in stored.items():
-        text = _("**{name}** ({n:,} numbers)", name=escape_markdown(name), n=fixed + more * length)
+        text = _("{n:,} numbers with **{name}**", name=escape_markdown(name), n=fixed + more * length)
         (grown if more else constant).append(text)
     return paragraph(
-        _(
-            "With these variants, a layer stores more numbers for longer sequences. At {n} tokens, it stores: {names}.",
-            n=length,
-            names=enumeration(grown),
-        )
+        _("At {n} tokens, a layer stores {stored}, and more for longer sequences.", n=length, stored=enumeration(grown))
         if grown
         else "",
-        _(
-            "With these variants, a layer stores equally many numbers at any length: {names}.",
-            names=enumeration(constant),
-        )
-        if constant
-        else "",
+        _("At any length, a layer stores {stored}.", stored=enumeration(constant)) if constant else "",
     )

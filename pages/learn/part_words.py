@@ -52,7 +52,7 @@ def losses(found: Sequence[PartOutcome]) -> str:
         if lost
         else "",
         _(
-            "With these variants, removing any one part lowers accuracy by at most {most} percentage points: {names}.",
+            "With {names}, removing any one part lowers accuracy by at most {most} percentage points.",
             most=round(100 * CLOSE),
             names=enumeration(steady),
         )

@@ -73,7 +73,8 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     is_reference = attention.word == REFERENCE
     lines = [_("reference") if is_reference else _("output error {output:.0%}", output=found.output_error)]
     if is_reference or not difference:
-        lines.append(_("{n:.0f} effective keys per row", n=numbers.perplexity))
+        n = round(numbers.perplexity)
+        lines.append(_n("{n} effective key per row", "{n} effective keys per row", n=n))
     if difference and not is_reference:
         lines.append(_("difference from {reference}", reference=reference_name(attention)))
     elif attention.variant.reference is not None:

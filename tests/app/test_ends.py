@@ -176,6 +176,19 @@ def test_a_narrow_screen_has_a_legend_below_the_chart():
     assert with_legend_below(other) is other
 
 
+def test_the_legend_below_a_chart_names_a_guide_whose_name_is_a_text_in_the_wide_chart():
+    guide = Curve("95%: learned", [1, 10], [0.5, 0.5], texts=["95%: learned", ""], name_at_end=False)
+    mark = Curve("crossing", [2], [0.5], texts=["from 2 tokens"], name_at_end=False)
+    plain, guided = (
+        with_legend_below(curves([*lines(3), *more], x_title="", y_title="")) for more in ([mark], [mark, guide])
+    )
+    shown = [trace["name"] for trace in guided["data"] if trace["showlegend"]]
+    assert shown == [*(trace["name"] for trace in plain["data"] if trace["showlegend"]), "95%: learned"]
+    assert "crossing" not in shown
+    assert not any("text" in trace["mode"] for trace in guided["data"])
+    assert guided["layout"]["height"] > plain["layout"]["height"]
+
+
 def bands(figure):
     return [trace["opacity"] for trace in figure["data"] if trace.get("fill")]
 

@@ -177,6 +177,8 @@ def test_rejected_values_are_named_with_their_replacements():
         "The link contains values that this page does not accept. For `b`, the page uses no value instead of “7”. "
         "This page has no parameter with the name “c”."
     )
+    empty = refusals.refusal({"a": ""}, {"a": link_fields.one_of("", ("", "sparse"))}, {"a": ["7"]})
+    assert empty.endswith("For `a`, the page uses no value instead of “7” (allowed: sparse).")
     assert refused(c=["1"], d=["2"]) == (
         "The link contains values that this page does not accept. "
         "This page has no parameters with the names “c” and “d”."

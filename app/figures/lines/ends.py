@@ -245,7 +245,7 @@ def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
 
 
 def with_legend_below(figure: Figure) -> Figure:
-    """Return the figure for narrow screens: with a legend below it instead of names at lines, and no text at points."""
+    """Return the figure for narrow screens: with a legend below it instead of names at lines and text at points."""
     layout = figure["layout"]
     kept = {
         part: [each for each in layout.get(part, ()) if not str(each.get("name", "")).startswith(PREFIX)]
@@ -256,7 +256,9 @@ def with_legend_below(figure: Figure) -> Figure:
     names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
     # All columns of the legend are as wide as its longest name.
     columns = 1 if any(len(name) > HALF for name in names) else 2
-    more = LEGEND * -(-len(names) // columns)
+    # A guide has its name at one of its points. Such names are long, so each of their lines needs a row.
+    guides = {i: trace["name"] for i, trace in enumerate(figure["data"]) if trace.get("name") in trace.get("text", ())}
+    more = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
     # The lines now use the full width, so the button that saves the picture needs room above them.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
     # Plotly enlarges the bottom margin to the height of the legend, but does not add it to a margin that text below the
@@ -273,5 +275,8 @@ def with_legend_below(figure: Figure) -> Figure:
         "height": layout["height"] + more,
     }
     # Text next to a point may not fit before the edge, or may cross other lines.
-    data = [trace | {"mode": trace["mode"].removesuffix("+text")} for trace in figure["data"]]
+    data = [
+        trace | {"mode": trace["mode"].removesuffix("+text")} | ({"showlegend": True} if i in guides else {})
+        for i, trace in enumerate(figure["data"])
+    ]
     return {**figure, "data": data, "layout": below}

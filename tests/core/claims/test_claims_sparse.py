@@ -187,7 +187,7 @@ def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
     assert (
-        "Only the length of this input is timed, because a longer input would take too much time"
+        "Only the length of this input is timed, because longer inputs would exceed the limits of this check"
         in claim.sentences(found.numbers)[1]
     )
     assert "At this input's {own} tokens" in claim.sentences({**found.numbers, "longest": 1024})[1]

@@ -177,8 +177,8 @@ def test_a_long_text_is_cut_with_a_notice_that_says_where(model, kept):
     qkv = from_text(LONG, model=model)
     assert qkv.n == kept < qkv.total_tokens
     (notice,) = sentences(qkv)
-    assert f"{qkv.total_tokens} tokens" in notice
-    assert f"first {kept} " in notice
+    assert f"{qkv.total_tokens:,} tokens" in notice
+    assert f"first {kept:,} " in notice
     last = [token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special][-1]
     assert notice.endswith(f"{last}”.")
     words = notice.split("“… ")[1].split("”")[0]

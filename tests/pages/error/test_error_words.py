@@ -377,7 +377,11 @@ def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
     question = asked("local", "linear")
     found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
     assert reading_guide.worse_than_mean(question, found) == [
-        "With some of their settings, these variants have a larger error than equal weights on all keys: Linear."
+        "At some points of the chart, Linear has a larger error than equal weights on all keys."
+    ]
+    several = [*found, point(0.6, "topk", "topk")]
+    assert reading_guide.worse_than_mean(asked("local", "linear", "topk"), several) == [
+        "At some points of the chart, Linear and Top-k have a larger error than equal weights on all keys."
     ]
     assert reading_guide.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)

@@ -95,8 +95,8 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
     assert headline(given).endswith(
-        "With 6 landmarks, the matrices to multiply have 324 entries (softmax: 576). Compared with softmax, the "
-        f"matrix error is {off:.0%} (equal weights: {zero:.0%})."
+        "With 6 landmarks, the matrices to multiply have 324 entries (softmax: 576). The matrix error "
+        f"relative to softmax's matrix is {off:.0%} (equal weights: {zero:.0%})."
     )
     step = nystrom.steps(given)[0]
     without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())

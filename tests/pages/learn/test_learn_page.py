@@ -240,11 +240,11 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
 def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     pair = {"l_view": "capacity", "l_steps": 50, "variants": PAIR}
     [text] = [each.value for each in open_learn(**pair | {"l_steps": 400}).caption if "a layer stores" in each.value]
-    assert "more numbers for longer sequences. At 128 tokens, it stores: **Softmax** (16,384 numbers)" in text
-    assert "**Linear** (4,160 numbers)" in text
+    assert "At 128 tokens, a layer stores 16,384 numbers with **Softmax**, and more for longer sequences." in text
+    assert "4,160 numbers with **Linear**" in text
     at = press(open_learn(l_heads=4, **pair), "Train on this machine")
     assert {each.spec.model.heads for each in at.session_state["learn.run"].rows} == {4}
-    assert any("**Linear** (1,088 numbers)" in each.value for each in at.caption)
+    assert any("1,088 numbers with **Linear**" in each.value for each in at.caption)
     assert any("4 heads of size 16" in each.value for each in at.caption)
 
 

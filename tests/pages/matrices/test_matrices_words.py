@@ -210,6 +210,11 @@ def test_a_panels_caption_has_its_output_error_its_effective_keys_and_its_refere
     assert caption(*measured(key, entropy=math.log(7), **WHOLE), difference=difference) == words
 
 
+def test_a_panels_caption_has_the_singular_for_one_effective_key():
+    one = caption(*measured("softmax", entropy=0.0, **WHOLE), difference=False)
+    assert one == "reference\n1 effective key per row"
+
+
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
