@@ -560,8 +560,8 @@ def test_the_time_of_training_is_told_before_the_press(seconds, text):
         ({"Linear": (4160, 0)}, "At any length, a layer stores 4,160 numbers with **Linear**."),
         (
             {"Softmax": (8, 128), "Linear": (4160, 0), "DeltaNet": (4096, 0)},
-            "At 64 tokens, a layer stores 8,200 numbers with **Softmax**, and more for longer sequences. At any length, "
-            "a layer stores 4,160 numbers with **Linear** and 4,096 numbers with **DeltaNet**.",
+            "At 64 tokens, a layer stores 8,200 numbers with **Softmax**, and more for longer sequences. At any "
+            "length, a layer stores 4,160 numbers with **Linear** and 4,096 numbers with **DeltaNet**.",
         ),
     ],
 )

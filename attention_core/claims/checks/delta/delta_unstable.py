@@ -63,8 +63,8 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections make "
-    "stored values grow if and only if their strength times the key's squared norm exceeds 2.",
+    statement="At every token, the delta rule corrects the value that is stored under the token's key. Corrections "
+    "make stored values grow if and only if their strength times the key's squared norm exceeds 2.",
     short="with keys of norm 1, the delta rule is stable for updates of strength up to 2",
     source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
