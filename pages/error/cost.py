@@ -23,28 +23,28 @@ from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 from pages.error.reading_guide import worse_than_mean
-from pages.error.sweep import View, axis_end, curve, in_words
+from pages.error.sweep import View, axis_end, curve, tooltip
 
-FEW = 3
+MAX_LABELLED_VARIANTS = 3
 """Largest number of variants with a budget for which every point has its setting as text."""
 
 
-def show(given: tuple[DeltaGenerator, Question]) -> None:
+def show(top_result: tuple[DeltaGenerator, Question]) -> None:
     """Compute the error at every budget of every variant and draw it over the cost."""
-    _place, question = given
+    _place, question = top_result
     timed = question.options.price == "ms"
-    times = _times(question) if timed else None
+    times = _measured_times(question) if timed else None
     view = View(
-        axis=N_("forward time of all heads, compared with softmax")
+        axis_title=N_("forward time of all heads, compared with softmax")
         if timed
         else N_("multiply-adds, compared with softmax"),
         lines=partial(lines, times=times),
-        describe=partial(words.against_cost, times=times),
-        notes=lambda question, found: [
-            *worse_than_mean(question, found),
+        describe=partial(words.cost_headline, times=times),
+        notes=lambda question, points: [
+            *worse_than_mean(question, points),
             *(
                 []
-                if names_all_points(question)
+                if labels_all_points(question)
                 else [
                     _(
                         "A point with a number is the best at its cost: no point shown is both cheaper and more "
@@ -54,10 +54,10 @@ def show(given: tuple[DeltaGenerator, Question]) -> None:
             ),
         ],
     )
-    view.show(given, whole=words.cost_of_softmax(question, times), times=times)
+    view.show(top_result, softmax_cost=words.cost_of_softmax(question, times), times=times)
 
 
-def _times(question: Question) -> dict[str, float]:
+def _measured_times(question: Question) -> dict[str, float]:
     """Return milliseconds by word; empty until they have been measured."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     measured_words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
@@ -74,91 +74,93 @@ def _times(question: Question) -> dict[str, float]:
             button="error.measure",
             kind="secondary",
             row=row,
-            progress=lambda found: (len(found.rows) / len(spec.words) / ROUNDS, _("Measuring …")),
+            progress=lambda points: (len(points.rows) / len(spec.words) / ROUNDS, _("Measuring …")),
         )
-    taken: dict[str, list[float]] = {word: [] for word in spec.words}
+    samples: dict[str, list[float]] = {word: [] for word in spec.words}
     for sample in measured.rows if measured is not None and measured.request == spec else ():
-        taken[sample.word].append(sample.ms)
-    whole = min(map(len, taken.values()), default=0)
-    if not whole:
+        samples[sample.word].append(sample.ms)
+    complete_rounds = min(map(len, samples.values()), default=0)
+    if not complete_rounds:
         st.info(_("Press “Measure times” to time every point of the chart {n} times on this machine.", n=ROUNDS))
         return {}
-    if whole < ROUNDS:
-        st.caption(_("The times are incomplete: {count} of {all} rounds are measured.", count=whole, all=ROUNDS))
-    return {word: statistics.median(ms) for word, ms in taken.items()}
+    if complete_rounds < ROUNDS:
+        st.caption(
+            _("The times are incomplete: {count} of {all} rounds are measured.", count=complete_rounds, all=ROUNDS)
+        )
+    return {word: statistics.median(ms) for word, ms in samples.items()}
 
 
-def names_all_points(question: Question) -> bool:
+def labels_all_points(question: Question) -> bool:
     """Return whether the variants are few enough to write the setting next to each point."""
-    return sum(attention.variant.budget is not None for attention in question.attentions) <= FEW
+    return sum(attention.variant.budget is not None for attention in question.attentions) <= MAX_LABELLED_VARIANTS
 
 
-def step_to_worse(question: Question, own: Sequence[ErrorPoint]) -> int | None:
+def steepest_error_rise(question: Question, group: Sequence[ErrorPoint]) -> int | None:
     """Return the index of the point after which a larger cost raises the error most; None if it never does."""
     rises = {
         i: dearer.middle - cheaper.middle
-        for i, (cheaper, dearer) in enumerate(pairwise(own))
+        for i, (cheaper, dearer) in enumerate(pairwise(group))
         if dearer.multiply_adds > cheaper.multiply_adds
         and cheaper.middle < dearer.middle < math.inf
-        and question.written(cheaper.middle) != question.written(dearer.middle)
+        and question.format_error(cheaper.middle) != question.format_error(dearer.middle)
     }
     return max(rises, key=lambda i: rises[i], default=None)
 
 
-def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
+def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
     """Return one line per variant over its cost, with the settings of points as text.
 
     If there are many variants, only the points on the Pareto front have a text.
 
     Args:
         question: what the visitor compares.
-        found: points of the variants.
+        points: points of the variants.
         times: milliseconds by word if the cost is time; None if it is counted. Points without a time are not drawn.
     """
-    prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
-    priced = [p for p in found if p.word in prices]
-    comparable = [p for p in priced if p.reference == REFERENCE]
-    front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
-    drawn, end = [], axis_end(question, found)
-    least = min((prices[p.word] for p in priced if p.word != UNIFORM), default=0.0)
+    costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
+    points_with_cost = [p for p in points if p.word in costs]
+    comparable = [p for p in points_with_cost if p.reference == REFERENCE]
+    front = [comparable[i] for i in pareto_front([(costs[p.word], p.middle) for p in comparable])]
+    curves, end = [], axis_end(question, points)
+    lowest_cost = min((costs[p.word] for p in points_with_cost if p.word != UNIFORM), default=0.0)
     for p in comparable:
-        notes = [in_words(question, p)]
+        notes = [tooltip(question, p)]
         if p.word == UNIFORM:
-            ends = [
-                least or prices[UNIFORM],
-                words.BEYOND * (words.cost_of_softmax(question, times) or prices[UNIFORM]),
+            xs = [
+                lowest_cost or costs[UNIFORM],
+                words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or costs[UNIFORM]),
             ]
-            line = guide(words.equal_weights(question), ends, [p.middle] * 2)
-            drawn.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), named_at=1))
+            line = guide(words.equal_weights(question), xs, [p.middle] * 2)
+            curves.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), named_at=1))
         if p.word == REFERENCE:
             # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.
-            symbol, x = "circle" if names_all_points(question) else "", [prices[p.word]]
+            symbol, x = "circle" if labels_all_points(question) else "", [costs[p.word]]
             colour = palette.place(REFERENCE)
-            drawn.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))
-    for attention, own in question.by_variant(priced):
-        own, knob = sorted(own, key=lambda p: p.budget), attention.variant.budget
+            curves.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))
+    for attention, group in question.by_variant(points_with_cost):
+        group, budget = sorted(group, key=lambda p: p.budget), attention.variant.budget
         name = _(attention.title)
-        line = curve(question, attention, own, [prices[p.word] for p in own], name=name)
+        line = curve(question, attention, group, [costs[p.word] for p in group], name=name)
         # The point of softmax itself has a name already.
-        named = own if names_all_points(question) else front
-        named = [p for p in named if question.written(p.middle) != question.written(0.0)]
-        texts = [number(p.value, 3) if p in named and isinstance(p.value, (int, float)) else "" for p in own]
-        if knob is not None:
-            setting, chosen = readable(knob.name), getattr(attention.params, knob.name)
-            large = next((i for i, p in enumerate(own) if p.value == chosen), None)
+        labelled = group if labels_all_points(question) else front
+        labelled = [p for p in labelled if question.format_error(p.middle) != question.format_error(0.0)]
+        texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
+        if budget is not None:
+            setting, current_value = readable(budget.name), getattr(attention.params, budget.name)
+            large = next((i for i, p in enumerate(group) if p.value == current_value), None)
             line = replace(line, label=f"{name} · {setting}", large=large)
-            visible = [text != "" and p.middle <= end for text, p in zip(texts, own, strict=True)]
-            if names_all_points(question) and True in visible:
+            visible = [text != "" and p.middle <= end for text, p in zip(texts, group, strict=True)]
+            if labels_all_points(question) and True in visible:
                 first = visible.index(True)
                 line = replace(line, label=f"{line.label} {texts[first]}", named_at=first)
                 texts[first] = ""
             elif first_text := next(filter(None, texts), ""):
                 # Only the first number has the setting's name: on a narrow screen, more names would overlap.
                 texts[texts.index(first_text)] = f"{setting} {first_text}"
-            if names_all_points(question) and (i := step_to_worse(question, own)) is not None and texts[i]:
+            if labels_all_points(question) and (i := steepest_error_rise(question, group)) is not None and texts[i]:
                 texts[i] = _("{setting}: smaller error than {dearer}", setting=texts[i], dearer=texts[i + 1])
         line = replace(line, texts=texts)
-        alone = "circle-open" if line.hollow else "circle"
-        drawn.append(replace(line, symbol=alone) if len(own) == 1 else line)
-    return drawn
+        symbol = "circle-open" if line.hollow else "circle"
+        curves.append(replace(line, symbol=symbol) if len(group) == 1 else line)
+    return curves

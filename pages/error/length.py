@@ -10,7 +10,7 @@ from attention_core.inputs.source import Source
 from attention_core.limits import current
 from pages.error import words
 from pages.error.options import Question
-from pages.error.sweep import TOKENS, View, curve, uniform
+from pages.error.sweep import TOKENS_AXIS, View, curve, uniform_curves
 
 
 def lengths(source: Source, n: int) -> tuple[int, ...]:
@@ -19,16 +19,16 @@ def lengths(source: Source, n: int) -> tuple[int, ...]:
     return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
 
 
-def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
+def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
     """Return one line per variant."""
-    drawn = uniform(question, found, lambda point: [float(point.n)])
-    for attention, own in question.by_variant(found):
-        drawn.append(curve(question, attention, own, [float(p.n) for p in own], name=label(attention)))
-    return drawn
+    curves = uniform_curves(question, points, lambda point: [float(point.n)])
+    for attention, group in question.by_variant(points):
+        curves.append(curve(question, attention, group, [float(p.n) for p in group], name=label(attention)))
+    return curves
 
 
 VIEW = View(
-    axis=TOKENS,
+    axis_title=TOKENS_AXIS,
     tasks=lambda question: error.length_tasks(
         question.source,
         lengths(question.source, question.n),
@@ -37,5 +37,5 @@ VIEW = View(
         causal=question.causal,
     ),
     lines=lines,
-    describe=words.against_length,
+    describe=words.length_headline,
 )

@@ -42,13 +42,13 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
     return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
 
 
-HIGHEST = 2.0
+MAX_ERROR = 2.0
 """The largest guess of an error, and the upper end of the curve that a visitor draws."""
 MEASURES = {
     "error": VariantMeasure(
         N_("error of {name} at its current settings, in the error metric of the page"),
         _error,
-        high=HIGHEST,
+        high=MAX_ERROR,
         step=0.05,
         digits=2,
         tolerance=0.1,
@@ -61,7 +61,7 @@ CURVES = {
         positions=_budgets,
         x_title=N_("budget"),
         y_title=N_("error"),
-        high=lambda screen: HIGHEST,
+        high=lambda screen: MAX_ERROR,
         step=0.05,
         digits=2,
         tolerance=0.1,

@@ -77,7 +77,7 @@ class Question:
         return [attention.word for attention in self.attentions]
 
     @property
-    def axis(self) -> str:
+    def axis_title(self) -> str:
         """Title of the error axis."""
         return {
             "matrix": _("matrix error"),
@@ -93,16 +93,16 @@ class Question:
         """True if errors are written as percentages."""
         return self.options.measure not in ("kl", "turn")
 
-    def written(self, error: float, digits: int = 2) -> str:
+    def format_error(self, error: float, digits: int = 2) -> str:
         """Return an error as text."""
         return f"{number(100 * error, digits)}%" if self.is_share else number(error, digits)
 
-    def by_variant(self, found: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
+    def by_variant(self, points: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
         """Yield each variant with its points, except unchanged softmax, which is the reference of the others."""
         for attention in self.attentions:
-            own = [p for p in found if p.variant == attention.key]
-            if own and attention.word != REFERENCE:
-                yield attention, own
+            group = [p for p in points if p.variant == attention.key]
+            if group and attention.word != REFERENCE:
+                yield attention, group
 
 
 def show_options() -> None:
@@ -120,7 +120,7 @@ def show_options() -> None:
         lazy_popover(_("Settings"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
-def question(chosen: ChosenInput) -> Question:
+def current_question(chosen: ChosenInput) -> Question:
     """Return the current comparison."""
     return Question(
         source=chosen.source,

@@ -12,7 +12,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_
 from pages.error import budget, cost, length
 from pages.error.measures import CURVES, MEASURES
-from pages.error.options import ErrorOptions, Question, question, show_options
+from pages.error.options import ErrorOptions, Question, current_question, show_options
 
 
 def top() -> tuple[DeltaGenerator, Question]:
@@ -25,7 +25,7 @@ def top() -> tuple[DeltaGenerator, Question]:
     show_options()
     variant_picker.show()
     variant_picker.show_left_out()
-    return headline, question(input_panel.chosen())
+    return headline, current_question(input_panel.chosen())
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -11,47 +11,49 @@ from app.words.labels import every_key, label, readable
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
-from pages.error.words import BEYOND, by_reference, cost_name, is_replacement
+from pages.error.words import AXIS_END_RATIO, by_reference, cost_name, is_replacement
 
 
-def marks(question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve]) -> list[str]:
+def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequence[Curve]) -> list[str]:
     """Return what large points, hollow points and dash-dotted lines mean, if the chart has them."""
-    others = [_(attention.title) for attention, _own in question.by_variant(found) if is_replacement(attention)]
-    hollow = [line for line in drawn if line.hollow]
-    looks = [_("hollow points")] if any(line.marks for line in hollow) else []
-    looks += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
+    replacements = [_(attention.title) for attention, _own in question.by_variant(points) if is_replacement(attention)]
+    hollow = [line for line in curves if line.hollow]
+    styles = [_("hollow points")] if any(line.marks for line in hollow) else []
+    styles += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
     return [
-        *([_("Large points show the current settings.")] if any(line.large is not None for line in drawn) else []),
+        *([_("Large points show the current settings.")] if any(line.large is not None for line in curves) else []),
         *(
             [
                 _(
                     "Variants with {looks} ({names}) replace softmax instead of approximating it. For these variants, "
                     "the chart shows a difference from softmax, not an error.",
-                    looks=enumeration(looks),
-                    names=enumeration(others),
+                    looks=enumeration(styles),
+                    names=enumeration(replacements),
                 )
             ]
-            if looks
+            if styles
             else []
         ),
     ]
 
 
-def above(question: Question, drawn: Sequence[Curve], end: float, right: float | None) -> str:
+def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, x_end: float | None) -> str:
     """Return which lines continue above the vertical axis, in one sentence; empty if none does.
 
     Args:
         question: what the visitor compares.
-        drawn: the lines.
-        end: upper end of the vertical axis.
-        right: right end of the horizontal axis; None if it shows all points.
+        curves: the lines.
+        y_end: upper end of the vertical axis.
+        x_end: right end of the horizontal axis; None if it shows all points.
     """
     inside = {
-        line.name: [y for x, y in zip(line.x, line.y, strict=True) if right is None or x <= right] for line in drawn
+        line.name: [y for x, y in zip(line.x, line.y, strict=True) if x_end is None or x <= x_end] for line in curves
     }
-    highest = {name: max((y for y in own if y is not None), default=0.0) for name, own in inside.items()}
+    highest = {name: max((y for y in values if y is not None), default=0.0) for name, values in inside.items()}
     names = [
-        _("{name} (up to {error})", name=name, error=question.written(y)) for name, y in highest.items() if y > end
+        _("{name} (up to {error})", name=name, error=question.format_error(y))
+        for name, y in highest.items()
+        if y > y_end
     ]
     if not names:
         return ""
@@ -61,24 +63,28 @@ def above(question: Question, drawn: Sequence[Curve], end: float, right: float |
     )
 
 
-def beyond(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None, whole: float) -> str:
+def settings_beyond_axis(
+    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, softmax_cost: float
+) -> str:
     """Return which settings lie beyond the end of the axis of costs, in two sentences; empty if none does.
 
     Args:
         question: what the visitor compares.
-        found: points of the variants.
+        points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
-        whole: softmax's cost.
+        softmax_cost: softmax's cost.
     """
-    prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
+    costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     count, names = 0, []
-    for attention, own in question.by_variant(found):
-        ascending = sorted(own, key=lambda p: float(p.value or 0))
-        dear = [p.value for p in ascending if prices.get(p.word, 0.0) > BEYOND * whole]
-        count += len(dear)
-        knob = attention.variant.budget
-        settings = "" if knob is None else f" · {readable(knob.name)} {enumeration(f'{value}' for value in dear)}"
-        names += [_(attention.title) + settings] if dear else []
+    for attention, group in question.by_variant(points):
+        ascending = sorted(group, key=lambda p: float(p.value or 0))
+        expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * softmax_cost]
+        count += len(expensive)
+        budget = attention.variant.budget
+        settings = (
+            "" if budget is None else f" · {readable(budget.name)} {enumeration(f'{value}' for value in expensive)}"
+        )
+        names += [_(attention.title) + settings] if expensive else []
     if not names:
         return ""
     return _n(
@@ -86,18 +92,18 @@ def beyond(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, 
         "{names} need over {limit} of softmax's {cost} and lie beyond the chart. Double-click the chart to show them.",
         n=count,
         names=enumeration(names),
-        limit=percent(BEYOND),
+        limit=percent(AXIS_END_RATIO),
         cost=cost_name(times),
     )
 
 
-def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     """Return which variants other than Local, which ``reasons`` explains, are worse than uniform attention."""
     names = [
         _(attention.title)
-        for _reference, rivals, zero in by_reference(question, found)
-        for attention, own in question.by_variant(rivals)
-        if attention.key != "local" and any(zero < p.middle for p in own)
+        for _reference, comparable, uniform_error in by_reference(question, points)
+        for attention, group in question.by_variant(comparable)
+        if attention.key != "local" and any(uniform_error < p.middle for p in group)
     ]
     if not names:
         return []
@@ -112,14 +118,14 @@ def worse_than_mean(question: Question, found: Sequence[ErrorPoint]) -> list[str
     ]
 
 
-def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
     """Return the notes on variants and points that a reader of this chart may need, one or two sentences each."""
     sentences = []
-    shown = dict(question.by_variant(found))
-    for attention in shown:
+    groups = dict(question.by_variant(points))
+    for attention in groups:
         if attention.variant.reference is not None:
             sentences.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
-    if any(p.low < p.high for p in found):
+    if any(p.low < p.high for p in points):
         sentences.append(
             _(
                 "Lines show the median error over {heads} heads, and bands show the middle half of the errors. Random "
@@ -136,25 +142,25 @@ def notes(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
         )
     if question.options.against == "cost" and question.options.price == "count":
         sentences.append(what_is_counted())
-    exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
+    exact = dict.fromkeys(label(ac.from_word(p.word)) for p in points if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
         sentences.append(
             _("These variants have an error of 0, which a log scale cannot show: {names}.", names=enumeration(exact))
         )
-    if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
+    if infinite_count := sum(not math.isfinite(p.middle) for group in groups.values() for p in group):
         sentences.append(
             _n(
                 "{n} point is not drawn because its error is infinite. The variant gives weight to keys to which the "
                 "reference gives none, or it has rows without any weight.",
                 "{n} points are not drawn because their errors are infinite. The variants give weight to keys to "
                 "which the reference gives none, or they have rows without any weight.",
-                n=endless,
+                n=infinite_count,
             )
         )
     return sentences
 
 
-def reading_guide(question: Question, found: Sequence[ErrorPoint], more: Sequence[str]) -> str:
+def reading_guide(question: Question, points: Sequence[ErrorPoint], view_notes: Sequence[str]) -> str:
     """Return the notes, with more notes of a view, and the definitions of the terms, as Markdown."""
     definitions = _(
         "$A$ is the variant's matrix of attention weights, and $V$ is the matrix of values. $S$ is the reference: "
@@ -173,4 +179,4 @@ def reading_guide(question: Question, found: Sequence[ErrorPoint], more: Sequenc
         "truncated SVD of $S$ (Eckart and Young). No matrix with $k$ non-zeros per row is closer to $S$ than the $k$ "
         "largest entries of each row of $S$."
     )
-    return "\n\n".join(["\n".join(f"- {note}" for note in (*more, *notes(question, found))), definitions])
+    return "\n\n".join(["\n".join(f"- {note}" for note in (*view_notes, *notes(question, points))), definitions])

@@ -13,11 +13,11 @@ from attention_core.formatting import percent
 from attention_core.ops.pattern.layouts import BLOCK
 from pages.error.options import Question
 
-LARGER = 1.1
+MIN_LARGER_RATIO = 1.1
 """Smallest ratio of the sizes of two outputs at which one is called larger."""
-LONGER = 10
+LENGTH_FACTOR = 10
 """Times as many tokens for which the cost of the narrowest window is given too."""
-MORE_NEGATIVE = 0.05
+MIN_NEGATIVE_INCREASE = 0.05
 """Smallest increase of the share of negative weights that explains an increase of the error."""
 
 
@@ -34,31 +34,33 @@ def cause(question: Question, best: ErrorPoint) -> str:
     return _(text, share=100 * best.mass, **values)
 
 
-def reasons(question: Question, found: Sequence[ErrorPoint]) -> str:
+def reasons(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return a list of why narrow windows are costly and worse than equal weights, and more landmarks can be worse.
 
     No reason is given over the length, or if its effect does not occur.
     """
-    sentences = [block_cost(question, found)]
-    zero = {p.reference: p.middle for p in found if p.variant == UNIFORM}
-    for attention, own in question.by_variant(found if question.options.against != "length" else ()):
-        own = sorted(own, key=lambda p: p.budget)
-        if attention.key == "local" and (worse := [p for p in own if p.middle > zero.get(p.reference, math.inf)]):
-            sentences.append(narrow_windows(question, worse))
+    sentences = [block_cost(question, points)]
+    uniform_errors = {p.reference: p.middle for p in points if p.variant == UNIFORM}
+    for attention, group in question.by_variant(points if question.options.against != "length" else ()):
+        group = sorted(group, key=lambda p: p.budget)
+        if attention.key == "local" and (
+            windows := [p for p in group if p.middle > uniform_errors.get(p.reference, math.inf)]
+        ):
+            sentences.append(narrow_windows(question, windows))
         if attention.key == "nystrom":
-            sentences.append(more_landmarks(question, own))
+            sentences.append(more_landmarks(question, group))
     return "\n".join(f"- {sentence}" for sentence in sentences if sentence)
 
 
-def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
+def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return what the narrowest window of Local costs, and why; empty if the axis is not the counted cost."""
-    softmax = next((p for p in found if p.word == REFERENCE), None)
-    windows = [p for attention, own in question.by_variant(found) if attention.key == "local" for p in own]
-    if softmax is None or not windows or (question.options.against, question.options.price) != ("cost", "count"):
+    softmax = next((p for p in points if p.word == REFERENCE), None)
+    window_points = [p for attention, group in question.by_variant(points) if attention.key == "local" for p in group]
+    if softmax is None or not window_points or (question.options.against, question.options.price) != ("cost", "count"):
         return ""
-    narrowest = min(windows, key=lambda p: p.budget)
-    local, longer = ac.from_word(narrowest.word), LONGER * narrowest.n
-    spent, whole = (
+    narrowest = min(window_points, key=lambda p: p.budget)
+    local, longer = ac.from_word(narrowest.word), LENGTH_FACTOR * narrowest.n
+    local_cost, softmax_cost = (
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
     return _(
@@ -69,39 +71,39 @@ def block_cost(question: Question, found: Sequence[ErrorPoint]) -> str:
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
         block=getattr(local.params, "columns", 0) or BLOCK,
         longer=longer,
-        less=percent(spent / whole),
+        less=percent(local_cost / softmax_cost),
     )
 
 
-def narrow_windows(question: Question, worse: Sequence[ErrorPoint]) -> str:
+def narrow_windows(question: Question, windows: Sequence[ErrorPoint]) -> str:
     """Return why these windows have a larger error than equal weights."""
     # Both bounds are rounded outwards, so that the sentence holds for every window.
-    larger = question.options.measure == "output" and min(p.size for p in worse) >= LARGER
+    output_is_larger = question.options.measure == "output" and min(p.size for p in windows) >= MIN_LARGER_RATIO
     return paragraph(
         _n(
             "**Local with window {windows} is worse than equal weights.**",
             "**Local with windows {windows} is worse than equal weights.**",
-            n=len(worse),
-            windows=enumeration(f"{p.value}" for p in worse),
+            n=len(windows),
+            windows=enumeration(f"{p.value}" for p in windows),
         ),
         _n(
             "The window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
             "100%.",
             "Each window hides at least {hidden}% of softmax's weight and rescales the remaining weights to sum to "
             "100%.",
-            n=len(worse),
-            hidden=math.floor(100 * min(p.mass for p in worse)),
+            n=len(windows),
+            hidden=math.floor(100 * min(p.mass for p in windows)),
         ),
         _(
             "As a result, the output is up to {size:.1f} times as large as softmax's.",
-            size=math.ceil(10 * max(p.size for p in worse)) / 10,
+            size=math.ceil(10 * max(p.size for p in windows)) / 10,
         )
-        if larger
+        if output_is_larger
         else "",
     )
 
 
-def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
+def more_landmarks(question: Question, group: Sequence[ErrorPoint]) -> str:
     """Return the step at which more landmarks raise the error and negative weights most; empty if no step does.
 
     Nyström's other two factors have no negative entries, so negative weights come from large entries of the inverse.
@@ -109,14 +111,14 @@ def more_landmarks(question: Question, own: Sequence[ErrorPoint]) -> str:
 
     Args:
         question: what the visitor compares.
-        own: the points of Nyström attention, fewest landmarks first.
+        group: the points of Nyström attention, fewest landmarks first.
     """
     steps = [
         (fewer, more)
-        for fewer, more in pairwise(own)
+        for fewer, more in pairwise(group)
         if more.middle > fewer.middle
-        and question.written(more.middle) != question.written(fewer.middle)
-        and more.negative_mass - fewer.negative_mass >= MORE_NEGATIVE
+        and question.format_error(more.middle) != question.format_error(fewer.middle)
+        and more.negative_mass - fewer.negative_mass >= MIN_NEGATIVE_INCREASE
     ]
     if not steps:
         return ""

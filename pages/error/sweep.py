@@ -23,20 +23,20 @@ from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label, readable, reference_name
 from attention_core.experiments import error
-from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
+from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask
 from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
-from pages.error.reading_guide import above, beyond, marks, reading_guide
+from pages.error.reading_guide import explain_marks, lines_above_axis, reading_guide, settings_beyond_axis
 from pages.error.reasons import reasons
 
 HEADROOM = 2.1
 """Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT = 364
 """Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
-TOKENS = N_("tokens n")
+TOKENS_AXIS = N_("tokens n")
 """Title of the axis of lengths."""
-FLOOR = ["floor", "floor_kind", "rank", "keys"]
+FLOOR_COLUMNS = ["floor", "floor_kind", "rank", "keys"]
 """Columns of the floors, which not every view computes."""
 
 
@@ -45,57 +45,61 @@ class View:
     """One view: the error against one quantity.
 
     Attributes:
-        axis: title of the horizontal axis, to be translated.
+        axis_title: title of the horizontal axis, to be translated.
         tasks: returns the tasks of the error experiment.
-        lines: returns the curves of some points.
-        describe: returns the sentence about some points.
+        lines: returns the curves of the points.
+        describe: returns the sentence about the points.
         notes: returns notes on how to read the chart.
     """
 
-    axis: str
+    axis_title: str
     tasks: Callable[[Question], Sequence[ErrorTask]] = lambda question: error.tasks(
         question.source, question.n, question.words, head=question.head, causal=question.causal
     )
     lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]]
     describe: Callable[[Question, Sequence[ErrorPoint]], str]
-    notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: []
+    notes: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, points: []
 
     def show(
         self,
-        given: tuple[DeltaGenerator, Question],
+        top_result: tuple[DeltaGenerator, Question],
         *,
-        whole: float | None = None,
+        softmax_cost: float | None = None,
         times: Mapping[str, float] | None = None,
     ) -> None:
         """Run the sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
         Args:
-            given: the place of the sentence, and what the visitor compares.
-            whole: softmax's cost if the horizontal axis is the cost. The axis ends there.
+            top_result: the place of the sentence, and what the visitor compares.
+            softmax_cost: softmax's cost if the horizontal axis is the cost. The axis ends there.
             times: milliseconds by word, for the file; no chart is drawn if they are empty.
         """
-        place, question = given
-        right = None if whole is None else words.BEYOND * whole
+        place, question = top_result
+        x_end = None if softmax_cost is None else words.AXIS_END_RATIO * softmax_cost
         linked, is_drawn = has_matrix_links(question), times != {}
 
-        def find(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
-            found = points(rows, question.options.measure)
-            return found, self.lines(question, found) if is_drawn else [], axis_end(question, found)
+        def compute_curves(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
+            points = error.points(rows, question.options.measure)
+            return points, self.lines(question, points) if is_drawn else [], axis_end(question, points)
 
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
-            _found, drawn, end = find(rows)
-            highest = max((y for line in drawn for y in line.y if y is not None), default=0.0)
-            return drawn, {
-                "x_title": _("keys n") if self.axis == TOKENS and question.queries else _(self.axis),
-                "y_title": question.axis,
+            _found, curves, y_end = compute_curves(rows)
+            highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
+            return curves, {
+                "x_title": _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title),
+                "y_title": question.axis_title,
                 "log_x": True,
                 "log_y": question.options.log,
                 "percent": question.is_share,
-                "top": end if highest > end else 1.08 * highest or 1.0,
-                "right": right,
-                "mark": None if whole is None else (words.SHARE * whole, _("half of softmax's cost")),
-                "shaded": None if whole is None else (whole, "" if chart.is_narrow() else _("costs more than softmax")),
-                "x_ticks": doublings(drawn) if whole is None else shares(drawn, whole),
+                "top": y_end if highest > y_end else 1.08 * highest or 1.0,
+                "right": x_end,
+                "mark": None
+                if softmax_cost is None
+                else (words.CHEAP_SHARE * softmax_cost, _("half of softmax's cost")),
+                "shaded": None
+                if softmax_cost is None
+                else (softmax_cost, "" if chart.is_narrow() else _("costs more than softmax")),
+                "x_ticks": doublings(curves) if softmax_cost is None else cost_share_ticks(curves, softmax_cost),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
 
@@ -103,32 +107,32 @@ class View:
             "error",
             self.tasks(question),
             draw if is_drawn else None,
-            lambda rows: self.describe(question, points(rows, question.options.measure)),
+            lambda rows: self.describe(question, error.points(rows, question.options.measure)),
             place=place,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
             height=HEIGHT,
             effort=lambda task: (task.tokens or 1) ** 2,
         )
-        found, drawn, end = find(rows)
+        points, curves, y_end = compute_curves(rows)
 
         def explain() -> None:
-            st.markdown(reading_guide(question, found, self.notes(question, found)))
+            st.markdown(reading_guide(question, points, self.notes(question, points)))
 
         captions = [
-            paragraph(*marks(question, found, drawn)),
-            above(question, drawn, end, right),
-            "" if whole is None else beyond(question, found, times, whole),
+            paragraph(*explain_marks(question, points, curves)),
+            lines_above_axis(question, curves, y_end, x_end),
+            "" if softmax_cost is None else settings_beyond_axis(question, points, times, softmax_cost),
         ]
         if is_drawn and any(captions):
             st.caption("  \n".join(filter(None, captions)))
-        if is_drawn and (why := reasons(question, found)):
+        if is_drawn and (why := reasons(question, points)):
             st.markdown(why)
         with st.container(horizontal=True, vertical_alignment="center", key="controls.error.below"):
-            if linked and (best := words.nearest(question, found)):
-                own = ac.from_word(best.word)
-                text = _("Matrix of {name}", name=label(own))
-                navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
+            if linked and (best := words.best_cheap_point(question, points)):
+                attention = ac.from_word(best.word)
+                text = _("Matrix of {name}", name=label(attention))
+                navigation.link("matrices", text, variants=tuple(dict.fromkeys((ac.get(REFERENCE), attention))))
             if rows:
                 export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
             lazy_popover(
@@ -139,56 +143,56 @@ class View:
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
     """Return the rows as CSV, with measured times if there are any, and without floor columns if all are empty."""
     table = pd.DataFrame(rows, dtype=object)
-    if table[FLOOR].isna().all(axis=None):
-        table = table.drop(columns=FLOOR)
+    if table[FLOOR_COLUMNS].isna().all(axis=None):
+        table = table.drop(columns=FLOOR_COLUMNS)
     if times:
         table["milliseconds"] = table["word"].map(times)
     return export.to_csv(list(table), table.to_numpy())
 
 
-def axis_end(question: Question, found: Sequence[ErrorPoint]) -> float:
+def axis_end(question: Question, points: Sequence[ErrorPoint]) -> float:
     """Return the error above which points lie outside the axis; infinite on a logarithmic axis."""
-    zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
-    return math.inf if question.options.log else HEADROOM * max(zeros, default=0.0) or math.inf
+    uniform_errors = [p.middle for p in points if p.variant == UNIFORM and math.isfinite(p.middle)]
+    return math.inf if question.options.log else HEADROOM * max(uniform_errors, default=0.0) or math.inf
 
 
-def shares(drawn: Sequence[Curve], whole: float) -> dict[float, str]:
+def cost_share_ticks(curves: Sequence[Curve], softmax_cost: float) -> dict[float, str]:
     """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts."""
-    least = min(x for line in drawn for x in line.x) / whole
-    every = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
-    return {share * whole: f"{100 * share:g}%" for share in (*every, 1, words.BEYOND) if share >= least}
+    least = min(x for line in curves for x in line.x) / softmax_cost
+    shares = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
+    return {share * softmax_cost: f"{100 * share:g}%" for share in (*shares, 1, words.AXIS_END_RATIO) if share >= least}
 
 
 def curve(
     question: Question,
     attention: ac.Attention,
-    own: Sequence[ErrorPoint],
+    group: Sequence[ErrorPoint],
     xs: Sequence[float],
     *,
     name: str,
     marks: bool = True,
 ) -> Curve:
     """Return a variant's line, with a band if heads or seeds differ; dash-dotted if the variant replaces softmax."""
-    spread, other = any(p.low < p.high for p in own), words.is_replacement(attention)
+    spread, replaces = any(p.low < p.high for p in group), words.is_replacement(attention)
     return Curve(
         name,
         xs,
-        [drawable(p.middle) for p in own],
+        [finite_or_none(p.middle) for p in group],
         # The upper edge of the band may be infinite at a point with a finite middle. The band has no width there,
         # because a chart cannot draw infinity.
-        low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
-        high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
+        low=[p.low if math.isfinite(p.high) else p.middle for p in group] if spread else None,
+        high=[p.high if math.isfinite(p.high) else p.middle for p in group] if spread else None,
         colour=palette.place(attention.key),
-        dash="dashdot" if other else "solid",
-        hollow=other,
+        dash="dashdot" if replaces else "solid",
+        hollow=replaces,
         marks=marks,
         notes=[
-            _("{numbers}<br>Click to open this matrix", numbers=in_words(question, p))
+            _("{numbers}<br>Click to open this matrix", numbers=tooltip(question, p))
             if has_matrix_links(question)
-            else in_words(question, p)
-            for p in own
+            else tooltip(question, p)
+            for p in group
         ],
-        links=[quote_plus(p.word) for p in own] if has_matrix_links(question) else (),
+        links=[quote_plus(p.word) for p in group] if has_matrix_links(question) else (),
     )
 
 
@@ -197,39 +201,41 @@ def has_matrix_links(question: Question) -> bool:
     return question.options.against != "length"
 
 
-def uniform(
-    question: Question, found: Sequence[ErrorPoint], xs: Callable[[ErrorPoint], Sequence[float]]
+def uniform_curves(
+    question: Question, points: Sequence[ErrorPoint], xs: Callable[[ErrorPoint], Sequence[float]]
 ) -> list[Curve]:
     """Return the error of uniform attention against softmax (grey), and against other references in their colour."""
-    drawn = []
-    for reference in dict.fromkeys(p.reference for p in found if p.variant == UNIFORM):
-        own = [p for p in found if p.variant == UNIFORM and p.reference == reference and math.isfinite(p.middle)]
-        x = [(position, p) for p in own for position in xs(p)]
-        common = reference == REFERENCE
-        drawn.append(
+    curves = []
+    for reference in dict.fromkeys(p.reference for p in points if p.variant == UNIFORM):
+        comparable = [
+            p for p in points if p.variant == UNIFORM and p.reference == reference and math.isfinite(p.middle)
+        ]
+        placed = [(position, p) for p in comparable for position in xs(p)]
+        is_softmax = reference == REFERENCE
+        curves.append(
             Curve(
                 words.equal_weights(question)
-                if common
+                if is_softmax
                 else _("Equal weights, compared with {reference}", reference=reference_name(ac.get(reference))),
-                [position for position, _p in x],
-                [p.middle for _position, p in x],
-                colour=GREY if common else palette.place(reference),
+                [position for position, _p in placed],
+                [p.middle for _position, p in placed],
+                colour=GREY if is_softmax else palette.place(reference),
                 dash="dot",
                 marks=False,
-                notes=[in_words(question, p) for _position, p in x],
+                notes=[tooltip(question, p) for _position, p in placed],
             )
         )
-    return drawn
+    return curves
 
 
-def drawable(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     """Return a value that can be drawn; None if it is missing or not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 
-def in_words(question: Question, point: ErrorPoint) -> str:
+def tooltip(question: Question, point: ErrorPoint) -> str:
     """Return a point's numbers for its tooltip."""
-    low, middle, high = (question.written(error, 3) for error in (point.low, point.middle, point.high))
+    low, middle, high = (question.format_error(error, 3) for error in (point.low, point.middle, point.high))
     text = _("error {error}", error=middle)
     if point.reference != REFERENCE:
         name = reference_name(ac.get(point.reference))
@@ -239,14 +245,14 @@ def in_words(question: Question, point: ErrorPoint) -> str:
     if point.setting is not None and isinstance(point.value, (int, float)):
         text = f"{readable(point.setting)} {number(point.value, 3)}<br>{text}"
     if point.floor:
-        text += f"<br>{floor_in_words(point)}"
+        text += f"<br>{floor_text(point)}"
     counts = {"n": point.n, "count": point.multiply_adds}
     if question.queries:
         return text + "<br>" + _("{n} keys · {count:,} multiply-adds", **counts)
     return text + "<br>" + _("{n} tokens · {count:,} multiply-adds", **counts)
 
 
-def floor_in_words(point: ErrorPoint) -> str:
+def floor_text(point: ErrorPoint) -> str:
     """Return the name and value of the lower bound of a point's matrix error."""
     floor = f"{number(100 * (point.floor or 0.0), 3)}%"
     values = {

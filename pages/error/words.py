@@ -12,13 +12,13 @@ from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.reasons import cause
 
-SHARE = 0.5
+CHEAP_SHARE = 0.5
 """Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
-SLIGHTLY = 1.1
+NEXT_BEST = 1.1
 """Largest ratio of a cost to half of softmax's cost at which a better variant is named too."""
-CLOSE = 0.5
+CLOSE_ERROR_SHARE = 0.5
 """Share of the error of equal weights up to which an error counts as small."""
-BEYOND = 2
+AXIS_END_RATIO = 2
 """Right end of the axis of costs as a multiple of softmax's cost, near enough that names are next to their lines."""
 
 
@@ -28,15 +28,15 @@ def is_replacement(attention: ac.Attention) -> bool:
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
 
-def by_reference(question: Question, found: Sequence[ErrorPoint]) -> Iterator[tuple[str, list[ErrorPoint], float]]:
+def by_reference(question: Question, points: Sequence[ErrorPoint]) -> Iterator[tuple[str, list[ErrorPoint], float]]:
     """Yield each reference with its variants' points and the error of uniform attention; softmax first."""
-    rivals = [p for _attention, own in question.by_variant(found) for p in own]
-    for reference in dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE)):
-        zero = next((p.middle for p in found if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
-        yield reference, [p for p in rivals if p.reference == reference], zero
+    shown = [p for _attention, group in question.by_variant(points) for p in group]
+    for reference in dict.fromkeys(p.reference for p in sorted(shown, key=lambda p: p.reference != REFERENCE)):
+        uniform_error = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
+        yield reference, [p for p in shown if p.reference == reference], uniform_error
 
 
-def request(question: Question) -> str:
+def add_variant_hint(question: Question) -> str:
     """Return the sentence that asks for a variant if only softmax is chosen; empty if there is another one."""
     if any(attention.word != REFERENCE for attention in question.attentions):
         return ""
@@ -53,7 +53,7 @@ def cost_name(times: Mapping[str, float] | None) -> str:
     return _("multiply-adds") if times is None else _("measured time")
 
 
-def amount(question: Question, error: float) -> str:
+def error_text(question: Question, error: float) -> str:
     """Return an error with the name of its metric."""
     texts = {
         "matrix": N_("{error} matrix error"),
@@ -63,56 +63,58 @@ def amount(question: Question, error: float) -> str:
         "output": N_("{error} output error"),
         "turn": N_("a direction error of {error}"),
     }
-    return _(texts[question.options.measure], error=question.written(error))
+    return _(texts[question.options.measure], error=question.format_error(error))
 
 
-def against_cost(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
+def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
     """Return the best variant at half of softmax's cost or less, for each reference on a line of its own.
 
     Args:
         question: what the visitor compares.
-        found: points of the variants.
+        points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
-    if (whole := cost_of_softmax(question, times)) is None:
+    if (softmax_cost := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = cost_name(times)
-    price = {p.word: float(p.multiply_adds) for p in found} if times is None else times
+    costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     lines = []
-    for reference, own, zero in by_reference(question, found):
-        best, next_best = (best_within(own, share * whole, times) for share in (SHARE, SLIGHTLY * SHARE))
-        text = verdict(best, zero=zero, question=question, reference=reference, cost=cost)
+    for reference, comparable, uniform_error in by_reference(question, points):
+        best, next_best = (
+            best_within(comparable, share * softmax_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
+        )
+        text = verdict(best, uniform_error=uniform_error, question=question, reference=reference, cost=cost)
         if best is not None:
             text = paragraph(
                 text,
-                scale(question, reference),
+                metric_scale(question, reference),
                 cause(question, best),
                 _(
                     "{name} needs slightly more than half of softmax's {cost} and has {error}."
-                    if percent(price[next_best.word] / whole) == percent(SHARE)
+                    if percent(costs[next_best.word] / softmax_cost) == percent(CHEAP_SHARE)
                     else "{name} needs {share} of softmax's {cost} and has {error}.",
                     name=label(ac.from_word(next_best.word)),
-                    share=percent(price[next_best.word] / whole),
+                    share=percent(costs[next_best.word] / softmax_cost),
                     cost=cost,
-                    error=amount(question, next_best.middle),
+                    error=error_text(question, next_best.middle),
                 )
-                if next_best and question.written(next_best.middle) != question.written(best.middle)
+                if next_best and question.format_error(next_best.middle) != question.format_error(best.middle)
                 else "",
                 _(
                     "Equal weights on {keys} need {share} of softmax's {cost} and have {error}.",
                     keys=every_key(causal=question.causal),
-                    share=percent(price[UNIFORM] / whole),
+                    share=percent(costs[UNIFORM] / softmax_cost),
                     cost=cost,
-                    error=amount(question, zero),
+                    error=error_text(question, uniform_error),
                 )
-                if math.isfinite(zero) and UNIFORM in price
+                if math.isfinite(uniform_error) and UNIFORM in costs
                 else "",
             )
         lines.append(text)
-    return request(question) or "  \n".join(lines)
+    return add_variant_hint(question) or "  \n".join(lines)
 
 
-def scale(question: Question, reference: str) -> str:
+def metric_scale(question: Question, reference: str) -> str:
     """Return one sentence that gives the scale of the chosen metric."""
     texts = {
         "matrix": N_("A matrix error of 100% is as large as {reference}'s matrix itself."),
@@ -131,10 +133,10 @@ def scale(question: Question, reference: str) -> str:
     return _(texts[question.options.measure], reference=reference_name(ac.get(reference)))
 
 
-def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
+def best_cheap_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
     """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
-    rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
-    return best_within(rivals, SHARE * (cost_of_softmax(question) or 0.0))
+    softmax_points = [p for _attention, group in question.by_variant(points) for p in group if p.reference == REFERENCE]
+    return best_within(softmax_points, CHEAP_SHARE * (cost_of_softmax(question) or 0.0))
 
 
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:
@@ -145,12 +147,12 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(best: ErrorPoint | None, *, zero: float, question: Question, reference: str, cost: str) -> str:
+def verdict(best: ErrorPoint | None, *, uniform_error: float, question: Question, reference: str, cost: str) -> str:
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
         best: point with the smallest error at that cost; None if no variant is that cheap.
-        zero: error of uniform attention, the plain mean of the values.
+        uniform_error: error of uniform attention, the plain mean of the values.
         question: what the visitor compares.
         reference: key of the reference.
         cost: name of the cost.
@@ -161,14 +163,14 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
             "**Every variant that is compared with {reference} here needs more than half of softmax's {cost}.**",
             **values,
         )
-    values |= {"name": label(ac.from_word(best.word)), "error": amount(question, best.middle)}
-    if best.middle >= zero:
+    values |= {"name": label(ac.from_word(best.word)), "error": error_text(question, best.middle)}
+    if best.middle >= uniform_error:
         return _(
             "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than equal weights.** "
             "The best, {name}, has {error}.",
             **values,
         )
-    if best.middle <= CLOSE * zero:
+    if best.middle <= CLOSE_ERROR_SHARE * uniform_error:
         return _(
             "**With at most half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values
         )
@@ -183,22 +185,24 @@ def verdict(best: ErrorPoint | None, *, zero: float, question: Question, referen
     )
 
 
-def average(question: Question, zero: float) -> str:
+def baseline_error(question: Question, uniform_error: float) -> str:
     """Return the error of the baseline, uniform attention; empty while it is not computed."""
-    if not math.isfinite(zero):
+    if not math.isfinite(uniform_error):
         return ""
     return _(
-        "Equal weights on {keys} have {zero}.", keys=every_key(causal=question.causal), zero=amount(question, zero)
+        "Equal weights on {keys} have {zero}.",
+        keys=every_key(causal=question.causal),
+        zero=error_text(question, uniform_error),
     )
 
 
-def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
+def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
-    sentences, whole = [], cost_of_softmax(question) or math.inf
-    for reference, rivals, zero in by_reference(question, found):
-        if not math.isfinite(zero):
+    sentences, softmax_cost = [], cost_of_softmax(question) or math.inf
+    for reference, comparable, uniform_error in by_reference(question, points):
+        if not math.isfinite(uniform_error):
             continue  # Not computed yet.
-        if not zero:
+        if not uniform_error:
             sentences.append(
                 _(
                     "On this input, even equal weights have no error compared with {reference}. The errors therefore "
@@ -207,40 +211,42 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
                 )
             )
             continue
-        reached, missed = [], []
-        for attention, own in question.by_variant(rivals):
+        close, not_close = [], []
+        for attention, group in question.by_variant(comparable):
             # A setting that costs as much as softmax is usually softmax itself, such as a window over the whole text.
-            if good := [p for p in own if p.middle <= CLOSE * zero and p.multiply_adds < whole]:
-                reached.append((min(good, key=lambda p: p.multiply_adds), _(attention.title)))
+            if close_points := [
+                p for p in group if p.middle <= CLOSE_ERROR_SHARE * uniform_error and p.multiply_adds < softmax_cost
+            ]:
+                close.append((min(close_points, key=lambda p: p.multiply_adds), _(attention.title)))
             else:
-                missed.append(_(attention.title))
-        values = {"reference": reference_name(ac.get(reference)), "zero": amount(question, zero)}
-        if not reached:
-            best = min((p for p in rivals if p.multiply_adds < whole), key=lambda p: p.middle, default=None)
+                not_close.append(_(attention.title))
+        values = {"reference": reference_name(ac.get(reference)), "zero": error_text(question, uniform_error)}
+        if not close:
+            best = min((p for p in comparable if p.multiply_adds < softmax_cost), key=lambda p: p.middle, default=None)
             sentences += [
                 _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values),
                 _(
                     "The best cheaper setting, {name}, has {error}.",
                     name=label(ac.from_word(best.word)),
-                    error=amount(question, best.middle),
+                    error=error_text(question, best.middle),
                 )
                 if best
                 else "",
-                scale(question, reference),
+                metric_scale(question, reference),
                 _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             ]
             continue
-        (cheapest, _title), *others = sorted(reached, key=lambda each: each[0].multiply_adds)
+        (cheapest, _title), *others = sorted(close, key=lambda each: each[0].multiply_adds)
         sentences += [
             _(
                 "**{name} is the cheapest setting shown that comes close to {reference}: it needs {share} of softmax's "
                 "multiply-adds and has {error}.**",
                 name=label(ac.from_word(cheapest.word)),
-                share=percent(cheapest.multiply_adds / whole),
-                error=amount(question, cheapest.middle),
+                share=percent(cheapest.multiply_adds / softmax_cost),
+                error=error_text(question, cheapest.middle),
                 **values,
             ),
-            scale(question, reference),
+            metric_scale(question, reference),
             _("“Close” means at most half of the error of equal weights ({zero}).", **values),
             _n(
                 "{names} also comes close to {reference}.",
@@ -254,33 +260,33 @@ def against_budget(question: Question, found: Sequence[ErrorPoint]) -> str:
             _n(
                 "{names} does not come close to {reference} at any setting cheaper than softmax.",
                 "{names} do not come close to {reference} at any setting cheaper than softmax.",
-                n=len(missed),
-                names=enumeration(missed),
+                n=len(not_close),
+                names=enumeration(not_close),
                 **values,
             )
-            if missed
+            if not_close
             else "",
         ]
-    why = _("A budget, such as a window, limits how much a variant computes.")
-    return request(question) or (paragraph(*sentences, why) if sentences else "")
+    explanation = _("A budget, such as a window, limits how much a variant computes.")
+    return add_variant_hint(question) or (paragraph(*sentences, explanation) if sentences else "")
 
 
-def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
+def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return the best variant at the greatest length, and how its error changes with length, for each reference."""
-    n = max((p.n for p in found), default=0)
+    n = max((p.n for p in points), default=0)
     sentences = []
-    for reference, rivals, zero in by_reference(question, [p for p in found if p.n == n]):
-        finite = [p for p in rivals if math.isfinite(p.middle)]
+    for reference, comparable, uniform_error in by_reference(question, [p for p in points if p.n == n]):
+        finite = [p for p in comparable if math.isfinite(p.middle)]
         if not finite:
             continue
         best = min(finite, key=lambda p: p.middle)
         values: dict[str, str | int] = {
             "name": label(ac.from_word(best.word)),
             "reference": reference_name(ac.get(reference)),
-            "error": amount(question, best.middle),
+            "error": error_text(question, best.middle),
             "n": n,
         }
-        if best.middle >= zero:
+        if best.middle >= uniform_error:
             text = _(
                 "**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.** The best, {name}, "
                 "has {error}.",
@@ -288,21 +294,26 @@ def against_length(question: Question, found: Sequence[ErrorPoint]) -> str:
             )
         else:
             text = _("**At {n:,} tokens, {name} is closest to {reference}.** It has {error}.", **values)
-        own = [p for p in found if p.word == best.word and math.isfinite(p.middle)]
-        sentences += [text, scale(question, reference), average(question, zero), trend(question, own)]
-    why = _(
+        group = [p for p in points if p.word == best.word and math.isfinite(p.middle)]
+        sentences += [
+            text,
+            metric_scale(question, reference),
+            baseline_error(question, uniform_error),
+            length_trend(question, group),
+        ]
+    explanation = _(
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."
     )
-    return request(question) or (paragraph(*sentences, why) if sentences else "")
+    return add_variant_hint(question) or (paragraph(*sentences, explanation) if sentences else "")
 
 
-def trend(question: Question, own: Sequence[ErrorPoint]) -> str:
+def length_trend(question: Question, group: Sequence[ErrorPoint]) -> str:
     """Return how one variant's error changes from the shortest to the greatest length; empty for one length."""
-    first, last = min(own, key=lambda p: p.n), max(own, key=lambda p: p.n)
+    first, last = min(group, key=lambda p: p.n), max(group, key=lambda p: p.n)
     if first.n == last.n:
         return ""
-    before, after = question.written(first.middle), question.written(last.middle)
+    before, after = question.format_error(first.middle), question.format_error(last.middle)
     values = {"a": first.n, "b": last.n, "first": before, "last": after, "name": label(ac.from_word(last.word))}
     if question.queries:
         if before == after:

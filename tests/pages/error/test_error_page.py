@@ -29,10 +29,10 @@ def open_error(**state):
 
 def test_it_opens_on_the_default_text_with_a_line_per_variant():
     at = open_error(input="text")
-    drawn = traces(at)
+    curves = traces(at)
     names = {"Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"}
-    assert {"Equal weights on all keys"} | names <= set(drawn)
-    assert "Softmax" not in drawn
+    assert {"Equal weights on all keys"} | names <= set(curves)
+    assert "Softmax" not in curves
     assert "no variant shown comes close to softmax.** The best cheaper setting, " in spoken(at)
 
 
@@ -45,7 +45,7 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
         assert any(name.startswith(variant.title) for name in traces(at))
 
 
-def test_points_lead_to_their_matrices_beside_softmax_on_the_same_input():
+def test_points_link_to_matrices_next_to_softmax_on_the_same_input():
     at = open_error(variants=chosen("softmax", "local", "nystrom"), head=1, against="cost")
     word = traces(at)["Nyström"]["meta"]["ways"][1]
     way = charts(at)[0]["layout"]["meta"]["way"] + word
@@ -64,7 +64,7 @@ def test_points_lead_to_their_matrices_beside_softmax_on_the_same_input():
 
 @pytest.mark.parametrize("measure", AXES)
 @pytest.mark.parametrize("log", [False, True])
-def test_every_measure_has_its_axis(measure, log):
+def test_every_error_metric_has_an_axis_title(measure, log):
     at = open_error(fidelity=measure, log_error=log)
     axis = charts(at)[0]["layout"]["yaxis"]
     assert axis["title"]["text"] == AXES[measure]
@@ -72,7 +72,7 @@ def test_every_measure_has_its_axis(measure, log):
     assert (axis.get("tickformat") == "~%") == (measure not in ("kl", "turn"))
 
 
-def test_the_line_is_the_error_of_the_core():
+def test_lines_show_the_errors_of_the_library():
     at = open_error(variants=chosen("softmax", "local"), head=1)
     line = traces(at)["Local · window"]
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, heads=2))
@@ -83,19 +83,19 @@ def test_the_line_is_the_error_of_the_core():
         assert shown == pytest.approx(float((own - exact).norm() / exact.norm()), abs=1e-6)
 
 
-def test_floors_are_dashed_beneath_the_matrix_error_alone():
+def test_lower_bounds_are_dashed_and_only_drawn_for_the_matrix_error():
     at = open_error(variants=chosen("softmax", "local", "nystrom"))
-    drawn = traces(at)
+    curves = traces(at)
     for name in ("Local · window", "Nyström · landmarks"):
-        floor = drawn[f"{name}: lower bound"]
+        floor = curves[f"{name}: lower bound"]
         assert floor["line"]["dash"] == "dash"
-        assert all(f <= e + 1e-6 for f, e in zip(numbers(floor["y"]), numbers(drawn[name]["y"]), strict=True))
+        assert all(f <= e + 1e-6 for f, e in zip(numbers(floor["y"]), numbers(curves[name]["y"]), strict=True))
     assert not any(
         "lower bound" in name for name in traces(open_error(variants=chosen("softmax", "local"), fidelity="output"))
     )
 
 
-def test_a_logarithmic_axis_has_gaps_where_nothing_is_lost():
+def test_a_logarithmic_axis_has_gaps_at_errors_of_zero():
     y = numbers(traces(open_error(variants=chosen("softmax", "local"), log_error=True))["Local · window"]["y"])
     assert y[-1] is None or math.isnan(y[-1])
     assert min(y[:-1]) > 0
@@ -110,33 +110,33 @@ def test_the_average_of_heads_has_a_band():
 
 def test_over_the_cost_only_the_best_points_have_numbers():
     at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom", "atrous", "topk"))
-    drawn = traces(at)
+    curves = traces(at)
     points = sorted(
         (x, y, text)
         for name in ("Local", "Nyström", "Atrous", "Top-k", "Softmax")
         for x, y, text in zip(
-            numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), drawn[name].get("text") or repeat(""), strict=False
+            numbers(curves[name]["x"]), numbers(curves[name]["y"]), curves[name].get("text") or repeat(""), strict=False
         )
     )
     numbered = [(x, y) for x, y, text in points if text]
     assert numbered
     assert not any(x <= x0 and y < y0 for x0, y0 in numbered for x, y, _text in points)
     whole = 2 * 24 * 24 * 32
-    assert numbers(drawn["Softmax"]["x"]) == [whole]
+    assert numbers(curves["Softmax"]["x"]) == [whole]
     axis = charts(at)[0]["layout"]["xaxis"]
     ticks = dict(zip(axis["ticktext"], axis["tickvals"], strict=True))
     assert (ticks["100%"], ticks["50%"]) == (whole, whole / 2)
     assert ticks["200%"] == pytest.approx(10 ** axis["range"][1]) == pytest.approx(2 * whole)
-    assert 2 * whole < max(numbers(drawn["Nyström"]["x"]))
+    assert 2 * whole < max(numbers(curves["Nyström"]["x"]))
     [text] = [c.value for c in at.caption if "of softmax's multiply-adds and lie" in c.value]
     [values] = re.findall(r"Nyström · landmarks ([\d, and]+) needs? over 200% of", text)
-    dear = [int(value) for value in re.findall(r"\d+", values)]
-    assert dear == sorted(dear)
-    assert len(dear) == sum(x > 2 * whole for x in numbers(drawn["Nyström"]["x"]))
-    assert min(ac.get("nystrom", landmarks=m).cost(24, 32, causal=False).multiply_adds for m in dear) > 2 * whole
+    expensive = [int(value) for value in re.findall(r"\d+", values)]
+    assert expensive == sorted(expensive)
+    assert len(expensive) == sum(x > 2 * whole for x in numbers(curves["Nyström"]["x"]))
+    assert min(ac.get("nystrom", landmarks=m).cost(24, 32, causal=False).multiply_adds for m in expensive) > 2 * whole
 
 
-def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
+def test_the_button_measures_times_and_a_new_input_discards_them():
     at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     assert not at.get("plotly_chart")
     assert any("Measure times" in i.value for i in at.info)
@@ -147,7 +147,7 @@ def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
     assert not at.get("plotly_chart")
 
 
-def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whole():
+def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
     at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     at.button(key="error.measure").click().run()
     measured, points = at.session_state["error.run"], len(at.session_state["error.run"].request.words)
@@ -155,8 +155,8 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
     for count, text in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
         measured.rows = rows[:count]
         at.run()
-        said = [c.value for c in at.caption if "The times are incomplete" in c.value]
-        assert said == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * text
+        captions = [c.value for c in at.caption if "The times are incomplete" in c.value]
+        assert captions == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * text
         assert bool(at.get("plotly_chart")) == text
         assert any("Measure times" in i.value for i in at.info) != text
     next(b for b in at.button if b.label == "Continue").click().run()
@@ -165,15 +165,15 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
     assert len(at.session_state["error.run"].rows) == points * ROUNDS
 
 
-def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
+def test_replacements_and_variants_with_another_reference_are_named():
     at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(each.value for each in at.caption)
     assert "Variants with dash-dotted lines (Linear) replace softmax instead of approximating it." in captions
     assert ac.get("reformer").variant.note in spoken(at)
-    drawn = traces(at)
-    assert drawn["Linear"]["line"]["dash"] == "dashdot"
-    assert drawn["Reformer · rounds"]["line"]["dash"] != "dashdot"
-    assert "Equal weights, compared with shared-QK softmax" in drawn
+    curves = traces(at)
+    assert curves["Linear"]["line"]["dash"] == "dashdot"
+    assert curves["Reformer · rounds"]["line"]["dash"] != "dashdot"
+    assert "Equal weights, compared with shared-QK softmax" in curves
     headline = next(each.value for each in at.markdown if " close to shared-QK softmax.**" in each.value)
     own, other = re.split(r" (?=\*\*[^*]* close to shared-QK softmax)", headline)
     assert " close to softmax.**" in own
@@ -181,7 +181,7 @@ def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     assert "Local" not in other.split("- ")[0]
 
 
-def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
+def test_variants_without_causal_form_are_explained_and_the_others_drawn():
     at = open_error(variants=chosen("softmax", "nystrom", "local"), causal=True)
     assert any("Nyström cannot be causal" in c.value for c in at.caption)
     assert not any("Nyström" in name for name in traces(at))
@@ -195,12 +195,12 @@ def test_one_token_is_enough(against, n):
     assert not at.error
 
 
-def test_softmax_alone_asks_for_another():
+def test_softmax_alone_asks_for_another_variant():
     at = open_error(variants=chosen("softmax"))
     assert "Add a variant" in spoken(at)
 
 
-def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
+def test_the_sentence_names_the_best_variant_at_half_of_softmaxs_cost():
     at = open_error(n=96, heads=1, head=0, against="cost", variants=chosen("softmax", "local", "pooled"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=96, heads=1))
     exact, half = ac.get("softmax").weights(qkv.q, qkv.k).double(), 96 * 96 * 32
@@ -219,7 +219,7 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
     assert f"{winner} is closest to softmax.** It has {error}" in spoken(at)
 
 
-def test_the_sentence_says_that_none_is_worth_it():
+def test_the_sentence_reports_that_no_variant_is_better_than_equal_weights():
     flat = open_error(n=96, sharpness=0.0, against="cost", variants=chosen("softmax", "local", "topk"))
     assert "no variant shown is closer to softmax than equal weights.**" in spoken(flat)
     expensive = open_error(against="cost", variants=chosen("softmax", "topk"))
@@ -227,13 +227,13 @@ def test_the_sentence_says_that_none_is_worth_it():
 
 
 def test_a_variant_with_its_own_reference_has_no_best_points():
-    drawn = traces(
+    curves = traces(
         open_error(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer", "local", "atrous", "topk"))
     )
-    assert not any(drawn["Reformer"].get("text") or ())
+    assert not any(curves["Reformer"].get("text") or ())
 
 
-def test_a_share_is_drawn_as_so_many_tokens():
+def test_a_fractional_budget_is_drawn_as_a_number_of_tokens():
     line = traces(open_error(variants=chosen("softmax", "power_bert")))["PoWER-BERT · keep × n"]
     assert max(numbers(line["x"])) == 24
     assert 12 in numbers(line["x"])

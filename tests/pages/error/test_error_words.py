@@ -17,7 +17,7 @@ from pages.error import budget, cost, length, reading_guide, reasons, sweep, wor
 from pages.error.options import ErrorOptions, Question
 
 
-def asked(*keys, heads=1, causal=False, **options):
+def make_question(*keys, heads=1, causal=False, **options):
     return Question(
         source=SyntheticSource(SyntheticSpec(n=64)),
         n=64,
@@ -36,24 +36,24 @@ def point(middle, variant="local", word="local~window~4", reference="softmax", *
     return ErrorPoint(variant=variant, word=word, reference=reference, middle=middle, **usual | more)
 
 
-def mean(middle, reference="softmax", **more):
+def uniform_point(middle, reference="softmax", **more):
     return point(middle, UNIFORM, UNIFORM, reference, setting=None, value=None, **more)
 
 
 def test_variants_are_ranked_only_among_those_with_the_same_reference():
     """Check two references: Reformer's error is smaller than Local's, but the two errors are not comparable."""
-    question = asked("reformer", "local")
-    near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
-    far = [point(0.5), mean(0.9)]
-    one, other = words.against_cost(question, near + far).split("With at most half")[1:]
+    question = make_question("reformer", "local")
+    near = [point(0.1, "reformer", "reformer", "reformer"), uniform_point(0.7, "reformer")]
+    far = [point(0.5), uniform_point(0.9)]
+    one, other = words.cost_headline(question, near + far).split("With at most half")[1:]
     assert "even the best variant shown (Local · window 4) has 50% matrix error.**" in one
     assert "Equal weights on all keys need 0.014% of softmax's multiply-adds and have 90% matrix error." in one
     assert "Reformer · rounds 2 is closest to shared-QK softmax.** It has 10% matrix error" in other
     assert "Equal weights on all keys need 0.014% of softmax's multiply-adds and have 70% matrix error." in other
     assert "50% matrix error.** A matrix error of 100% is as large as softmax's matrix itself. " in one
     assert "10% matrix error. A matrix error of 100% is as large as shared-QK softmax's matrix itself. " in other
-    assert "Reformer" not in words.against_cost(question, far)
-    assert "Local" not in words.against_cost(question, near)
+    assert "Reformer" not in words.cost_headline(question, far)
+    assert "Local" not in words.cost_headline(question, near)
 
 
 @pytest.mark.parametrize("reference", ["softmax", "reformer"])
@@ -73,7 +73,7 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, finding):
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     shown = {"softmax": "shown", "reformer": "compared with shared-QK softmax"}[reference]
-    how = {"zero": 0.8, "question": asked("local"), "reference": reference, "cost": "multiply-adds"}
+    how = {"uniform_error": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
     finding = finding.format(name=name, shown=shown).removesuffix(".**")
     end = ".**" if "even" in finding else "."
     assert words.verdict(point(middle, reference=reference), **how) == (
@@ -105,11 +105,11 @@ def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, mid
     ],
 )
 def test_the_scale_of_the_metric_is_explained(measure, expected):
-    question = asked("local", measure=measure)
-    found = [point(0.3), mean(0.5)]
-    assert words.scale(question, "softmax") == expected
-    for describe in (words.against_cost, words.against_budget, words.against_length):
-        assert expected in describe(question, found)
+    question = make_question("local", measure=measure)
+    points = [point(0.3), uniform_point(0.5)]
+    assert words.metric_scale(question, "softmax") == expected
+    for describe in (words.cost_headline, words.budget_headline, words.length_headline):
+        assert expected in describe(question, points)
 
 
 @pytest.mark.parametrize(
@@ -117,26 +117,28 @@ def test_the_scale_of_the_metric_is_explained(measure, expected):
     [(32768, 0.1, False), (32769, 0.1, True), (36044, 0.1, True), (36045, 0.1, False), (32769, 0.3004, False)],
 )
 def test_a_better_variant_slightly_above_half_of_softmaxs_cost_is_named(spent, middle, named):
-    found = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), mean(0.5)]
+    points = [point(0.3), point(middle, word="local~window~8", multiply_adds=spent), uniform_point(0.5)]
     share = "slightly more than half" if spent == 32769 else "55%"
-    text = words.against_cost(asked("local"), found)
+    text = words.cost_headline(make_question("local"), points)
     more = f" Local · window 8 needs {share} of softmax's multiply-adds and has 10% matrix error."
     assert ("Local · window 8 needs" in text) == (more in text) == named
-    assert words.against_cost(asked("local"), found[1:]).count("window 8") == (2 if spent == 32768 else 0)
+    assert words.cost_headline(make_question("local"), points[1:]).count("window 8") == (2 if spent == 32768 else 0)
 
 
 def test_equal_weights_have_their_cost_once_it_is_computed():
-    question, found = asked("local", against="cost"), [point(0.4), mean(0.5, multiply_adds=64)]
+    question, points = make_question("local", against="cost"), [point(0.4), uniform_point(0.5, multiply_adds=64)]
     baseline = " Equal weights on all keys need 0.098% of softmax's multiply-adds and have 50% matrix error."
-    assert baseline in words.against_cost(question, found)
-    assert baseline in words.against_cost(question, [found[0], mean(0.4, multiply_adds=64)]).replace("40%", "50%")
-    assert "qual weights" not in words.against_cost(question, found[:1])
-    assert "Equal weights on all keys up to each query need" in words.against_cost(
-        replace(question, causal=True), found
+    assert baseline in words.cost_headline(question, points)
+    assert baseline in words.cost_headline(question, [points[0], uniform_point(0.4, multiply_adds=64)]).replace(
+        "40%", "50%"
+    )
+    assert "qual weights" not in words.cost_headline(question, points[:1])
+    assert "Equal weights on all keys up to each query need" in words.cost_headline(
+        replace(question, causal=True), points
     )
     times = {"softmax": 10.0, "local~window~4": 4.0, UNIFORM: 0.5}
-    said = words.against_cost(asked("local", against="cost", price="ms"), found, times)
-    assert "Equal weights on all keys need 5% of softmax's measured time and have 50% matrix error." in said
+    text = words.cost_headline(make_question("local", against="cost", price="ms"), points, times)
+    assert "Equal weights on all keys need 5% of softmax's measured time and have 50% matrix error." in text
 
 
 @pytest.mark.parametrize(
@@ -150,9 +152,9 @@ def test_equal_weights_have_their_cost_once_it_is_computed():
         ("turn", "a direction error of 0.25"),
     ],
 )
-def test_an_error_is_a_percentage_where_it_is_a_share(measure, expected):
-    question = asked("local", measure=measure)
-    assert words.amount(question, 0.25) == expected
+def test_errors_are_percentages_if_they_are_shares(measure, expected):
+    question = make_question("local", measure=measure)
+    assert words.error_text(question, 0.25) == expected
     assert ("%" in expected) == question.is_share
 
 
@@ -169,41 +171,45 @@ BUDGET = "A budget, such as a window, limits how much a variant computes."
 
 
 def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
-    question = asked("local", "linear", "topk")
-    found = [*BUDGETS, mean(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
+    question = make_question("local", "linear", "topk")
+    points = [*BUDGETS, uniform_point(0.8), point(0.5, "linear", "linear"), point(0.41, "topk", "topk~k~4")]
     reached = (
         "**Local · window 8 is the cheapest setting shown that comes close to softmax: it needs 0.012% of softmax's "
         f"multiply-adds and has 40% matrix error.** {SCALE} {CLOSE}"
     )
     missed = "do not come close to softmax at any setting cheaper than softmax."
-    assert words.against_budget(question, found) == (f"{reached} Linear and Top-k {missed} {BUDGET}")
-    assert words.against_budget(question, found[:5]) == (f"{reached} Linear {missed.replace('do', 'does', 1)} {BUDGET}")
-    assert words.against_budget(question, [*BUDGETS, mean(0.8)]) == f"{reached} {BUDGET}"
-    assert words.against_budget(question, [*found[:5], point(0.39, "topk", "topk~k~4")]) == (
+    assert words.budget_headline(question, points) == (f"{reached} Linear and Top-k {missed} {BUDGET}")
+    assert words.budget_headline(question, points[:5]) == (
+        f"{reached} Linear {missed.replace('do', 'does', 1)} {BUDGET}"
+    )
+    assert words.budget_headline(question, [*BUDGETS, uniform_point(0.8)]) == f"{reached} {BUDGET}"
+    assert words.budget_headline(question, [*points[:5], point(0.39, "topk", "topk~k~4")]) == (
         f"{reached} Top-k also comes close to softmax. Linear {missed.replace('do', 'does', 1)} {BUDGET}"
     )
-    both = [*found[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
-    assert words.against_budget(question, both) == (
+    both = [*points[:4], point(0.2, "linear", "linear"), point(0.39, "topk", "topk~k~4", multiply_adds=7)]
+    assert words.budget_headline(question, both) == (
         "**Top-k · k 4 is the cheapest setting shown that comes close to softmax: it needs 0.011% of softmax's "
         f"multiply-adds and has 39% matrix error.** {SCALE} {CLOSE} Local and Linear also come close to softmax. "
         f"{BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(0.8)]) == (
+    assert words.budget_headline(question, [BUDGETS[0], uniform_point(0.8)]) == (
         "**At a cost below softmax's, no variant shown comes close to softmax.** The best cheaper setting, Local · "
         f"window 4, has 60% matrix error. {SCALE} {CLOSE} {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(0.0)]) == (
+    assert words.budget_headline(question, [BUDGETS[0], uniform_point(0.0)]) == (
         "On this input, even equal weights have no error compared with softmax. The errors therefore cannot show which "
         f"variant is better. {BUDGET}"
     )
-    assert words.against_budget(question, [BUDGETS[0], mean(1e-9)]).startswith("**At a cost below softmax's, no")
-    dear = [replace(BUDGETS[1], multiply_adds=65536), mean(0.8)]
-    assert words.against_budget(question, dear) == (
+    assert words.budget_headline(question, [BUDGETS[0], uniform_point(1e-9)]).startswith(
+        "**At a cost below softmax's, no"
+    )
+    expensive = [replace(BUDGETS[1], multiply_adds=65536), uniform_point(0.8)]
+    assert words.budget_headline(question, expensive) == (
         f"**At a cost below softmax's, no variant shown comes close to softmax.** {SCALE} {CLOSE} {BUDGET}"
     )
-    dear[0] = replace(dear[0], multiply_adds=65535)
-    assert "it needs 100% of softmax's multiply-adds and" in words.against_budget(question, dear)
-    assert words.against_budget(question, BUDGETS) == ""  # The mean has not been computed yet.
+    expensive[0] = replace(expensive[0], multiply_adds=65535)
+    assert "it needs 100% of softmax's multiply-adds and" in words.budget_headline(question, expensive)
+    assert words.budget_headline(question, BUDGETS) == ""  # The mean has not been computed yet.
 
 
 @pytest.mark.parametrize(
@@ -215,9 +221,15 @@ def test_against_budget_the_cheapest_setting_with_half_the_error_is_listed():
     ],
 )
 def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(first, trend):
-    question = asked("local", "linear")
-    found = [point(first, n=8), mean(0.6, n=8), point(0.5), point(0.6, "linear", "linear"), mean(0.7)]
-    text = words.against_length(question, found)
+    question = make_question("local", "linear")
+    points = [
+        point(first, n=8),
+        uniform_point(0.6, n=8),
+        point(0.5),
+        point(0.6, "linear", "linear"),
+        uniform_point(0.7),
+    ]
+    text = words.length_headline(question, points)
     why = (
         "A longer text has more pairs of tokens, but the settings stay the same. A window, for example, covers a "
         "smaller share of the pairs."
@@ -226,85 +238,91 @@ def test_against_length_the_best_variant_at_the_greatest_length_has_a_trend(firs
         f"**At 64 tokens, Local · window 4 is closest to softmax.** It has 50% matrix error. {SCALE} Equal weights on "
         f"all keys have 70% matrix error. {trend} {why}"
     )
-    assert words.against_length(question, found[2:]) == text.replace(f" {trend}", "")
-    assert words.against_length(question, [*found[:4], mean(0.5)]) == (
+    assert words.length_headline(question, points[2:]) == text.replace(f" {trend}", "")
+    assert words.length_headline(question, [*points[:4], uniform_point(0.5)]) == (
         f"**At 64 tokens, no variant shown is closer to softmax than equal weights.** The best, Local · window 4, has "
         f"50% matrix error. {SCALE} Equal weights on all keys have 50% matrix error. {trend} {why}"
     )
-    assert words.against_length(question, [point(math.inf), mean(0.5)]) == ""
+    assert words.length_headline(question, [point(math.inf), uniform_point(0.5)]) == ""
 
 
-def test_the_matrix_that_is_offered_is_that_of_the_nearest_among_the_cheap_beside_softmax():
+def test_the_linked_matrix_is_the_best_cheap_point_compared_with_softmax():
     near = point(0.1, "local", "local~window~9", multiply_adds=32769)
     cheap = [point(0.3), point(0.2, word="local~window~5", multiply_adds=32768)]
     other = point(0.0, "reformer", "reformer", "reformer")
-    question = asked("local", "reformer")
-    assert words.nearest(question, [near, *cheap, other, mean(0.1)]) == cheap[1]
-    assert words.nearest(question, [near, other]) is None
+    question = make_question("local", "reformer")
+    assert words.best_cheap_point(question, [near, *cheap, other, uniform_point(0.1)]) == cheap[1]
+    assert words.best_cheap_point(question, [near, other]) is None
 
 
-@pytest.mark.parametrize(("against", "leads"), [("cost", True), ("budget", True), ("length", False)])
-def test_a_point_leads_to_its_matrix_where_a_link_can_name_its_input(against, leads):
-    question = asked("local", against=against)
+@pytest.mark.parametrize(("against", "has_links"), [("cost", True), ("budget", True), ("length", False)])
+def test_points_link_to_matrices_unless_lengths_differ(against, has_links):
+    question = make_question("local", against=against)
     line = sweep.curve(question, question.attentions[0], [point(0.5), point(math.inf)], [4.0, 8.0], name="A")
-    assert list(line.links) == (["local~window~4"] * 2 if leads else [])
-    assert all(note.endswith("<br>Click to open this matrix") == leads for note in line.notes)
+    assert list(line.links) == (["local~window~4"] * 2 if has_links else [])
+    assert all(note.endswith("<br>Click to open this matrix") == has_links for note in line.notes)
 
 
 @pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
-def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
+def test_half_of_softmaxs_cost_is_included(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
-    text = words.against_cost(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
+    text = words.cost_headline(
+        make_question("local", causal=causal), [point(0.1, multiply_adds=spent), uniform_point(0.5)]
+    )
     assert ("is closest" in text) == cheap
     assert ("Every variant that is compared with softmax here needs more than half" in text) != cheap
 
 
 @pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
-def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
-    found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
-    question = asked("local", against="cost", price="ms")
-    text = words.against_cost(question, found, {"softmax": 10.0, "local~window~4": ms})
+def test_the_cost_headline_uses_measured_times(ms, cheap):
+    points = [
+        point(0.0, "softmax", "softmax", setting=None, value=None),
+        point(0.1, multiply_adds=10**9),
+        uniform_point(0.5),
+    ]
+    question = make_question("local", against="cost", price="ms")
+    text = words.cost_headline(question, points, {"softmax": 10.0, "local~window~4": ms})
     assert ("**With at most half of softmax's measured time, Local · window 4 is closest" in text) == cheap
     assert (
         "Every variant that is compared with softmax here needs more than half of softmax's measured time" in text
     ) != cheap
-    assert words.against_cost(question, found, {}) == ""
+    assert words.cost_headline(question, points, {}) == ""
 
 
 @pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
-    found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
-    text = " ".join(reading_guide.notes(asked("local", log=log), found))
+    points = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), uniform_point(0.5)]
+    text = " ".join(reading_guide.notes(make_question("local", log=log), points))
     assert ("These variants have an error of 0, which a log scale cannot show: Softmax." in text) == named
 
 
-def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
+def test_only_softmax_with_changed_settings_is_compared():
     plain = point(0.0, "softmax", "softmax", setting=None, value=None)
-    for describe in (words.against_cost, words.against_budget, words.against_length):
-        assert describe(asked("softmax"), [plain]) == "Add a variant to compare it with softmax."
-        assert describe(asked("softmax", "local"), [plain]) == ""  # Its result has not arrived yet.
+    for describe in (words.cost_headline, words.budget_headline, words.length_headline):
+        assert describe(make_question("softmax"), [plain]) == "Add a variant to compare it with softmax."
+        assert describe(make_question("softmax", "local"), [plain]) == ""  # Its result has not arrived yet.
     warm = ac.get("softmax", temperature=2.0)
-    question = asked()
+    question = make_question()
     object.__setattr__(question, "attentions", [warm])
-    text = words.against_cost(question, [point(0.2, "softmax", warm.word), mean(0.5)])
+    text = words.cost_headline(question, [point(0.2, "softmax", warm.word), uniform_point(0.5)])
     assert "Softmax · temperature 2.0 is closest" in text
 
 
-def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
+def test_only_variants_without_a_target_are_replacements():
     keys = ("softmax", "linear", "local", "performer", "reformer")
     assert [key for key in keys if words.is_replacement(ac.get(key))] == ["linear"]
 
 
-def told_of(*found, heads=1, keys=("local",)):
-    return reading_guide.notes(asked(*keys, heads=heads), found)
+def notes_of(*points, heads=1, keys=("local",)):
+    return reading_guide.notes(make_question(*keys, heads=heads), points)
 
 
-def test_nothing_is_said_where_there_is_nothing_to_know():
-    assert told_of(point(0.1)) == []
+def test_a_plain_chart_has_no_notes():
+    assert notes_of(point(0.1)) == []
 
 
-def test_the_marks_that_a_chart_has_are_explained():
-    question, found = asked("linear", "local"), [point(0.1, "linear", "linear"), point(0.2)]
+def test_marks_in_the_chart_are_explained():
+    question, points = make_question("linear", "local"), [point(0.1, "linear", "linear"), point(0.2)]
     large = Curve("a", [1], [0.2], large=0)
     hollow, level = Curve("b", [1], [0.1], hollow=True), Curve("b", [1, 2], [0.1, 0.1], hollow=True, marks=False)
     first = "Large points show the current settings."
@@ -319,35 +337,41 @@ def test_the_marks_that_a_chart_has_are_explained():
             f"Variants with {looks} (Linear) replace softmax instead of approximating it. For these variants, the "
             "chart shows a difference from softmax, not an error."
         )
-        assert reading_guide.marks(question, found, [large, *lines]) == [first, other]
-        assert reading_guide.marks(question, found, lines) == [other]
-    assert reading_guide.marks(question, found[1:], [large]) == [first]
-    assert reading_guide.marks(question, found[1:], [replace(large, large=None)]) == []
+        assert reading_guide.explain_marks(question, points, [large, *lines]) == [first, other]
+        assert reading_guide.explain_marks(question, points, lines) == [other]
+    assert reading_guide.explain_marks(question, points[1:], [large]) == [first]
+    assert reading_guide.explain_marks(question, points[1:], [replace(large, large=None)]) == []
 
 
-def test_what_variants_need_stands_before_what_points_need():
+def test_notes_on_variants_precede_notes_on_points():
     linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
-    text = told_of(linear, reformer, keys=("linear", "reformer"))
+    text = notes_of(linear, reformer, keys=("linear", "reformer"))
     assert text[0] == f"Reformer: {ac.get('reformer').variant.note}"
     assert text[1].startswith("1 point is not drawn because its error is infinite.")
 
 
 @pytest.mark.parametrize(("n", "begins"), [(1, "1 point is not drawn"), (2, "2 points are not drawn")])
-def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n, begins):
-    [text] = told_of(*[point(math.inf)] * n, mean(math.inf))
+def test_infinite_points_are_counted_without_equal_weights(n, begins):
+    [text] = notes_of(*[point(math.inf)] * n, uniform_point(math.inf))
     assert text.startswith(begins)
 
 
 def test_lines_beyond_the_axes_are_named():
-    drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
+    is_drawn = [Curve("A", [1, 2, 3], [0.5, 2.25, None]), Curve("B", [1], [1.0]), Curve("C", [1], [3.0])]
     above = (
         "▲ marks lines that continue above the chart: A (up to 225%) and C (up to 300%). Double-click the chart to "
         "show them."
     )
-    assert reading_guide.above(asked(), drawn, 1.0, None) == reading_guide.above(asked(), drawn, 1.0, 3) == above
-    for end, lines in ((3.0, drawn), (math.inf, drawn), (1.0, [])):
-        assert reading_guide.above(asked(), lines, end, None) == ""
-    assert reading_guide.above(asked(), drawn, 1.0, 1.5) == above.replace("A (up to 225%) and ", "")
+    assert (
+        reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, None)
+        == reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, 3)
+        == above
+    )
+    for end, lines in ((3.0, is_drawn), (math.inf, is_drawn), (1.0, [])):
+        assert reading_guide.lines_above_axis(make_question(), lines, end, None) == ""
+    assert reading_guide.lines_above_axis(make_question(), is_drawn, 1.0, 1.5) == above.replace(
+        "A (up to 225%) and ", ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,12 +385,12 @@ def test_lines_beyond_the_axes_are_named():
     ],
 )
 def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, expected):
-    found = [
+    points = [
         point(0.3, "linear", "linear", setting=None, value=None, multiply_adds=costs[0]),
         point(0.2, multiply_adds=costs[1]),
         point(0.1, word="local~window~8", value=8, multiply_adds=costs[2]),
     ]
-    text = reading_guide.beyond(asked("local", "linear"), found, times, 10)
+    text = reading_guide.settings_beyond_axis(make_question("local", "linear"), points, times, 10)
     assert text.startswith(expected)
     end = "Double-click the chart to show " + ("them." if " and " in expected.partition(" need")[0] else "it.")
     assert text.endswith(end if expected else "")
@@ -374,36 +398,36 @@ def test_settings_that_cost_more_than_the_axis_shows_are_named(costs, times, exp
 
 
 def test_variants_worse_than_the_mean_and_the_cost_of_blocks_are_named():
-    question = asked("local", "linear")
-    found = [mean(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
-    assert reading_guide.worse_than_mean(question, found) == [
+    question = make_question("local", "linear")
+    points = [uniform_point(0.5), point(0.5, "linear", "linear"), point(0.6), point(0.51, "linear", "linear")]
+    assert reading_guide.worse_than_mean(question, points) == [
         "At some points of the chart, Linear has a larger error than equal weights on all keys."
     ]
-    several = [*found, point(0.6, "topk", "topk")]
-    assert reading_guide.worse_than_mean(asked("local", "linear", "topk"), several) == [
+    several = [*points, point(0.6, "topk", "topk")]
+    assert reading_guide.worse_than_mean(make_question("local", "linear", "topk"), several) == [
         "At some points of the chart, Linear and Top-k have a larger error than equal weights on all keys."
     ]
-    assert reading_guide.worse_than_mean(question, found[:-1]) == [], "the headline explains Local"
+    assert reading_guide.worse_than_mean(question, points[:-1]) == [], "the headline explains Local"
     softmax = point(0.0, "softmax", "softmax", multiply_adds=200)
     windows = [point(0.6, word=f"local~window~{w}", value=w, multiply_adds=spent) for w, spent in ((2, 80), (1, 60))]
-    assert reasons.block_cost(asked("local", against="cost"), [softmax, *windows]) == (
+    assert reasons.block_cost(make_question("local", against="cost"), [softmax, *windows]) == (
         "**Local needs at least 30% of softmax's multiply-adds**, even with window 1. The reason is that it "
         "computes 32 neighbouring queries together. Each of these blocks uses the keys in the windows of all its "
         "queries. In longer texts, this share is smaller: 5.3% at 640 tokens."
     )
-    assert reasons.block_cost(asked("local", against="cost"), windows) == "", "softmax is not computed yet"
-    assert reasons.block_cost(asked("linear", against="cost"), [softmax]) == ""
-    assert reasons.block_cost(asked("local", against="budget"), [softmax, *windows]) == ""
-    assert reasons.block_cost(asked("local", against="cost", price="ms"), [softmax, *windows]) == ""
+    assert reasons.block_cost(make_question("local", against="cost"), windows) == "", "softmax is not computed yet"
+    assert reasons.block_cost(make_question("linear", against="cost"), [softmax]) == ""
+    assert reasons.block_cost(make_question("local", against="budget"), [softmax, *windows]) == ""
+    assert reasons.block_cost(make_question("local", against="cost", price="ms"), [softmax, *windows]) == ""
     assert ac.get("local", window=4).cost(64, 8).multiply_adds > 2 * 8 * 64 * 9, "9 pairs a query, d = 8, two products"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [({"against": "cost"}, True), ({"against": "cost", "price": "ms"}, False), ({"against": "budget"}, False)],
 )
-def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
-    assert bool(reading_guide.notes(asked("local", **options), [point(0.1)])) == said
+def test_the_counted_operations_are_explained_if_the_cost_is_a_count(options, expected):
+    assert bool(reading_guide.notes(make_question("local", **options), [point(0.1)])) == expected
 
 
 @pytest.mark.parametrize(
@@ -417,122 +441,130 @@ def test_what_a_count_includes_is_said_where_the_cost_is_a_count(options, said):
         (2, "Lines show the median error over 2 heads, and bands show the middle half of the errors. Random variants"),
     ],
 )
-def test_a_band_is_explained_only_where_there_is_one(heads, begins):
-    [text] = told_of(point(0.2, low=0.1), heads=heads)
+def test_bands_are_explained_if_there_is_one(heads, begins):
+    [text] = notes_of(point(0.2, low=0.1), heads=heads)
     assert text.startswith(begins)
-    assert told_of(point(0.2), heads=heads) == []
+    assert notes_of(point(0.2), heads=heads) == []
 
 
 @pytest.mark.parametrize(
-    ("measure", "floor", "said"),
+    ("measure", "floor", "expected"),
     [("matrix", 0.1, True), ("matrix", 0.0, False), ("matrix", None, False), ("output", 0.1, False)],
 )
-def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
-    text = budget.notes(asked("local", measure=measure), [point(0.2, floor=floor)])
-    assert any("a lower bound of a variant's matrix error" in each for each in text) == said
+def test_lower_bounds_are_explained_if_one_is_above_zero(measure, floor, expected):
+    text = budget.notes(make_question("local", measure=measure), [point(0.2, floor=floor)])
+    assert any("a lower bound of a variant's matrix error" in each for each in text) == expected
 
 
-@pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
-def test_a_floor_on_the_axis_is_not_drawn(floor, drawn):
-    found = [point(0.2, floor=floor, value=4), point(0.1, floor=0.0, value=8)]
-    names = [line.name for line in budget.lines(asked("local"), found)]
-    assert ("Local · window: lower bound" in names) == drawn
+@pytest.mark.parametrize(("floor", "is_drawn"), [(0.004, False), (0.006, True)])
+def test_a_floor_on_the_axis_is_not_drawn(floor, is_drawn):
+    points = [point(0.2, floor=floor, value=4), point(0.1, floor=0.0, value=8)]
+    names = [line.name for line in budget.lines(make_question("local"), points)]
+    assert ("Local · window: lower bound" in names) == is_drawn
 
 
-def test_a_floor_lies_over_its_variants_knob_and_is_one_of_the_matrix_error():
-    found = [point(0.2, floor=0.1, value=4), point(0.1, floor=0.05, value=8)]
-    own, floor = budget.lines(asked("local"), found)
+def test_lower_bounds_use_the_budget_axis_and_the_matrix_error():
+    points = [point(0.2, floor=0.1, value=4), point(0.1, floor=0.05, value=8)]
+    own, floor = budget.lines(make_question("local"), points)
     assert (floor.name, floor.group, floor.x, floor.y) == ("Local · window: lower bound", own.name, own.x, [0.1, 0.05])
-    assert len(budget.lines(asked("local", measure="output"), found)) == 1
+    assert len(budget.lines(make_question("local", measure="output"), points)) == 1
 
 
-@pytest.mark.parametrize(("dear", "arrow"), [(5, True), (4, False), (3, False)])
-def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
-    found = [
-        point(0.2, "pooled", "pooled~stride~1", setting="stride", value=1, multiply_adds=dear),
+@pytest.mark.parametrize(("expensive", "arrow"), [(5, True), (4, False), (3, False)])
+def test_budgets_that_get_cheaper_have_an_arrow(expensive, arrow):
+    points = [
+        point(0.2, "pooled", "pooled~stride~1", setting="stride", value=1, multiply_adds=expensive),
         point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
     ]
-    question = asked("pooled")
+    question = make_question("pooled")
     assert (
         "↓ marks variants that need fewer multiply-adds at a larger budget, such as a larger stride."
-        in budget.notes(question, found)
+        in budget.notes(question, points)
     ) == arrow
-    assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
+    assert (budget.lines(question, points)[0].name == "Pooled keys · stride ↓") == arrow
 
 
-def test_a_knob_that_is_dearer_on_the_way_has_no_arrow():
-    found = [
+def test_budgets_that_first_get_more_expensive_have_no_arrow():
+    points = [
         point(0.3, "lolcats", f"lolcats~window~{window}", setting="window", value=window, multiply_adds=cost)
         for window, cost in ((1, 9), (8, 10), (56, 2))
     ]
-    assert not budget.cheaper_upwards(found)
-    assert budget.cheaper_upwards([found[0], found[2]])
+    assert not budget.gets_cheaper(points)
+    assert budget.gets_cheaper([points[0], points[2]])
 
 
-def test_variants_without_a_knob_are_level_and_named():
-    found = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
-    question = asked("linear", "local")
-    assert budget.notes(question, found) == ["These variants have no budget setting, so their lines are flat: Linear."]
-    level, local = budget.lines(question, found)
+def test_variants_without_a_budget_have_flat_lines_and_a_note():
+    points = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
+    question = make_question("linear", "local")
+    assert budget.notes(question, points) == ["These variants have no budget setting, so their lines are flat: Linear."]
+    level, local = budget.lines(question, points)
     assert (level.name, level.x, level.y) == ("Linear", [4, 16], [0.4, 0.4])
     assert (local.x, local.y) == ([4, 16], [0.2, 0.1])
-    assert budget.notes(asked("local"), found[1:]) == []
+    assert budget.notes(make_question("local"), points[1:]) == []
 
 
-def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
-    found = [
+def test_a_budget_of_zero_is_left_out_and_named():
+    points = [
         point(0.9, "blocks", "blocks~blocks~0", setting="blocks", value=0),
         point(0.2, "blocks", "blocks~blocks~4", setting="blocks", value=4),
     ]
-    [line] = budget.lines(asked("blocks"), found)
+    [line] = budget.lines(make_question("blocks"), points)
     assert (line.x, line.y) == ([4], [0.2])
     text = "This axis cannot show a budget of 0 (Block selection). The view “By cost” shows these points."
-    assert budget.notes(asked("blocks"), found) == [text]
-    assert budget.notes(asked("blocks"), found[1:]) == []
+    assert budget.notes(make_question("blocks"), points) == [text]
+    assert budget.notes(make_question("blocks"), points[1:]) == []
 
 
-def test_a_share_is_of_all_tokens_and_says_so():
-    [line] = budget.lines(asked("power_bert"), [point(0.2, "power_bert", "power_bert", setting="keep", value=0.5)])
+def test_a_fractional_budget_is_labelled_as_a_share_of_n():
+    [line] = budget.lines(
+        make_question("power_bert"), [point(0.2, "power_bert", "power_bert", setting="keep", value=0.5)]
+    )
     assert (line.name, line.x) == ("PoWER-BERT · keep × n", [32])
 
 
 def test_over_length_each_variant_is_one_line_with_its_settings():
-    zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
+    zero, line = length.lines(
+        make_question("local"), [uniform_point(0.9, n=8), point(0.1, n=8), uniform_point(0.8), point(0.2)]
+    )
     assert (zero.name, zero.x, zero.y) == ("Equal weights on all keys", [8, 64], [0.9, 0.8])
     assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
 
 
-def test_a_made_sequence_is_measured_up_to_the_bound_and_a_text_up_to_its_end():
+def test_synthetic_lengths_reach_the_limit_and_text_lengths_the_text():
     assert length.lengths(SyntheticSource(SyntheticSpec(n=64)), 64)[-1] == current().matrix_tokens > 64
     assert length.lengths(TextSource("some words"), 20) == (8, 16, 20)
 
 
-def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
-    found = [mean(0.9, multiply_adds=2), point(0.5, multiply_adds=7), point(0.4, word="local~window~8", value=8)]
-    question = asked("softmax", "local")
-    zero, line = cost.lines(question, found, None)
+def test_lines_over_counted_or_measured_cost():
+    points = [
+        uniform_point(0.9, multiply_adds=2),
+        point(0.5, multiply_adds=7),
+        point(0.4, word="local~window~8", value=8),
+    ]
+    question = make_question("softmax", "local")
+    zero, line = cost.lines(question, points, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
     assert (zero.label, zero.named_at) == ("▲ worse than equal weights", 1)
-    assert cost.lines(question, found[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
+    assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
     assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
-    assert cost.lines(question, [*found, worse, exact], None)[-1].texts == ["", "8: smaller error than 9", "9", ""]
-    many = asked("softmax", "local", "atrous", "nystrom", "topk")
-    [*_others, line] = cost.lines(many, [*found, worse, exact], None)
+    assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: smaller error than 9", "9", ""]
+    many = make_question("softmax", "local", "atrous", "nystrom", "topk")
+    [*_others, line] = cost.lines(many, [*points, worse, exact], None)
     assert (line.texts, line.label, line.named_at) == (["window 4", "8", "", ""], "Local · window", None)
     selected = point(0.45, word="local~window~16", value=16, multiply_adds=10)
     high = point(3.0, word="local~window~1", value=1, multiply_adds=1)
-    [*_others, line] = cost.lines(question, [*found, high, selected], None)
+    [*_others, line] = cost.lines(question, [*points, high, selected], None)
     assert (line.named_at, line.label, line.large) == (1, "Local · window 4", 3), "the first point is above the axis"
-    assert cost.names_all_points(asked("softmax", "linear", "local", "atrous", "nystrom"))
-    assert not cost.names_all_points(many)
+    assert cost.labels_all_points(make_question("softmax", "linear", "local", "atrous", "nystrom"))
+    assert not cost.labels_all_points(many)
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
     assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)] == [("Softmax", [20], [0.0])]
-    symbols = [[c.symbol for c in cost.lines(each, [found[0], plain], None)] for each in (question, many)]
+    symbols = [[c.symbol for c in cost.lines(each, [points[0], plain], None)] for each in (question, many)]
     assert symbols == [["", "circle"], ["", ""]], "among many lines, softmax has its name at the axis end"
-    zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
+    zero, line = cost.lines(question, points, {UNIFORM: 3.0, "local~window~8": 1.0})
     assert (line.texts, line.label) == ([""], "Local · window 8")
     assert (zero.x, line.x) == ([1, 6], [1])
 
@@ -549,17 +581,17 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
 )
 def test_the_step_at_which_a_larger_cost_raises_the_error_most(errors, costs, expected):
     own = [point(error, multiply_adds=spent) for error, spent in zip(errors, costs, strict=True)]
-    assert cost.step_to_worse(asked("local"), own) == expected
+    assert cost.steepest_error_rise(make_question("local"), own) == expected
 
 
-def test_the_front_is_of_what_is_held_against_softmax():
-    found = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
-    reformer, local = cost.lines(asked("reformer", "local", "atrous", "nystrom"), found, None)
+def test_the_pareto_front_includes_only_points_compared_with_softmax():
+    points = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
+    reformer, local = cost.lines(make_question("reformer", "local", "atrous", "nystrom"), points, None)
     assert (list(reformer.texts), local.texts) == ([""], ["window 4"])
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "expected"),
     [
         ({}, "window 4<br>error 50%<br>64 tokens · 9 multiply-adds"),
         ({"low": 0.4}, "window 4<br>error 50% (40% to 50%)<br>64 tokens · 9 multiply-adds"),
@@ -574,23 +606,27 @@ def test_the_front_is_of_what_is_held_against_softmax():
         ({"multiply_adds": 12345}, "12,345 multiply-adds"),
     ],
 )
-def test_a_points_note_says_what_it_has(more, said):
-    text = sweep.in_words(asked(), point(0.5, **more))
-    assert said in text
-    assert ("lower bound" in text) == ("lower bound" in said)
+def test_tooltip_lists_the_numbers_of_a_point(more, expected):
+    text = sweep.tooltip(make_question(), point(0.5, **more))
+    assert expected in text
+    assert ("lower bound" in text) == ("lower bound" in expected)
 
 
-def test_a_variants_line_says_by_its_stroke_whether_it_replaces_softmax():
-    question = asked("linear", "local")
+def test_replacements_have_dash_dotted_lines():
+    question = make_question("linear", "local")
     for attention, other in zip(question.attentions, (True, False), strict=True):
         line = sweep.curve(question, attention, [point(0.5)], [4.0], name="A")
         assert (line.dash, line.hollow) == (("dashdot", True) if other else ("solid", False))
 
 
 def test_a_band_has_no_infinite_edge():
-    question = asked("local")
-    found = [point(0.5, low=0.4, high=math.inf), point(0.5, low=0.4, high=0.6), point(math.inf, low=0.4, high=math.inf)]
-    line = sweep.curve(question, question.attentions[0], found, [1.0, 2.0, 3.0], name="A")
+    question = make_question("local")
+    points = [
+        point(0.5, low=0.4, high=math.inf),
+        point(0.5, low=0.4, high=0.6),
+        point(math.inf, low=0.4, high=math.inf),
+    ]
+    line = sweep.curve(question, question.attentions[0], points, [1.0, 2.0, 3.0], name="A")
     assert line.low[:2] == [0.5, 0.4]
     assert line.high[:2] == [0.5, 0.6]
     assert line.y == [0.5, 0.5, None]
@@ -602,7 +638,7 @@ def test_a_band_has_no_infinite_edge():
     [([1, 24], [1, 2, 4, 8, 16, 24]), ([1, 20], [1, 2, 4, 8, 20]), ([3, 64], [3, 6, 12, 24, 48, 64]), ([5], [5])],
 )
 def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
-    question = asked("local")
+    question = make_question("local")
     assert doublings([sweep.curve(question, question.attentions[0], [point(1)] * len(xs), xs, name="A")]) == stops
 
 
@@ -617,31 +653,31 @@ def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
 def test_a_window_worse_than_the_mean_hides_weight_and_makes_the_output_larger(measure, size, result):
     narrow = point(0.9, word="local~window~1", value=1, mass=0.869, size=1.81)
     wider = point(0.81, word="local~window~2", value=2, mass=0.55, size=size)
-    found = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
-    said = (
+    points = [point(0.8, word="local~window~4", mass=0.4, size=1.5), wider, narrow]
+    expected = (
         "- **Local with windows 1 and 2 is worse than equal weights.** Each window hides at least 55% "
         f"of softmax's weight and rescales the remaining weights to sum to 100%.{result}"
     )
-    for axis, explained in (("cost", said), ("budget", said), ("length", "")):
-        question = asked("local", measure=measure, against=axis)
-        assert reasons.reasons(question, [*found, mean(0.8)]) == explained
-    assert reasons.reasons(asked("local"), [narrow, mean(0.8)]).startswith(
+    for axis, explained in (("cost", expected), ("budget", expected), ("length", "")):
+        question = make_question("local", measure=measure, against=axis)
+        assert reasons.reasons(question, [*points, uniform_point(0.8)]) == explained
+    assert reasons.reasons(make_question("local"), [narrow, uniform_point(0.8)]).startswith(
         "- **Local with window 1 is worse than equal weights.** The window hides at least 86% of"
     )
-    assert reasons.reasons(asked("local"), [found[0], mean(0.8)]) == ""
-    assert reasons.reasons(asked("local"), found) == "", "the baseline is not computed yet"
+    assert reasons.reasons(make_question("local"), [points[0], uniform_point(0.8)]) == ""
+    assert reasons.reasons(make_question("local"), points) == "", "the baseline is not computed yet"
 
 
 @pytest.mark.parametrize(("word", "measure"), [("local~window~4", "mass"), ("relu2", "output")])
-def test_where_misplaced_weight_is_no_cause_the_cause_of_all_errors_is_named(word, measure):
+def test_the_cause_of_an_error(word, measure):
     key = word.partition("~")[0]
-    assert reasons.cause(asked(key, measure=measure), point(0.3, key, word)) == (
+    assert reasons.cause(make_question(key, measure=measure), point(0.3, key, word)) == (
         "Cheaper variants skip or summarise pairs of tokens, so they differ from softmax."
     )
-    assert reasons.cause(asked("local", measure="output"), point(0.3)) == (
+    assert reasons.cause(make_question("local", measure="output"), point(0.3)) == (
         "Softmax gives 50% of its weight to keys that Local · window 4 hides."
     )
-    assert reasons.cause(asked("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
+    assert reasons.cause(make_question("topk", measure="output"), point(0.3, "topk", "topk~k~4")) == (
         "Compared with softmax, Top-k · k 4 moves 50% of a query's weight to other keys."
     )
 
@@ -654,7 +690,7 @@ def test_more_landmarks_raise_the_error_by_negative_weights(error, negative, exp
         point(e, "nystrom", f"nystrom~landmarks~{m}", value=m, negative_mass=share)
         for e, m, share in ((0.67, 8, 0.07), (error, 16, negative), (0.59, 32, 0.5))
     )
-    text = reasons.reasons(asked("nystrom"), [many, some, few, mean(0.8)])
+    text = reasons.reasons(make_question("nystrom"), [many, some, few, uniform_point(0.8)])
     assert text == explained * (
         "- **Nyström is worse with 16 landmarks than with 8.** It multiplies by an inverse matrix, which can make "
         "weights negative. Negative weights make up 25% of the sum of absolute weights with 16 landmarks, and 7% with "
@@ -673,7 +709,7 @@ def row(floor):
 
 @pytest.mark.parametrize("floor", [None, 0.25])
 @pytest.mark.parametrize("times", [None, {}, {"local~window~4": 1.5}])
-def test_the_file_holds_floors_and_times_where_there_are_any(floor, times):
+def test_the_csv_has_lower_bounds_and_times_if_there_are_any(floor, times):
     [read] = csv.DictReader(io.StringIO(sweep.csv([row(floor)], times).decode("utf-8-sig")))
     assert (read["value"], read["seed"], read["multiply_adds"], read["matrix"]) == ("4", "", "10", "0.5")
     assert ("floor" in read, "rank" in read) == (floor is not None,) * 2
