@@ -20,16 +20,16 @@ from app.words.i18n import _, paragraph
 from app.words.labels import label
 from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
-from pages.matrices.options import OPENING, SUBJECT, MatricesOptions
+from pages.matrices.options import OPENING_ROW, SUBJECT, MatricesOptions
 from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
 
 BOARD = "matrices.board"
-SLIGHTLY = 1.25
+MAX_SCALE_EXTENSION = 1.25
 """Ratio to softmax's largest weight up to which a larger weight extends the colour scale."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Comparison:
     """The computed matrices of all variants of a comparison.
 
     Attributes:
@@ -91,7 +91,7 @@ class Found:
     @property
     def left_out(self) -> dict[str, float]:
         """Share of the weight of each matrix on the tokens that are not drawn, by the variants' names."""
-        shares = {_(a.title): found.left_out for a, found in self.matrices.items()}
+        shares = {_(a.title): compared.left_out for a, compared in self.matrices.items()}
         return {name: share for name, share in shares.items() if math.isfinite(share)}
 
     @property
@@ -106,19 +106,19 @@ class Found:
         return _values(self.matrices[attention], difference=self.difference)
 
 
-def scale_end(most: float, largest: float) -> float:
+def scale_end(softmax_max: float, largest_magnitude: float) -> float:
     """Return where the shared colour scale ends; 0 for the largest weight on screen.
 
     The scale ends at softmax's largest weight if another weight is much larger and would make all others pale.
 
     Args:
-        most: softmax's largest weight.
-        largest: largest magnitude on screen.
+        softmax_max: softmax's largest weight.
+        largest_magnitude: largest magnitude on screen.
     """
-    return 0.0 if largest <= SLIGHTLY * most else most
+    return 0.0 if largest_magnitude <= MAX_SCALE_EXTENSION * softmax_max else softmax_max
 
 
-def of(chosen: ChosenInput) -> Found:
+def compare(chosen: ChosenInput) -> Comparison:
     """Compute the matrices of all chosen variants."""
     special = SharedOptions.special.value
     view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=special)
@@ -126,15 +126,15 @@ def of(chosen: ChosenInput) -> Found:
     qkv = chosen.qkv
     words = qkv.names if special else shown_tokens(qkv)
     keys = qkv.key_labels if qkv.crosses else words
-    MatricesOptions.row.restrict_to((None, OPENING, *range(len(words))))
+    MatricesOptions.row.restrict_to((None, OPENING_ROW, *range(len(words))))
     row: int | None = MatricesOptions.row.value
-    if row == OPENING and (row := _subject(words)) is None:
+    if row == OPENING_ROW and (row := _subject_row(words)) is None:
         row = AUTOMATIC
         MatricesOptions.row.set(row)
     if row == AUTOMATIC:
-        first = next((attention for attention in matrices if attention.key == REFERENCE), None)
-        row = None if first is None else cached.most_informative_row(view, first)
-    return Found(
+        softmax = next((attention for attention in matrices if attention.key == REFERENCE), None)
+        row = None if softmax is None else cached.most_informative_row(view, softmax)
+    return Comparison(
         chosen,
         view,
         matrices,
@@ -147,53 +147,56 @@ def of(chosen: ChosenInput) -> Found:
     )
 
 
-def _subject(words: Sequence[str]) -> int | None:
+def _subject_row(words: Sequence[str]) -> int | None:
     """Return the place of the query that an empty address opens with; None if the text does not contain it."""
     return next((i for i, pair in enumerate(pairwise(words)) if pair == SUBJECT), None)
 
 
-def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
+def matrices_by_key(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
     """Return the variants' matrices ``[n, n]`` by key, for a file that is made long after they were shown."""
     return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 
-def show(found: Found) -> None:
+def show_board(comparison: Comparison) -> None:
     """Draw the matrices of all chosen variants on one board; a click pins a query.
 
     While a panel's slider is dragged, only this panel is drawn again. The page and the link follow when it is released.
     """
-    hidden, difference = found.hidden, found.difference
+    hidden, difference = comparison.hidden, comparison.difference
     matrix_board(
-        [_panel(a, found.matrices[a], found.chosen.qkv.m, hidden=hidden, difference=difference) for a in found.drawn],
-        labels=found.labels,
-        col_labels=found.key_labels if found.chosen.qkv.crosses else None,
+        [
+            _panel(a, comparison.matrices[a], comparison.chosen.qkv.m, hidden=hidden, difference=difference)
+            for a in comparison.drawn
+        ],
+        labels=comparison.labels,
+        col_labels=comparison.key_labels if comparison.chosen.qkv.crosses else None,
         key=BOARD,
         scale=MatricesOptions.scale.value,
         transform=MatricesOptions.tone.value,
-        pinned=found.row,
+        pinned=comparison.row,
         on_pin=MatricesOptions.row.set,
-        on_turn=_turn,
+        on_turn=_set_budget,
         on_open=variant_picker.toggle_settings,
         # Every session keeps this callback while the page is open, so it refers to the settings, not to the matrices.
-        redraw=partial(_redraw, found.view, found.chosen.qkv.m, hidden=hidden, difference=difference),
+        redraw=partial(_redraw, comparison.view, comparison.chosen.qkv.m, hidden=hidden, difference=difference),
         diverging=difference,
-        ceiling=found.ceiling,
+        ceiling=comparison.ceiling,
         above_ceiling=_("above softmax's maximum (up to {most})"),
         note=paragraph(
-            sign_note(found.matrices, difference=difference),
+            sign_note(comparison.matrices, difference=difference),
             scope_note(
-                "" if found.chosen.qkv.crosses else hidden,
-                {} if difference else found.left_out,
-                every_head=found.view.head is None,
+                "" if comparison.chosen.qkv.crosses else hidden,
+                {} if difference else comparison.left_out,
+                all_heads=comparison.view.head is None,
             ),
         ),
-        unit=found.unit,
+        unit=comparison.unit,
     )
 
 
 def _redraw(view: View, n: int, key: str, *, hidden: str, difference: bool) -> Panel | None:
     """Return one panel drawn with its variant's current settings; None if the variant has been removed."""
-    attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
+    attention = next((a for a in SharedOptions.variants.value if a.key == key), None)
     if attention is None:
         return None
     with cached.page_lock().acquired(dispatch.visitor()):
@@ -218,5 +221,5 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, 
     )
 
 
-def _turn(key: str, value: object, held: bool) -> None:
+def _set_budget(key: str, value: object, dragging: bool) -> None:
     variant_picker.set_budget(key, value)

@@ -14,32 +14,32 @@ from attention_core.variant import Attention
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
 """Variants with sentences of their own."""
-MASKING = ("atrous", "bigbird", "blocks", "longformer", "sink", "sparse", "topk", "vertical_slash")
+MASKED_SOFTMAX = ("atrous", "bigbird", "blocks", "longformer", "sink", "sparse", "topk", "vertical_slash")
 """Other variants that are softmax over some of the keys, so that their misplaced weight is that of the masked keys."""
-FLATTER = 1.5
+MIN_FLATNESS_RATIO = 1.5
 """Ratio of the effective numbers of keys per row beyond which linear attention is called flat."""
-SIMILAR = 0.1
+MAX_SIMILAR_SHARE = 0.1
 """Share of a row's weight on other keys up to which a matrix is called similar to softmax's."""
-CLOSE = 5.0
+MAX_CLOSE_POINTS = 5.0
 """Percentage points up to which the error of equal weights is called close, or hardly larger."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rival:
+class VariantError:
     """The output error of one variant, compared with a baseline.
 
     Attributes:
         name: name on screen.
         error: relative error of the variant's output against its reference.
-        zero: relative error of the plain mean of the values.
+        uniform_error: relative error of the plain mean of the values.
     """
 
     name: str
     error: float
-    zero: float
+    uniform_error: float
 
 
-def overall(
+def headline(
     matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "", difference: bool = False
 ) -> str:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
@@ -50,44 +50,54 @@ def overall(
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
         difference: whether the page shows differences of weights, so that orange does not mean a negative weight.
     """
-    groups: dict[str, list[Rival]] = {_(REFERENCE): []}
-    for attention, found in matrices.items():
+    groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
+    for attention, compared in matrices.items():
         if attention.word != REFERENCE:
-            rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
-            groups.setdefault(reference_name(attention), []).append(rival)
+            error = VariantError(
+                name=label(attention), error=compared.output_error, uniform_error=compared.uniform_error
+            )
+            groups.setdefault(reference_name(attention), []).append(error)
     closest, farthest = _extremes(groups[_(REFERENCE)])
-    first = closest[0] if len(closest) == 1 and closest != farthest else ""
+    best = closest[0] if len(closest) == 1 and closest != farthest else ""
     causes = {
-        name: reason(attention, matrices, _("It") if name == first else f"**{_(attention.title)}**", hidden)
+        name: error_cause(attention, matrices, _("It") if name == best else f"**{_(attention.title)}**", hidden)
         for attention in matrices
         if (name := label(attention)) in (*closest, *farthest)
     }
-    cause = causes.pop(first, "")
+    cause = causes.pop(best, "")
     described = [
-        (name, found) for a, found in matrices.items() if a.key == LINEAR and first and causes.get(name := label(a))
+        (name, compared)
+        for a, compared in matrices.items()
+        if a.key == LINEAR and best and causes.get(name := label(a))
     ]
-    causes |= {name: paragraph(causes[name], near_equal_weights(found, causal=causal)) for name, found in described}
+    causes |= {
+        name: paragraph(causes[name], near_equal_weights(compared, causal=causal)) for name, compared in described
+    }
     results = (
-        headline(
-            against, rivals, causal=causal, cause=cause if against == _(REFERENCE) else "", described=dict(described)
+        ranking(
+            reference,
+            errors,
+            causal=causal,
+            cause=cause if reference == _(REFERENCE) else "",
+            described=dict(described),
         )
-        for against, rivals in groups.items()
-        if rivals
+        for reference, errors in groups.items()
+        if errors
     )
-    signed = (inverted(*each, difference=difference) for each in matrices.items())
-    text = paragraph(*results, *causes.values(), *signed)
+    negative = (negative_weights(*each, difference=difference) for each in matrices.items())
+    text = paragraph(*results, *causes.values(), *negative)
     return text or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
-def _extremes(rivals: Sequence[Rival]) -> tuple[list[str], list[str]]:
+def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     """Return the names of the variants with the smallest and with the largest error, with the precision shown."""
-    errors = {each.name: in_per_cent(each.error) for each in rivals if math.isfinite(each.error)}
-    ends = (choose(errors.values(), default=math.nan) for choose in (min, max))
-    smallest, largest = ([name for name, error in errors.items() if error == end] for end in ends)
+    rounded = {each.name: in_percent(each.error) for each in errors if math.isfinite(each.error)}
+    ends = (choose(rounded.values(), default=math.nan) for choose in (min, max))
+    smallest, largest = ([name for name, error in rounded.items() if error == end] for end in ends)
     return smallest, largest
 
 
-def reason(attention: Attention, matrices: Mapping[Attention, Compared], subject: str, hidden: str = "") -> str:
+def error_cause(attention: Attention, matrices: Mapping[Attention, Compared], subject: str, hidden: str = "") -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
@@ -98,31 +108,31 @@ def reason(attention: Attention, matrices: Mapping[Attention, Compared], subject
     """
     if attention.key == LINEAR:
         return flatness(matrices, subject)
-    return lost(attention, matrices[attention], subject, hidden)
+    return lost_weight(attention, matrices[attention], subject, hidden)
 
 
-def lost(attention: Attention, found: Compared, subject: str, hidden: str = "") -> str:
+def lost_weight(attention: Attention, compared: Compared, subject: str, hidden: str = "") -> str:
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
-    if attention.key in (LOCAL, *MASKING) and in_per_cent(found.misplaced) > 0:
-        fields = {"subject": subject, "share": found.misplaced, "hidden": hidden}
+    if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
+        fields = {"subject": subject, "share": compared.misplaced, "hidden": hidden}
         # Without the special tokens, the mask hides at most this share of all weight.
-        drawn = found.passport.total_variation
-        if hidden and drawn < SIMILAR and drawn < found.misplaced / 2:
+        drawn = compared.passport.total_variation
+        if hidden and drawn < MAX_SIMILAR_SHARE and drawn < compared.misplaced / 2:
             return _(
                 "{subject} resembles softmax but masks {share:.0%} of softmax's weight, mostly on {hidden}.", **fields
             )
         return _("{subject} masks {share:.0%} of softmax's weight.", **fields)
     budget = attention.variant.budget
-    if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(found.weights):
+    if attention.key == NYSTROM and budget and getattr(attention.params, budget.name) < len(compared.weights):
         return _("{subject} replaces groups of tokens by their means, the landmarks.", subject=subject)
     return ""
 
 
-def inverted(attention: Attention, found: Compared, *, difference: bool = False) -> str:
+def negative_weights(attention: Attention, compared: Compared, *, difference: bool = False) -> str:
     """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
-    if attention.key != NYSTROM or not found.passport.negative_mass > NEGATIVE:
+    if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE:
         return ""
-    fields = {"name": _(attention.title), "error": found.output_error, "share": found.passport.negative_mass}
+    fields = {"name": _(attention.title), "error": compared.output_error, "share": compared.passport.negative_mass}
     if difference:
         return _(
             "In **{name}** (error: {error:.0%}), negative entries of an inverse matrix make {share:.0%} of the weight "
@@ -138,9 +148,9 @@ def inverted(attention: Attention, found: Compared, *, difference: bool = False)
 
 def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
     """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
-    keys = {attention.key: found.passport.perplexity for attention, found in matrices.items()}
+    keys = {attention.key: compared.passport.perplexity for attention, compared in matrices.items()}
     linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
-    if not linear > FLATTER * exact:
+    if not linear > MIN_FLATNESS_RATIO * exact:
         return ""
     return _(
         "{subject} has no exponential to enlarge differences, so a row spreads over {linear:.0f} effective keys "
@@ -151,45 +161,50 @@ def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
     )
 
 
-def near_equal_weights(found: Compared, *, causal: bool) -> str:
+def near_equal_weights(compared: Compared, *, causal: bool) -> str:
     """Return the output error of linear attention, and whether it is close to that of equal weights."""
-    fields = {"error": found.output_error, "zero": found.uniform_error, "keys": every_key(causal=causal)}
-    if abs(in_per_cent(found.output_error) - in_per_cent(found.uniform_error)) <= CLOSE:
+    fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
+    if abs(in_percent(compared.output_error) - in_percent(compared.uniform_error)) <= MAX_CLOSE_POINTS:
         return _("Its error ({error:.0%}) is close to that of equal weights on {keys} ({zero:.0%}).", **fields)
     return _("Its error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
 
 
-def headline(
-    against: str, rivals: Sequence[Rival], *, causal: bool = False, cause: str = "", described: Collection[str] = ()
+def ranking(
+    reference: str,
+    errors: Sequence[VariantError],
+    *,
+    causal: bool = False,
+    cause: str = "",
+    described: Collection[str] = (),
 ) -> str:
     """Return which variants come closest to their reference and which are farthest, in the same words in any order.
 
     Variants whose error is not finite are not ranked but named.
 
     Args:
-        against: the reference's name.
-        rivals: at least one, all compared with this reference.
+        reference: the reference's name.
+        errors: at least one, all compared with this reference.
         causal: whether future keys are hidden, so that the baseline averages the values up to each query.
         cause: why the variant that comes closest has an error.
         described: variants whose error, and that of equal weights, another sentence says.
     """
-    ranked = sorted((each for each in rivals if math.isfinite(each.error)), key=lambda each: each.name)
-    broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
-    zero = rivals[0].zero
-    if ranked and not math.isfinite(zero):
+    ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
+    invalid = sorted(each.name for each in errors if not math.isfinite(each.error))
+    uniform_error = errors[0].uniform_error
+    if ranked and not math.isfinite(uniform_error):
         return paragraph(
-            _("The output of {against} contains values that are not finite.", against=against), not_finite(broken)
+            _("The output of {against} contains values that are not finite.", against=reference), not_finite(invalid)
         )
-    words = _ranked(against, ranked, causal=causal, cause=cause, described=described) if ranked else ""
-    if against != _(REFERENCE):
-        words = paragraph(
-            words,
+    text = _rank(reference, ranked, causal=causal, cause=cause, described=described) if ranked else ""
+    if reference != _(REFERENCE):
+        text = paragraph(
+            text,
             _(
                 "These variants are compared with {against} instead of softmax, so they are ranked separately.",
-                against=against,
+                against=reference,
             ),
         )
-    return paragraph(words, not_finite(broken))
+    return paragraph(text, not_finite(invalid))
 
 
 def not_finite(names: Sequence[str]) -> str:
@@ -202,32 +217,36 @@ def not_finite(names: Sequence[str]) -> str:
     )
 
 
-def _ranked(against: str, rivals: Sequence[Rival], *, causal: bool, cause: str, described: Collection[str]) -> str:
+def _rank(
+    reference: str, errors: Sequence[VariantError], *, causal: bool, cause: str, described: Collection[str]
+) -> str:
     """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
-    (first, last), zero = _extremes(rivals), rivals[0].zero
+    (smallest, largest), uniform_error = _extremes(errors), errors[0].uniform_error
     fields: dict[str, Any] = {
-        "against": against,
-        "zero": zero,
+        "against": reference,
+        "zero": uniform_error,
         "keys": every_key(causal=causal),
-        "error": min(rival.error for rival in rivals),
-        "most": max(rival.error for rival in rivals),
+        "error": min(rival.error for rival in errors),
+        "most": max(rival.error for rival in errors),
     }
-    above = in_per_cent(zero) - in_per_cent(fields["most"])
-    if first == last:
+    margin = in_percent(uniform_error) - in_percent(fields["most"])
+    if smallest == largest:
         return paragraph(
             _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
-            if len(rivals) > 1
-            else _("**{name} has an output error of {error:.0%} compared with {against}.**", name=first[0], **fields),
-            _baseline(above, **fields),
+            if len(errors) > 1
+            else _(
+                "**{name} has an output error of {error:.0%} compared with {against}.**", name=smallest[0], **fields
+            ),
+            _baseline(margin, **fields),
         )
-    others = not set(last) <= set(described)
-    if in_per_cent(fields["error"]) >= in_per_cent(zero):
-        none = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
-        return paragraph(none, _closest(first, **fields), cause, _farthest(last, **fields) if others else "")
-    closest = paragraph(_closest(first, first=True, **fields), cause)
-    if others and above > CLOSE:
-        return paragraph(closest, _farthest(last, **fields), _baseline(above, **fields))
-    return paragraph(closest, _near_baseline(last, above, **fields) if others else "")
+    others = not set(largest) <= set(described)
+    if in_percent(fields["error"]) >= in_percent(uniform_error):
+        sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
+        return paragraph(sentence, _closest(smallest, **fields), cause, _farthest(largest, **fields) if others else "")
+    closest = paragraph(_closest(smallest, first=True, **fields), cause)
+    if others and margin > MAX_CLOSE_POINTS:
+        return paragraph(closest, _farthest(largest, **fields), _baseline(margin, **fields))
+    return paragraph(closest, _near_baseline(largest, margin, **fields) if others else "")
 
 
 def _closest(names: Sequence[str], *, first: bool = False, **fields: object) -> str:
@@ -256,22 +275,22 @@ def _farthest(names: Sequence[str], **fields: object) -> str:
     )
 
 
-def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
+def _near_baseline(names: Sequence[str], margin: float, **fields: object) -> str:
     """Return that the variants with the largest error are hardly better than equal weights, or not better.
 
     Args:
         names: the variants.
-        above: the error of equal weights minus theirs, at most ``CLOSE`` percentage points.
+        margin: the error of equal weights minus theirs, at most ``MAX_CLOSE_POINTS`` percentage points.
         fields: values of the message.
     """
     values: dict[str, Any] = {"names": enumeration(names), **fields}
-    if above > 0:
+    if margin > 0:
         return _(
             "The output error of **{names}** ({most:.0%}) is hardly smaller than that of equal weights on {keys} "
             "({zero:.0%}).",
             **values,
         )
-    if above == 0:
+    if margin == 0:
         return _(
             "The output error of **{names}** ({most:.0%}) is no smaller than that of equal weights on {keys} "
             "({zero:.0%}).",
@@ -283,22 +302,22 @@ def _near_baseline(names: Sequence[str], above: float, **fields: object) -> str:
     )
 
 
-def _baseline(above: float, **fields: object) -> str:
+def _baseline(margin: float, **fields: object) -> str:
     """Return the error of equal weights, compared with the largest error of the variants.
 
     Args:
-        above: difference of the two errors in percentage points.
+        margin: difference of the two errors in percentage points.
         fields: values of the message.
     """
-    if above < 0:
+    if margin < 0:
         return _("Equal weights on {keys} would have an output error of only {zero:.0%}.", **fields)
-    if above == 0:
+    if margin == 0:
         return _("Equal weights on {keys} would also have an output error of {zero:.0%}.", **fields)
-    if above <= CLOSE:
+    if margin <= MAX_CLOSE_POINTS:
         return _("Equal weights on {keys} would have an output error of {zero:.0%}, which is hardly larger.", **fields)
     return _("Equal weights on {keys} would have an output error of {zero:.0%}.", **fields)
 
 
-def in_per_cent(error: float) -> float:
+def in_percent(error: float) -> float:
     """Return an error with the precision shown, so that errors that read the same rank equally."""
     return float(f"{error:.0%}".rstrip("%"))

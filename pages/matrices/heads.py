@@ -10,48 +10,48 @@ from app.ui import input_panel
 from app.words.i18n import _
 from attention_core.analysis.matrix.head_scores import HeadScores, ranked
 from attention_core.formatting import format_readable
-from pages.matrices.comparison import Found
+from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import head_in_words, leading
+from pages.matrices.words import head_description, top_head
 
-CELLS = 48
+MAX_CELLS = 48
 """Maximum rows and columns of a picture."""
-SIDE = 96
+MAX_SIDE = 96
 """Maximum side of a picture, in pixels."""
-HEIGHT = 1400
+MAX_HEIGHT = 1400
 """Maximum height of all layers' pictures together, in pixels."""
-SHOWN = 60
+MAX_PICTURES = 60
 """Maximum pictures if heads are ordered by a score; the table lists every head."""
 
 
-REVEAL = "heads.reveal"
+SCROLL_KEY = "heads.reveal"
 """Session state key that is set if the page scrolls to the pictures in its next run."""
 
 
 def open_all() -> None:
     """Open this view and scroll to it."""
     MatricesOptions.below.set("heads")
-    st.session_state[REVEAL] = True
+    st.session_state[SCROLL_KEY] = True
 
 
-def show(found: Found) -> None:
+def show(comparison: Comparison) -> None:
     """Draw the choice of the order, the pictures, and the table of scores; a click on a picture selects its head."""
-    source = found.chosen.source
+    source = comparison.chosen.source
     model, causal, special = source.at_layer(0), SharedOptions.causal.value, SharedOptions.special.value
-    pictures = cached.head_miniatures(model, causal, special, CELLS)
+    pictures = cached.head_miniatures(model, causal, special, MAX_CELLS)
     scores = cached.head_scores(model, causal, special)
-    crosses = found.chosen.qkv.crosses
+    crosses = comparison.chosen.qkv.crosses
     order = "layer" if crosses else MatricesOptions.head_order.draw()
     ranking = scores if order == "layer" else ranked(scores, order)
     if order != "layer":
-        st.markdown(leading(ranking, order))
+        st.markdown(top_head(ranking, order))
     thumbnail_board(
         pictures,
         selected=(SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value),
         key="heads.large",
         on_choose=input_panel.take_head,
-        height=HEIGHT,
-        largest=SIDE,
+        height=MAX_HEIGHT,
+        largest=MAX_SIDE,
         names=[
             HeadLabel(
                 each.layer,
@@ -64,12 +64,12 @@ def show(found: Found) -> None:
                     head=each.head,
                     score=format_readable(getattr(each, order), 2),
                 ),
-                description="" if crosses else head_in_words(each),
+                description="" if crosses else head_description(each),
             )
-            for each in (ranking if order == "layer" else ranking[:SHOWN])
+            for each in (ranking if order == "layer" else ranking[:MAX_PICTURES])
         ],
         in_order=order != "layer",
-        reveal=st.session_state.pop(REVEAL, False) or url.is_new_link(),
+        reveal=st.session_state.pop(SCROLL_KEY, False) or url.is_new_link(),
     )
     st.caption(
         _(

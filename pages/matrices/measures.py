@@ -18,11 +18,11 @@ def _sink(screen: Screen) -> float | None:
     chosen, visit = screen.chosen, screen.visit
     scores = cached.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
     layer = visit.layer if chosen.source.layer_count > 1 else 0
-    found = [each.sink for each in scores if (each.layer, each.head) == (layer, chosen.head)]
-    return 100 * found[0] if found else None
+    sinks = [s.sink for s in scores if (s.layer, s.head) == (layer, chosen.head)]
+    return 100 * sinks[0] if sinks else None
 
 
-def _shown(screen: Screen) -> int:
+def _shown_tokens(screen: Screen) -> int:
     """Return the number of tokens that the matrices show; special tokens may be hidden."""
     record = screen.chosen.qkv
     return record.n if screen.visit.special else record.n - sum(record.special)
@@ -33,7 +33,7 @@ MEASURES = {
         N_("mean entropy of the rows in the matrix of {name}"),
         lambda screen, attention: screen.compared(attention).passport.entropy,
         unit=N_("nats"),
-        high=lambda screen: math.log(max(_shown(screen), 1)),
+        high=lambda screen: math.log(max(_shown_tokens(screen), 1)),
         step=0.1,
         digits=2,
         tolerance=0.3,
@@ -43,7 +43,7 @@ MEASURES = {
         N_("effective rank of the matrix of {name}"),
         _effective_rank,
         low=1,
-        high=_shown,
+        high=_shown_tokens,
         digits=1,
         tolerance=5,
         in_table=True,

@@ -10,45 +10,45 @@ from app.words.i18n import _
 from app.words.labels import label, reference_name
 from attention_core.metrics import Passport, Ranks
 from attention_core.metrics.passport import HEAVIEST
-from pages.matrices.comparison import Found
+from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
 
-RANKED = 256
+MAX_RANKED_TOKENS = 256
 """Tokens up to which ranks are always computed: they take milliseconds, but their time grows with n³."""
 
 
-def show(found: Found) -> None:
+def show(comparison: Comparison) -> None:
     """Draw the table of metrics with the definitions of its columns in their tooltips."""
-    ranked = len(found.words) <= RANKED or MatricesOptions.ranks.draw()
-    kinds = (Passport, Ranks) if ranked else (Passport,)
-    known, output_error = chain(*(each.columns().items() for each in kinds)), _("output error")
-    columns = dict(sorted(known, key=lambda each: not each[1].compared))
+    with_ranks = len(comparison.words) <= MAX_RANKED_TOKENS or MatricesOptions.ranks.draw()
+    summaries = (Passport, Ranks) if with_ranks else (Passport,)
+    metrics, output_error = chain(*(each.columns().items() for each in summaries)), _("output error")
+    columns = dict(sorted(metrics, key=lambda each: not each[1].compared))
     rows = []
-    for attention, m in found.matrices.items():
+    for attention, matrix in comparison.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
-        numbers = (m.passport, cached.ranks(found.view, attention)) if ranked else (m.passport,)
+        numbers = (matrix.passport, cached.ranks(comparison.view, attention)) if with_ranks else (matrix.passport,)
         cells = {name: each.cell(name) for each in numbers for name in each.columns()}
         for name, column in columns.items():
             if column.compared:
                 row.setdefault(_("reference"), reference_name(attention))
             row[_(column.label)] = cells[name]
             if name == "relative_error":
-                row[output_error] = m.output_error
+                row[output_error] = matrix.output_error
         row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
         row[_("time")] = _(attention.variant.complexity)
         rows.append(row)
-    helps = definitions()
+    help_texts = definitions()
     percent = columns["relative_error"].format
-    config = {output_error: st.column_config.NumberColumn(format=percent, help=helps["output_error"])}
+    config = {output_error: st.column_config.NumberColumn(format=percent, help=help_texts["output_error"])}
     for name, column in columns.items():
         # The two ends of a range are text, which a column of numbers does not show.
         config[_(column.label)] = (
-            st.column_config.TextColumn(help=helps.get(name))
+            st.column_config.TextColumn(help=help_texts.get(name))
             if column.to
-            else st.column_config.NumberColumn(format=column.format or None, help=helps.get(name))
+            else st.column_config.NumberColumn(format=column.format or None, help=help_texts.get(name))
         )
     st.dataframe(table(rows), hide_index=True, column_config=config)
-    for attention in found.matrices:
+    for attention in comparison.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 

@@ -11,27 +11,27 @@ from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
 from attention_core.limits import current
 
-OPENING = -2
+OPENING_ROW = -2
 """Pinned query of an empty address: ``SUBJECT[0]`` if the text contains it, else the row that the page picks."""
 SUBJECT = ("one", "loved")
 """A subject of the story and its verb. The subject attends most to the verb in the head of an empty address."""
 
 
-def _one_variant() -> link_fields.Field:
+def _variant_field() -> link_fields.Field:
     return link_fields.one_of(None, [variant.key for variant in ac.all_variants()])
 
 
-def _row() -> link_fields.Field:
+def _row_field() -> link_fields.Field:
     """Return the field of the pinned query: a token's index, ``none``, ``opening``, or ``auto`` (the page's choice)."""
     token = link_fields.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
-    words = {"none": None, "auto": AUTOMATIC, "opening": OPENING}
-    rows = {row: word for word, row in words.items()}
+    row_names = {"none": None, "auto": AUTOMATIC, "opening": OPENING_ROW}
+    rows = {row: word for word, row in row_names.items()}
     return link_fields.Field(
         AUTOMATIC,
-        lambda given: words[given[0]] if given in ([word] for word in words) else token.read(given),
+        lambda given: row_names[given[0]] if given in ([word] for word in row_names) else token.read(given),
         lambda row: [rows.get(row, str(row))],
-        options=(None, OPENING, *(token.options or ())),
-        opening=OPENING,
+        options=(None, OPENING_ROW, *(token.options or ())),
+        opening=OPENING_ROW,
     )
 
 
@@ -51,9 +51,9 @@ class MatricesOptions(Options):
         N_("Colour"),
         default="sqrt",
     )
-    row: Control[int | None] = link_only_option(_row, N_("Pinned query"), link=PINNED)
+    row: Control[int | None] = link_only_option(_row_field, N_("Pinned query"), link=PINNED)
     # The pinned query is shown as one strip of text per variant. Only this variant's strip shows the whole text.
-    coloured = link_only_option(_one_variant)
+    coloured = link_only_option(_variant_field)
     below = choice(
         {
             "numbers": N_("Numbers"),
@@ -84,17 +84,17 @@ class MatricesOptions(Options):
         },
         N_("Sort heads by"),
     )
-    explained = link_only_option(_one_variant, N_("Variant"))
+    explained = link_only_option(_variant_field, N_("Variant"))
 
 
 def show_display() -> None:
     """Draw the menu of variants, the choice of weights or difference, and the form with the display options."""
     variant_picker.show_menu(_("Variants"))
     MatricesOptions.view.draw()
-    lazy_popover(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Display"), _display_form, key="matrices.display", icon=":material/tune:", type="tertiary")
 
 
-def _display() -> None:
+def _display_form() -> None:
     MatricesOptions.tone.draw()
     MatricesOptions.scale.draw()
     SharedOptions.special.draw()

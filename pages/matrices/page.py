@@ -5,24 +5,29 @@ import streamlit as st
 from app.page import Page
 from app.ui import input_panel, variant_picker
 from app.words.i18n import N_
-from pages.matrices import comparison, formula, heads, numbers, pinned_row, take_away
-from pages.matrices.comparison import Found
-from pages.matrices.headline import overall
+from pages.matrices import downloads, formula, heads, numbers, pinned_row
+from pages.matrices.comparison import Comparison, compare, show_board
+from pages.matrices.headline import headline
 from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
 
 
-def top() -> Found:
+def top() -> Comparison:
     """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
-    found = comparison.of(input_panel.chosen())
+    comparison = compare(input_panel.chosen())
     st.container(key="matrices.headline").markdown(
-        overall(found.matrices, causal=found.view.causal, hidden=found.hidden, difference=found.difference)
+        headline(
+            comparison.matrices,
+            causal=comparison.view.causal,
+            hidden=comparison.hidden,
+            difference=comparison.difference,
+        )
     )
     variant_picker.show_settings()
-    comparison.show(found)
-    pinned_row.show(found)
+    show_board(comparison)
+    pinned_row.show(comparison)
     MatricesOptions.below.draw()
-    return found
+    return comparison
 
 
 PAGE = Page(
@@ -44,6 +49,6 @@ PAGE = Page(
         "row": pinned_row.show_bars,
         "heads": heads.show,
         "explain": formula.show,
-        "download": take_away.show,
+        "download": downloads.show,
     },
 )

@@ -10,67 +10,68 @@ from app.words.i18n import _, escape_markdown
 from app.words.labels import reference_name, tokens
 from attention_core.analysis.matrix.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
-from pages.matrices.comparison import BOARD, Found
+from pages.matrices.comparison import BOARD, Comparison
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import attends_to, changed
+from pages.matrices.words import largest_changes, largest_weights
 
-MOST = 2
+MAX_CHANGES = 2
 """Maximum keys named per variant with the largest losses, and with the largest gains."""
-PICKER = "row.pinned"
+PICKER_KEY = "row.pinned"
 
 
-def show(found: Found) -> None:
+def show(comparison: Comparison) -> None:
     """Draw the choice of the query, and its row in each variant."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="controls.row"):
-        again = next(
-            (word for word, name in zip(found.words, found.labels, strict=True) if name == f"{word} (2)"), None
+        repeated = next(
+            (word for word, name in zip(comparison.words, comparison.labels, strict=True) if name == f"{word} (2)"),
+            None,
         )
-        counted = again and _(
+        help_text = repeated and _(
             "A number in brackets counts repeated tokens: “{token} (2)” is the second “{token}”.",
-            token=escape_markdown(again),
+            token=escape_markdown(repeated),
         )
-        st.markdown(f"**{_('Query')}**", width="content", help=counted)
-        st.session_state[PICKER] = found.row
+        st.markdown(f"**{_('Query')}**", width="content", help=help_text)
+        st.session_state[PICKER_KEY] = comparison.row
         st.selectbox(
             _(MatricesOptions.row.title),
-            key=PICKER,
+            key=PICKER_KEY,
             index=None,
             placeholder=_("Choose a query"),
-            on_change=_take,
+            on_change=_set_row,
             label_visibility="collapsed",
             width=240,
-            **tokens(found.labels),
+            **tokens(comparison.labels),
         )
-        if found.row is not None and not found.chosen.qkv.crosses:
+        if comparison.row is not None and not comparison.chosen.qkv.crosses:
             st.caption(_("Click a word in the text to make it the query and see its weights."), width="content")
-    MatricesOptions.coloured.restrict_to(found.shown)
+    MatricesOptions.coloured.restrict_to(comparison.shown)
     row_strips(
-        [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
-        found.key_words,
-        joined=found.joined,
-        queries=found.words if found.chosen.qkv.crosses else None,
+        [Strip(key=attention.key, note=note(comparison, attention)) for attention in comparison.drawn],
+        comparison.key_words,
+        joined=comparison.joined,
+        queries=comparison.words if comparison.chosen.qkv.crosses else None,
         key="matrices.strips",
         board=BOARD,
-        pinned=found.row,
+        pinned=comparison.row,
         whole=MatricesOptions.coloured.value,
-        on_unfold=_unfold,
+        on_unfold=_set_coloured,
     )
 
 
-def note(found: Found, attention: Attention) -> str:
+def note(comparison: Comparison, attention: Attention) -> str:
     """Return one variant's note: its heaviest keys, or the largest changes if the page shows differences."""
-    if found.row is None:
+    if comparison.row is None:
         return ""
-    matrix = found.matrices[attention]
-    if not found.difference or attention.word == REFERENCE:
-        return attends_to(heaviest(matrix.weights[found.row], MOST + 1), found.key_labels)
-    lost, gained = most_changed(matrix.difference[found.row], MOST)
-    return changed(lost, gained, found.key_labels, reference_name(attention))
+    matrix = comparison.matrices[attention]
+    if not comparison.difference or attention.word == REFERENCE:
+        return largest_weights(heaviest(matrix.weights[comparison.row], MAX_CHANGES + 1), comparison.key_labels)
+    losses, gains = most_changed(matrix.difference[comparison.row], MAX_CHANGES)
+    return largest_changes(losses, gains, comparison.key_labels, reference_name(attention))
 
 
-def show_bars(found: Found) -> None:
+def show_bars(comparison: Comparison) -> None:
     """Draw the pinned row of each variant as a bar chart, one below the other."""
-    if found.row is None:
+    if comparison.row is None:
         st.info(
             _("Click a word in the text, or a cell in a matrix, to draw the row of its query as bars."),
             icon=":material/touch_app:",
@@ -79,20 +80,20 @@ def show_bars(found: Found) -> None:
     chart.choose_format()
     chart.show(
         row_multiples(
-            {found.names[key]: values[found.row] for key, values in found.shown.items()},
-            found.key_labels,
+            {comparison.names[key]: values[comparison.row] for key, values in comparison.shown.items()},
+            comparison.key_labels,
             key_title=_("key"),
-            value_title=found.unit,
+            value_title=comparison.unit,
         ),
         key="row.bars",
         name="pinned-row",
-        alt=_("One bar chart per variant: {unit} of query {row} on each key", unit=found.unit, row=found.row),
+        alt=_("One bar chart per variant: {unit} of query {row} on each key", unit=comparison.unit, row=comparison.row),
     )
 
 
-def _take() -> None:
-    MatricesOptions.row.set(st.session_state[PICKER])
+def _set_row() -> None:
+    MatricesOptions.row.set(st.session_state[PICKER_KEY])
 
 
-def _unfold(variant: str | None) -> None:
+def _set_coloured(variant: str | None) -> None:
     MatricesOptions.coloured.set(variant)

@@ -12,35 +12,35 @@ from attention_core.analysis.matrix.telling_row import SEEN, Share
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
 from attention_core.variant import Attention
-from pages.matrices.headline import NYSTROM, in_per_cent
+from pages.matrices.headline import NYSTROM, in_percent
 
-NAMED = 4
+MAX_LISTED = 4
 """Most variants whose weight on the tokens that are not drawn is listed."""
 
 
-def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = False) -> str:
+def variant_sentence(attention: Attention, compared: Compared, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
-    numbers, name = found.passport, label(attention)
+    metrics, name = compared.passport, label(attention)
     if attention.word == REFERENCE:
         return _(
             "The rows of **{name}** have a mean entropy of {entropy:.2f} nats, the same as a row with {count:.1f} "
             "equally weighted keys.",
             name=name,
-            count=numbers.perplexity,
-            entropy=numbers.entropy,
+            count=metrics.perplexity,
+            entropy=metrics.entropy,
         )
     fields = {
         "name": name,
         "reference": reference_name(attention),
-        "wrong": numbers.total_variation,
-        "matrix": numbers.relative_error,
-        "error": found.output_error,
-        "zero": found.uniform_error,
+        "wrong": metrics.total_variation,
+        "matrix": metrics.relative_error,
+        "error": compared.output_error,
+        "zero": compared.uniform_error,
         "keys": every_key(causal=causal),
     }
     output = _("The output error is {error:.0%} (with equal weights on {keys}: {zero:.0%}).", **fields)
-    if rows_are_distributions(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
-        if in_per_cent(numbers.total_variation) == 0:
+    if rows_are_distributions(metrics.row_sum_min, metrics.row_sum_max, metrics.negative_mass):
+        if in_percent(metrics.total_variation) == 0:
             return paragraph(_("**{name}** gives the same weights as {reference}.", **fields), output)
         return paragraph(
             _(
@@ -49,31 +49,31 @@ def in_one_sentence(attention: Attention, found: Compared, *, causal: bool = Fal
             ),
             output,
         )
-    signed = numbers.negative_mass > NEGATIVE
+    signed = metrics.negative_mass > NEGATIVE
     return paragraph(
         _("The matrix of **{name}** differs from the matrix of {reference} by {matrix:.0%} (matrix error).", **fields),
         output,
-        _("Negative weights make up {share:.1%} of the sum of absolute weights.", share=numbers.negative_mass)
+        _("Negative weights make up {share:.1%} of the sum of absolute weights.", share=metrics.negative_mass)
         if signed
         else "",
     )
 
 
-def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
+def caption(attention: Attention, compared: Compared, *, difference: bool) -> str:
     """Return the lines under a panel's title: its output error, its effective keys, and another reference than softmax.
 
     Args:
         attention: the variant.
-        found: its numbers.
+        compared: its numbers.
         difference: whether the panel shows the difference from the reference, in place of the effective keys.
     """
-    numbers = found.passport
-    if not math.isfinite(numbers.row_sum_max):
+    metrics = compared.passport
+    if not math.isfinite(metrics.row_sum_max):
         return _("Some weights are not finite. Use smaller queries and keys.")
     is_reference = attention.word == REFERENCE
-    lines = [_("reference") if is_reference else _("output error {output:.0%}", output=found.output_error)]
+    lines = [_("reference") if is_reference else _("output error {output:.0%}", output=compared.output_error)]
     if is_reference or not difference:
-        n = round(numbers.perplexity)
+        n = round(metrics.perplexity)
         lines.append(_n("{n} effective key per row", "{n} effective keys per row", n=n))
     if difference and not is_reference:
         lines.append(_("difference from {reference}", reference=reference_name(attention)))
@@ -82,36 +82,36 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     return "\n".join(lines)
 
 
-def details(attention: Attention, found: Compared, *, hidden: str) -> str:
+def details(attention: Attention, compared: Compared, *, hidden: str) -> str:
     """Return the tooltip of a panel's line: errors with their tokens, entropy, and row sums other than one.
 
     Args:
         attention: the variant.
-        found: its numbers.
+        compared: its numbers.
         hidden: the special tokens that the matrix leaves out, as `joined_tokens` returns them; only the output error
             includes them.
     """
-    numbers = found.passport
-    if not math.isfinite(numbers.row_sum_max):
+    metrics = compared.passport
+    if not math.isfinite(metrics.row_sum_max):
         return ""
-    words = [_("Entropy {entropy:.2f} nats", entropy=numbers.entropy)]
+    parts = [_("Entropy {entropy:.2f} nats", entropy=metrics.entropy)]
     if attention.word != REFERENCE:
-        words += [
+        parts += [
             _(
                 "output error {output:.0%} · matrix error {matrix:.0%}",
-                output=found.output_error,
-                matrix=numbers.relative_error,
+                output=compared.output_error,
+                matrix=metrics.relative_error,
             ),
             _("reference {reference}", reference=reference_name(attention)),
         ]
-    if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
-        words.append(_("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g")))
-    if numbers.negative_mass > NEGATIVE:
-        words.append(
-            _("negative weights make up {share:.1%} of the sum of absolute weights", share=numbers.negative_mass)
+    if not rows_of_one(metrics.row_sum_min, metrics.row_sum_max):
+        parts.append(_("rows sum to {sums}", sums=span(metrics.row_sum_min, metrics.row_sum_max, ".3g")))
+    if metrics.negative_mass > NEGATIVE:
+        parts.append(
+            _("negative weights make up {share:.1%} of the sum of absolute weights", share=metrics.negative_mass)
         )
-    text = " · ".join(words)
-    return paragraph(ended(text), without(hidden)) if hidden else text
+    text = " · ".join(parts)
+    return paragraph(ended(text), excluded_note(hidden)) if hidden else text
 
 
 def joined_tokens(tokens: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def joined_tokens(tokens: Sequence[str]) -> str:
     )
 
 
-def without(hidden: str) -> str:
+def excluded_note(hidden: str) -> str:
     """Return which numbers on the page leave out the hidden special tokens; empty if none are hidden."""
     if not hidden:
         return ""
@@ -135,26 +135,26 @@ def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> st
     """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
-    if any(found.passport.negative_mass > NEGATIVE for a, found in matrices.items() if a.key != NYSTROM):
+    if any(compared.passport.negative_mass > NEGATIVE for a, compared in matrices.items() if a.key != NYSTROM):
         return _("Orange: negative weights, which subtract values from the output.")
     return ""
 
 
-def scope_note(hidden: str, shares: Mapping[str, float], *, every_head: bool) -> str:
+def scope_note(hidden: str, shares: Mapping[str, float], *, all_heads: bool) -> str:
     """Return which heads the numbers include, and which tokens the matrices on the board leave out.
 
     Args:
         hidden: the special tokens that the matrices leave out, as `joined_tokens` returns them.
         shares: the share of the weight of each matrix on these tokens, by the variants' names; empty to omit them.
-        every_head: whether the matrices are averages over all heads.
+        all_heads: whether the matrices are averages over all heads.
     """
-    weights = [_("{share:.0%} ({name})", share=share, name=name) for name, share in shares.items()]
-    if len(weights) > NAMED:
+    share_texts = [_("{share:.0%} ({name})", share=share, name=name) for name, share in shares.items()]
+    if len(share_texts) > MAX_LISTED:
         low, high = (choose(shares, key=shares.__getitem__) for choose in (min, max))
-        weights = [_("{low:.0%} to {high:.0%}", low=shares[low], high=shares[high])]
+        share_texts = [_("{low:.0%} to {high:.0%}", low=shares[low], high=shares[high])]
     left_out = (
-        _("Not drawn: {tokens}, with {shares} of the weight.", tokens=hidden, shares=enumeration(weights))
-        if weights
+        _("Not drawn: {tokens}, with {shares} of the weight.", tokens=hidden, shares=enumeration(share_texts))
+        if share_texts
         else _("Not drawn: {tokens}.", tokens=hidden)
     )
     return paragraph(
@@ -162,32 +162,34 @@ def scope_note(hidden: str, shares: Mapping[str, float], *, every_head: bool) ->
             "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
             "heads' matrices."
         )
-        if every_head
+        if all_heads
         else "",
         left_out if hidden else "",
     )
 
 
-def attends_to(most: Sequence[Share], labels: Sequence[str]) -> str:
+def largest_weights(heaviest: Sequence[Share], labels: Sequence[str]) -> str:
     """Return the keys with the largest weights of a query, the largest first."""
-    if not most:
+    if not heaviest:
         return _("no key has a weight of {least} or more", least=SEEN)
-    return _("attends most to {keys}", keys=_keys(most, labels, ".2f"))
+    return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".2f"))
 
 
-def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
+def largest_changes(losses: Sequence[Share], gains: Sequence[Share], labels: Sequence[str], reference: str) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
-    if not (lost or gained):
-        return _("every weight is within {least} of its value in {against}", least=SEEN, against=against)
-    words = _("largest changes of weight: {keys}", keys=_keys([*lost, *gained], labels, "+.2f"))
-    return words if against == _(REFERENCE) else _("{words} (compared with {against})", against=against, words=words)
+    if not (losses or gains):
+        return _("every weight is within {least} of its value in {against}", least=SEEN, against=reference)
+    words = _("largest changes of weight: {keys}", keys=_key_list([*losses, *gains], labels, "+.2f"))
+    return (
+        words if reference == _(REFERENCE) else _("{words} (compared with {against})", against=reference, words=words)
+    )
 
 
-def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
+def _key_list(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
     return enumeration(f"{quoted(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
 
 
-def head_in_words(scores: HeadScores) -> str:
+def head_description(scores: HeadScores) -> str:
     """Return a head's position and all its scores, in words."""
     text = enumeration(
         f"{_(column.label)} {format_readable(getattr(scores, name), 2)}"
@@ -196,16 +198,16 @@ def head_in_words(scores: HeadScores) -> str:
     return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=text)
 
 
-def leading(ranking: Sequence[HeadScores], by: str) -> str:
+def top_head(ranking: Sequence[HeadScores], score_name: str) -> str:
     """Return which head has the highest rank by a score, or why the score ranks no head.
 
     Args:
         ranking: all heads, ranked by the score.
-        by: name of the score.
+        score_name: name of the score.
     """
-    first, score = ranking[0], HeadScores.columns()[by].label
-    value = getattr(first, by)
-    if math.isnan(value) and by == "induction":
+    first, score = ranking[0], HeadScores.columns()[score_name].label
+    value = getattr(first, score_name)
+    if math.isnan(value) and score_name == "induction":
         return _(
             "No token repeats in this input, so induction cannot be measured. In the preset “Repeated sequence”, "
             "every word occurs twice."
@@ -213,7 +215,7 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
     if math.isnan(value):
         return _("The score “{score}” needs at least two tokens.", score=_(score))
     values = {"layer": first.layer, "head": first.head, "value": format_readable(value, 2)}
-    meaning = {
+    sentences = {
         "induction": _(
             "**Layer {layer}, head {head}** ranks first: on average, a repeated token gives {value} of its "
             "weight to the tokens that followed its earlier occurrences.",
@@ -238,4 +240,4 @@ def leading(ranking: Sequence[HeadScores], by: str) -> str:
             **values,
         ),
     }
-    return meaning[by]
+    return sentences[score_name]

@@ -16,7 +16,7 @@ from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
 from attention_core.analysis.matrix.telling_row import occurs_once, telling_query
 from pages.matrices import comparison
-from pages.matrices.options import OPENING, SUBJECT
+from pages.matrices.options import OPENING_ROW, SUBJECT
 
 
 def open_matrices(page="matrices", **state):
@@ -42,7 +42,7 @@ def test_every_variant_is_shown_or_says_why_not(variant, causal):
 
 
 @pytest.mark.parametrize("more", ["numbers", "explain", "download"])
-def test_what_stands_below_the_board(more):
+def test_every_view_below_the_board_is_drawn(more):
     at = open_matrices(input="synthetic", n=24, more=more)
     if more == "numbers":
         assert len(at.dataframe[0].value) == len(default_variants())
@@ -52,12 +52,12 @@ def test_what_stands_below_the_board(more):
         assert "ac.inputs.from_upload" in " ".join(c.value for c in at.code)
 
 
-def test_a_row_beyond_the_text_is_let_go():
+def test_a_pinned_row_outside_the_text_is_reset():
     at = open_matrices(input="synthetic", n=4, row=9)
     assert at.session_state["row"] == AUTOMATIC
 
 
-def test_numbers_on_screen_are_those_of_the_core():
+def test_numbers_on_screen_equal_those_of_the_library():
     at = open_matrices(input="synthetic", n=24, heads=2, head=1, more="numbers")
     spec = ac.inputs.SyntheticSpec(n=24, heads=2)
     qkv = ac.inputs.from_synthetic(spec)
@@ -71,14 +71,14 @@ def test_numbers_on_screen_are_those_of_the_core():
 
 
 @pytest.mark.parametrize(("tokens", "asked", "there"), [(256, False, True), (257, False, False), (257, True, True)])
-def test_ranks_of_long_inputs_are_found_where_they_are_asked_for(tokens, asked, there):
+def test_ranks_of_long_inputs_are_computed_on_request(tokens, asked, there):
     at = open_matrices(input="synthetic", n=tokens, heads=1, variants=(ac.get("softmax"),), ranks=asked)
     shown = at.dataframe[0].value
     assert ("effective rank" in shown, "rank" in shown, "entropy (nats)" in shown) == (there, there, True)
     assert [each.label for each in at.toggle if each.label == "Ranks"] == (["Ranks"] if tokens > 256 else [])
 
 
-def test_where_all_variants_agree_none_is_called_the_closest():
+def test_equal_variants_have_no_closest():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
     assert "**All variants have an output error of 0% compared with softmax.**" in shown
@@ -94,7 +94,7 @@ def panel_captions(at):
 
 
 @pytest.mark.parametrize("view", ["weights", "difference"])
-def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(view):
+def test_variants_with_another_reference_are_named_and_not_ranked(view):
     # With one chunk Reformer is its own reference, which differs from softmax.
     variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
     at = open_matrices(input="synthetic", n=24, variants=variants, view=view, more="numbers")
@@ -112,7 +112,7 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
         assert captions["local"].endswith("\ndifference from softmax")
 
 
-def test_a_variant_is_told_of_beside_its_own_reference():
+def test_a_variant_is_compared_with_its_own_reference():
     given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
     for key, name, reference in (
         ("local", "Local · window 16", "softmax"),
@@ -122,14 +122,14 @@ def test_a_variant_is_told_of_beside_its_own_reference():
         assert f"Compared with {reference}, **{name}** moves " in explained
 
 
-def test_softmax_at_another_temperature_is_not_what_others_are_held_against():
+def test_softmax_at_another_temperature_is_not_the_reference():
     sharp = ac.get("softmax", temperature=0.5)
     at = open_matrices(input="synthetic", n=24, variants=(sharp,), view="difference", more="numbers")
     assert "**Softmax · temperature 0.5 has an output error of " in " ".join(m.value for m in at.markdown)
     assert panel_captions(at)["softmax"].endswith("\ndifference from softmax")
 
 
-def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
+def test_hidden_special_tokens_are_not_counted():
     def count(**state):
         at = open_matrices(text="one two three four", variants=(ac.get("softmax"),), **state)
         return next(c.value for c in at.caption if "12 heads" in c.value)
@@ -174,7 +174,7 @@ def named(panel):
         ("difference", (SHARP, LOCAL), ["softmax", "local"]),
     ],
 )
-def test_softmax_is_left_out_where_its_difference_from_itself_would_be_drawn(view, variants, panels):
+def test_differences_leave_out_softmax_unless_it_is_alone(view, variants, panels):
     at = open_matrices(input="synthetic", n=12, variants=variants, view=view)
     drawn = board(at, "matrices.board")[1]
     assert list(drawn) == panels
@@ -182,7 +182,7 @@ def test_softmax_is_left_out_where_its_difference_from_itself_would_be_drawn(vie
     assert settings(at)["words"]["unit"] == ("difference of weights" if view == "difference" else "weight")
 
 
-def test_the_board_draws_the_weights_or_what_they_are_beside_softmax():
+def test_the_board_draws_weights_or_differences_from_softmax():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=2))
     own, full = (a.weights(qkv.q, qkv.k)[1].numpy() for a in (LINEAR, PLAIN))
     for view, wanted in (("weights", own), ("difference", own - full)):
@@ -190,7 +190,7 @@ def test_the_board_draws_the_weights_or_what_they_are_beside_softmax():
         np.testing.assert_allclose(board(at, "matrices.board")[1]["linear"][1], wanted, atol=1e-3)
 
 
-def test_the_closest_on_screen_is_the_closest():
+def test_the_headline_names_the_closest_variant():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, heads=1))
     variants = (PLAIN, LOCAL, LINEAR, ac.get("topk", k=12))
     full = PLAIN.attend(qkv.q, qkv.k, qkv.v)[0].double()
@@ -205,7 +205,7 @@ def test_the_closest_on_screen_is_the_closest():
     assert hardly in text
 
 
-def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_where_there_are_some():
+def test_the_table_has_causal_and_time_columns_and_notes_hidden_tokens():
     at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL, ac.get("linformer")), special=False)
     table = at.dataframe[0].value.set_index("variant")
     assert table["causal"].tolist() == ["yes", "yes", "no"]
@@ -247,7 +247,7 @@ def test_the_shared_scale_ends_at_softmaxs_largest_weight_or_at_a_slightly_large
         (ac.get("power_bert", keep=0.3), 0.05, 1.0),
     ],
 )
-def test_a_panel_has_its_budget_as_a_knob_that_ends_with_the_tokens(attention, low, high):
+def test_the_slider_of_a_panel_ends_at_the_number_of_tokens(attention, low, high):
     at = open_matrices(input="synthetic", n=40, variants=(PLAIN, attention))
     knob = board(at, "matrices.board")[1][attention.key][0]["knob"]
     assert knob["name"] == attention.variant.budget.name
@@ -258,7 +258,7 @@ def test_a_panel_has_its_budget_as_a_knob_that_ends_with_the_tokens(attention, l
     assert board(at, "matrices.board")[1]["softmax"][0]["knob"] is None
 
 
-def test_a_turn_of_a_knob_sends_its_panel_alone():
+def test_moving_a_slider_sends_only_its_panel():
     variants = (PLAIN, LOCAL, ac.get("nystrom"))
     at = open_matrices(input="synthetic", n=40, variants=variants)
     before = {key: panel["digest"] for key, (panel, _) in board(at, "matrices.board")[1].items()}
@@ -268,7 +268,7 @@ def test_a_turn_of_a_knob_sends_its_panel_alone():
     assert [key for key in before if before[key] != after[key]] == ["local"]
 
 
-def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its_way(monkeypatch):
+def test_a_dragged_slider_is_answered_with_the_displayed_options(monkeypatch):
     """Check concurrent changes: a quick visitor may have removed the variant, or changed the mask or the tokens."""
     held, draw = [], comparison.matrix_board
 
@@ -301,7 +301,7 @@ def test_tokens_of_one_character_are_joined_in_the_text():
     assert "5 tokens" in at.caption[0].value
 
 
-def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
+def test_an_informative_row_is_pinned_first_without_changing_the_address():
     at = visit("matrices", {"text": ["@repeats"], "variants": ["softmax", "local~window~2"], "special": ["0"]})
     words, row, notes = strips(at)
     weights = board(at, "matrices.board")[1]["softmax"][1]
@@ -313,7 +313,7 @@ def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
 
 
 @pytest.mark.parametrize(("word", "row"), [("none", None), ("3", 3), ("0", 0)])
-def test_a_link_that_names_a_row_or_none_wins(word, row):
+def test_a_row_in_the_link_overrides_the_default(word, row):
     at = visit("matrices", {"input": ["synthetic"], "n": ["12"], "row": [word]})
     assert not at.warning
     assert strips(at)[1] == settings(at)["pinned"] == row
@@ -328,12 +328,12 @@ def test_an_empty_address_opens_with_a_subject_that_attends_most_to_its_verb():
     assert notes["softmax"].startswith(f"attends most to “{SUBJECT[1]}”")
     assert at.run().query_params["row"] == "opening"
     assert strips(visit("matrices", {"text": ["@story"]}))[1] != row, "a link keeps its meaning"
-    other = open_matrices(text="One loved the sea.", variants=(PLAIN,), row=OPENING)
+    other = open_matrices(text="One loved the sea.", variants=(PLAIN,), row=OPENING_ROW)
     assert strips(other)[1] is not None
     assert "row" not in other.run().query_params
 
 
-def test_a_row_is_let_go_and_picked_without_the_board():
+def test_the_query_menu_pins_and_unpins_a_row():
     at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL))
     assert strips(at)[1] is not None
     at.selectbox(key="row.pinned").set_value(None).run()
@@ -344,14 +344,14 @@ def test_a_row_is_let_go_and_picked_without_the_board():
     assert (at.query_params["row"], strips(at)[1]) == ("7", 7)
 
 
-def test_special_tokens_are_never_the_word_to_begin_with():
+def test_special_tokens_are_never_pinned_first():
     for special in (False, True):
         at = open_matrices(text="cat. dog. cat! dog?", variants=(PLAIN,), special=special)
         words, row, _ = strips(at)
         assert words[row] in ("cat", "dog")
 
 
-def test_each_variant_says_what_it_took_and_gave_in_the_numbers_of_its_panel():
+def test_the_largest_changes_equal_the_numbers_of_the_panel():
     given = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "row": 5}
     at = open_matrices(**given, variants=(PLAIN, LINEAR))
     panels = {key: matrix for key, (_, matrix) in board(at, "matrices.board")[1].items()}
@@ -365,7 +365,7 @@ def test_each_variant_says_what_it_took_and_gave_in_the_numbers_of_its_panel():
     assert f"largest changes of weight: “t{lost}” −{-change:.2f}" in strips(difference)[2]["linear"]
 
 
-def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
+def test_a_link_with_a_coloured_variant_unfolds_its_text():
     given = {"input": ["synthetic"], "n": ["12"], "variants": ["softmax", "local"], "coloured": ["local"]}
     assert settings(visit("matrices", given), "matrices.strips")["whole"] == "local"
     gone = visit("matrices", {**given, "coloured": ["linear"]})
@@ -373,13 +373,13 @@ def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
     assert "coloured" in gone.warning[0].value
 
 
-def test_without_a_row_its_bars_say_what_to_do():
+def test_bars_without_a_row_show_instructions():
     at = open_matrices(input="synthetic", n=12, row=None, more="row")
     assert not at.get("plotly_chart")
     assert "to draw the row of its query as bars" in at.info[0].value
 
 
-def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_chosen():
+def test_all_heads_are_listed_in_the_chosen_order_and_can_be_selected():
     given = {"text": ["@sequence"], "more": ["heads"], "variants": ["softmax"]}
     at = visit("matrices", {**given, "head_order": ["induction"]})
     table = at.dataframe[0].value
@@ -401,7 +401,7 @@ def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_cho
     assert {note for _layer, _head, note, *_ in sentence["names"]} == {""}, "the grid's rows and columns say it"
 
 
-def test_every_page_leads_to_the_large_heads():
+def test_every_page_links_to_all_heads():
     at = visit("matrices", {"input": ["synthetic"], "n": ["12"], "view": ["difference"]})
     at.button(key="heads.open").click().run()
     assert {"view": "difference", "more": "heads"}.items() <= at.query_params.items()
@@ -412,7 +412,7 @@ def test_every_page_leads_to_the_large_heads():
     assert set(link.query_string.split("&")) == {"input=synthetic", "n=12", "more=heads"}
 
 
-def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
+def test_an_open_page_keeps_only_cached_matrices(monkeypatch):
     """Check memory: an open page can redraw its panels, and 8 matrices of 512 tokens took 16 MiB per visitor."""
     seen, kept, compared = [], [], cached.matrix
 

@@ -13,36 +13,44 @@ from attention_core.analysis.matrix.telling_row import Share
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE
-from pages.matrices.headline import MASKING, Rival, flatness, headline, inverted, lost, overall
+from pages.matrices.headline import (
+    MASKED_SOFTMAX,
+    VariantError,
+    flatness,
+    headline,
+    lost_weight,
+    negative_weights,
+    ranking,
+)
 from pages.matrices.words import (
-    attends_to,
     caption,
-    changed,
     details,
-    head_in_words,
-    in_one_sentence,
+    excluded_note,
+    head_description,
     joined_tokens,
-    leading,
+    largest_changes,
+    largest_weights,
     scope_note,
     sign_note,
-    without,
+    top_head,
+    variant_sentence,
 )
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
 
 
-def rivals(zero=0.95, **errors):
-    return [Rival(name=name, error=error, zero=zero) for name, error in errors.items()]
+def make_errors(zero=0.95, **errors):
+    return [VariantError(name=name, error=error, uniform_error=zero) for name, error in errors.items()]
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_closest_and_the_farthest_are_told_apart(order):
-    given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
-    assert headline("softmax", given) == (
+def test_the_closest_and_the_farthest_variants_are_named(order):
+    given = make_errors(Near=0.12, Middle=0.4, Far=1.78)[::order]
+    assert ranking("softmax", given) == (
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
         "The output error of **Far** (178%) is larger than that of equal weights on all keys (95%)."
     )
-    assert headline("softmax", rivals(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
+    assert ranking("softmax", make_errors(zero=1.9, Near=0.12, Middle=0.4, Far=1.78)[::order]) == (
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
         "**Far is farthest from softmax (output error: 178%).** Equal weights on all keys would have an output "
         "error of 190%."
@@ -51,22 +59,22 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf])
 def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken):
-    given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
-    texts = {headline("softmax", list(order)) for order in itertools.permutations(given)}
+    given = make_errors(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
+    texts = {ranking("softmax", list(order)) for order in itertools.permutations(given)}
     assert texts == {
         "**Near is closest to softmax (output error: 12% of softmax's output).** "
         "The output error of **Far** (178%) is larger than that of equal weights on all keys (95%). "
         "No error can be computed for **Also and Broken**, because some values are not finite. Use smaller queries and "
         "keys."
     }
-    alone = headline("softmax", rivals(Broken=broken))
+    alone = ranking("softmax", make_errors(Broken=broken))
     assert alone.startswith("No error can be computed for **Broken**")
-    lost = headline("softmax", rivals(zero=math.nan, A=0.1))
-    assert lost == "The output of softmax contains values that are not finite."
+    text = ranking("softmax", make_errors(zero=math.nan, A=0.1))
+    assert text == "The output of softmax contains values that are not finite."
 
 
-def test_what_reads_alike_is_not_ranked():
-    words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
+def test_errors_that_round_alike_are_not_ranked():
+    words = ranking("softmax", make_errors(A=0.121, B=0.119, C=0.5, D=0.502))
     assert words == (
         "**A and B are closest to softmax (output error: 12% of softmax's output).** "
         "**C and D are farthest from softmax (output error: 50%).** Equal weights on all keys would have an output "
@@ -96,7 +104,7 @@ def test_what_reads_alike_is_not_ranked():
 )
 def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weights(far, words):
     assert (
-        headline("softmax", rivals(A=0.5, **far))
+        ranking("softmax", make_errors(A=0.5, **far))
         == f"**A is closest to softmax (output error: 50% of softmax's output).** {words}"
     )
 
@@ -113,7 +121,7 @@ def test_the_finding_names_the_variants_that_are_hardly_better_than_equal_weight
     ],
 )
 def test_one_variant_is_compared_with_equal_weights(error, tail):
-    words = headline("softmax", rivals(Linear=error))
+    words = ranking("softmax", make_errors(Linear=error))
     assert words == (
         f"**Linear has an output error of {error:.0%} compared with softmax.** Equal weights on all keys would {tail}"
     )
@@ -121,19 +129,21 @@ def test_one_variant_is_compared_with_equal_weights(error, tail):
 
 def test_the_baseline_of_causal_attention_averages_the_values_so_far():
     for errors in ({"A": 0.3}, {"A": 0.99}, {"A": 0.3, "B": 0.5}):
-        assert "Equal weights on all keys up to each query" in headline("softmax", rivals(**errors), causal=True)
+        assert "Equal weights on all keys up to each query" in ranking("softmax", make_errors(**errors), causal=True)
     for errors in ({"A": 0.99, "B": 1.5}, {"A": 0.3, "B": 0.94}):
-        assert "equal weights on all keys up to each query (9" in headline("softmax", rivals(**errors), causal=True)
+        assert "equal weights on all keys up to each query (9" in ranking("softmax", make_errors(**errors), causal=True)
     chosen = [ac.get(key) for key in ("softmax", "linear")]
-    assert "Equal weights on all keys up to each query would" in overall({a: found(a) for a in chosen}, causal=True)
-    assert "(with equal weights on all keys up to each query: 75%)" in in_one_sentence(
-        *measured("local", **WHOLE), causal=True
+    assert "Equal weights on all keys up to each query would" in headline(
+        {a: compared_with_softmax(a) for a in chosen}, causal=True
+    )
+    assert "(with equal weights on all keys up to each query: 75%)" in variant_sentence(
+        *make_compared("local", **WHOLE), causal=True
     )
 
 
 @pytest.mark.parametrize(("least", "better"), [(0.94, True), (0.951, False), (1.2, False)])
-def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, better):
-    words = headline("softmax", rivals(A=least, B=1.78))
+def test_no_variant_is_closest_if_equal_weights_are_as_close(least, better):
+    words = ranking("softmax", make_errors(A=least, B=1.78))
     if better:
         assert words == (
             f"**A is closest to softmax (output error: {least:.0%} of softmax's output).** "
@@ -148,8 +158,8 @@ def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, bet
 
 
 @pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
-def test_where_all_are_equally_far_none_is_named(error, better):
-    words = headline("softmax", rivals(A=error, B=error))
+def test_equally_distant_variants_are_not_named(error, better):
+    words = ranking("softmax", make_errors(A=error, B=error))
     tail = f"{'' if better else 'also '}have an output error of 95%."
     assert words == (
         f"**All variants have an output error of {error:.0%} compared with softmax.** "
@@ -157,22 +167,22 @@ def test_where_all_are_equally_far_none_is_named(error, better):
     )
 
 
-def test_a_reference_of_its_own_is_named_and_set_apart():
-    words = headline("shared-QK softmax", rivals(Reformer=0.0))
+def test_variants_with_another_reference_are_ranked_separately():
+    words = ranking("shared-QK softmax", make_errors(Reformer=0.0))
     assert words.startswith("**Reformer has an output error of 0% compared with shared-QK softmax.**")
     assert words.endswith(
         "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
     )
-    assert "ranked" not in headline("softmax", rivals(Linear=0.2))
+    assert "ranked" not in ranking("softmax", make_errors(Linear=0.2))
 
 
-def found(attention):
+def compared_with_softmax(attention):
     return matrix(SMALL, attention)
 
 
-def test_only_what_shares_a_reference_is_ranked():
+def test_only_variants_with_the_same_reference_are_ranked():
     chosen = [ac.get(key) for key in ("softmax", "reformer", "linear", "local")]
-    words = overall({a: found(a) for a in chosen})
+    words = headline({a: compared_with_softmax(a) for a in chosen})
     one, other = words.split("**Reformer", 1)
     assert "shared-QK softmax" not in one
     assert "softmax" in one
@@ -180,19 +190,19 @@ def test_only_what_shares_a_reference_is_ranked():
         "These variants are compared with shared-QK softmax instead of softmax, so they are ranked separately."
     )
     assert "Linear" not in other
-    assert overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
+    assert headline({chosen[0]: compared_with_softmax(chosen[0])}).startswith("Add a variant")
 
 
-def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
+def test_rows_that_sum_to_one_are_described_by_moved_weight_and_others_by_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
-    assert "of a row's weight to other keys, on average." in in_one_sentence(local, found(local))
+    assert "of a row's weight to other keys, on average." in variant_sentence(local, compared_with_softmax(local))
     for attention in (relu2, trig):
-        words, numbers = in_one_sentence(attention, found(attention)), found(attention)
+        words, numbers = variant_sentence(attention, compared_with_softmax(attention)), compared_with_softmax(attention)
         assert f"from the matrix of softmax by {numbers.passport.relative_error:.0%} (" in words
         assert f"The output error is {numbers.output_error:.0%} (with" in words
         assert "row's weight to other keys" not in words
         assert ("of the sum of absolute weights" in words) == (attention is trig)
-    assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
+    assert "equally weighted keys" in variant_sentence(ac.get("softmax"), compared_with_softmax(ac.get("softmax")))
 
 
 @pytest.mark.parametrize(
@@ -207,11 +217,11 @@ def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     ],
 )
 def test_a_panels_caption_has_its_output_error_its_effective_keys_and_its_reference(key, difference, words):
-    assert caption(*measured(key, entropy=math.log(7), **WHOLE), difference=difference) == words
+    assert caption(*make_compared(key, entropy=math.log(7), **WHOLE), difference=difference) == words
 
 
 def test_a_panels_caption_has_the_singular_for_one_effective_key():
-    one = caption(*measured("softmax", entropy=0.0, **WHOLE), difference=False)
+    one = caption(*make_compared("softmax", entropy=0.0, **WHOLE), difference=False)
     assert one == "reference\n1 effective key per row"
 
 
@@ -231,18 +241,18 @@ def test_a_panels_caption_has_the_singular_for_one_effective_key():
     ],
 )
 def test_the_weight_of_hidden_tokens_is_listed_for_few_variants_and_else_as_a_range(shares, words):
-    assert scope_note("[CLS] and [SEP]", shares, every_head=False) == words
-    assert scope_note("", shares, every_head=False) == ""
+    assert scope_note("[CLS] and [SEP]", shares, all_heads=False) == words
+    assert scope_note("", shares, all_heads=False) == ""
 
 
 def test_the_details_of_a_panel_say_which_tokens_each_error_covers_when_special_tokens_are_hidden():
-    numbers = measured("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
+    numbers = make_compared("local", output=0.75, relative_error=0.125, entropy=1.5, **WHOLE)
     plain = "Entropy 1.50 nats · output error 75% · matrix error 12% · reference softmax"
     assert details(*numbers, hidden=joined_tokens(["[CLS]", "[SEP]", "[SEP]"])) == (
         f"{plain}. All numbers are computed without the special tokens [CLS] and [SEP], except for the output error."
     )
     assert details(*numbers, hidden=joined_tokens([])) == plain
-    assert without("") == ""
+    assert excluded_note("") == ""
     assert joined_tokens(["a", "a"]) == "the special token a"
     assert joined_tokens(["a", "b", "c"]) == "the special tokens a, b and c"
 
@@ -254,38 +264,38 @@ def test_the_note_names_the_tokens_and_heads_of_the_output_error_and_of_the_matr
         "The output error is computed from the outputs of all heads. All other numbers describe the average of the "
         "heads' matrices."
     )
-    assert scope_note(hidden, {}, every_head=False) == rest
-    assert scope_note(hidden, {}, every_head=True) == f"{heads} {rest}".strip()
+    assert scope_note(hidden, {}, all_heads=False) == rest
+    assert scope_note(hidden, {}, all_heads=True) == f"{heads} {rest}".strip()
 
 
 def test_the_details_of_softmax_have_no_error():
-    assert details(*measured("softmax", entropy=1.5, **WHOLE), hidden="") == "Entropy 1.50 nats"
+    assert details(*make_compared("softmax", entropy=1.5, **WHOLE), hidden="") == "Entropy 1.50 nats"
 
 
 def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
     broken = {"row_sum_min": math.nan, "row_sum_max": math.nan, "relative_error": math.nan, "entropy": math.nan}
-    numbers = measured("local", output=math.nan, **broken)
+    numbers = make_compared("local", output=math.nan, **broken)
     assert caption(*numbers, difference=False) == "Some weights are not finite. Use smaller queries and keys."
     assert details(*numbers, hidden="[CLS]") == ""
 
 
-def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
-    given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
-    assert headline("softmax", given) == (
+def test_variants_no_better_than_equal_weights_are_ranked():
+    given = make_errors(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
+    assert ranking("softmax", given) == (
         "**No variant is better than equal weights on all keys (50% output error).** "
         "**Near is closest to softmax (output error: 62%).** **Far is farthest from softmax (output error: 178%).**"
     )
 
 
-def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
+def test_the_headline_compares_output_errors_with_equal_weights():
     chosen = [ac.get(key) for key in ("softmax", "linear", "local")]
-    linear, local = (dataclasses.replace(found(a), uniform_error=0.9) for a in chosen[1:])
+    linear, local = (dataclasses.replace(compared_with_softmax(a), uniform_error=0.9) for a in chosen[1:])
     given = {
-        chosen[0]: found(chosen[0]),
+        chosen[0]: compared_with_softmax(chosen[0]),
         chosen[1]: dataclasses.replace(linear, output_error=0.7),
         chosen[2]: dataclasses.replace(local, output_error=0.3),
     }
-    assert overall(given).startswith(
+    assert headline(given).startswith(
         "**Local · window 16 is closest to softmax (output error: 30% of softmax's output).** "
         "**Linear is farthest from softmax (output error: 70%).** Equal weights on all keys would have an output "
         "error of 90%."
@@ -294,19 +304,21 @@ def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
 
 @pytest.mark.parametrize(("entropy", "flat"), [(2.0, False), (2.40, False), (2.41, True)])
 def test_linear_attention_is_called_flat_where_its_rows_spread_over_more_keys(entropy, flat):
-    given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=entropy), measured("local")])
+    given = dict(
+        [make_compared("softmax", entropy=2.0), make_compared("linear", entropy=entropy), make_compared("local")]
+    )
     words = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
     assert flatness(given, "**Linear**") == (f"**Linear** {words}" if flat else "")
-    assert overall(given).endswith(f" **Linear** {words}") == flat
-    assert ("has no exponential" in overall(given)) == flat
-    assert flatness(dict([measured("linear", entropy=9.0)]), "It") == ""
-    assert flatness(dict([measured("softmax", entropy=math.nan), measured("linear")]), "It") == ""
+    assert headline(given).endswith(f" **Linear** {words}") == flat
+    assert ("has no exponential" in headline(given)) == flat
+    assert flatness(dict([make_compared("linear", entropy=9.0)]), "It") == ""
+    assert flatness(dict([make_compared("softmax", entropy=math.nan), make_compared("linear")]), "It") == ""
 
 
 @pytest.mark.parametrize(("linear", "local"), [(0.82, 0.49), (0.6, 0.49), (0.4, 0.49), (0.99, 0.95)])
 def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local):
     flat = "has no exponential to enlarge differences, so a row spreads over 11 effective keys (softmax: 7)."
-    given = dict([measured("softmax", entropy=2.0), measured("linear", entropy=2.41), measured("local")])
+    given = dict([make_compared("softmax", entropy=2.0), make_compared("linear", entropy=2.41), make_compared("local")])
     errors = {"softmax": 0.0, "linear": linear, "local": local}
     given = {
         a: dataclasses.replace(numbers, output_error=errors[a.key], uniform_error=0.84, misplaced=0.26)
@@ -327,18 +339,20 @@ def test_each_variant_is_explained_once_in_the_order_of_the_panels(linear, local
         f"**Local · window 16 is closest to softmax (output error: 95%).** It {window} "
         f"**Linear** {flat} Its error is 99% (with equal weights on all keys: 84%).",
     }
-    assert overall(given) == expected[linear]
+    assert headline(given) == expected[linear]
 
 
 def explained(*variants):
     """Return the finding about softmax and other variants, given each one's output error; each hides 26%."""
-    given = dict([measured("softmax", entropy=2.0)])
+    given = dict([make_compared("softmax", entropy=2.0)])
     for attention, error in variants:
-        numbers = dataclasses.replace(found(attention), output_error=error, uniform_error=0.84, misplaced=0.26)
+        numbers = dataclasses.replace(
+            compared_with_softmax(attention), output_error=error, uniform_error=0.84, misplaced=0.26
+        )
         if attention.key == "linear":  # Its rows are flat.
             numbers = dataclasses.replace(numbers, passport=dataclasses.replace(numbers.passport, entropy=2.41))
         given[attention] = numbers
-    return overall(given)
+    return headline(given)
 
 
 WINDOW = "masks 26% of softmax's weight."
@@ -376,49 +390,49 @@ def test_a_variant_without_a_finite_error_takes_no_explanation_from_the_others(b
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.004, ""), (0.006, "1%"), (0.4, "40%")])
-def test_what_a_window_hides_is_the_weight_that_softmax_puts_outside(share, words):
-    attention, numbers = measured("local", total_variation=0.9)
-    sentence = lost(attention, dataclasses.replace(numbers, misplaced=share), "**Local**")
+def test_the_weight_hidden_by_a_window(share, words):
+    attention, numbers = make_compared("local", total_variation=0.9)
+    sentence = lost_weight(attention, dataclasses.replace(numbers, misplaced=share), "**Local**")
     masks = "**Local** masks"
     assert sentence == bool(words) * f"{masks} {words} of softmax's weight."
     attention = ac.get("local", window=2)
     outside = ~attention.mask(16, causal=False).numpy()
-    share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
-    assert f" masks {share:.0%} of softmax's weight" in lost(attention, found(attention), "It")
-    assert lost(*measured("linear"), "It") == ""
+    share = (compared_with_softmax(ac.get("softmax")).weights * outside).sum(-1).mean()
+    assert f" masks {share:.0%} of softmax's weight" in lost_weight(attention, compared_with_softmax(attention), "It")
+    assert lost_weight(*make_compared("linear"), "It") == ""
     for drawn, share, special in ((0.06, 0.26, True), (0.06, 0.12, False), (0.1, 0.26, False)):
-        local, numbers = measured("local", total_variation=drawn)
-        assert lost(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "[CLS] and [SEP]") == (
+        local, numbers = make_compared("local", total_variation=drawn)
+        assert lost_weight(local, dataclasses.replace(numbers, misplaced=share), "**Local**", "[CLS] and [SEP]") == (
             f"**Local** resembles softmax but masks {share:.0%} of softmax's weight, mostly on [CLS] and [SEP]."
             if special
             else f"{masks} {share:.0%} of softmax's weight."
         )
 
 
-@pytest.mark.parametrize("key", MASKING)
-def test_what_a_mask_hides_is_the_weight_that_softmax_puts_on_masked_keys(key):
+@pytest.mark.parametrize("key", MASKED_SOFTMAX)
+def test_the_weight_hidden_by_a_mask(key):
     attention = ac.from_word("blocks~block~4~blocks~1" if key == "blocks" else key)
-    numbers = found(attention)
+    numbers = compared_with_softmax(attention)
     outside = ~(numbers.weights > 0)
-    share = (found(ac.get("softmax")).weights * outside).sum(-1).mean()
+    share = (compared_with_softmax(ac.get("softmax")).weights * outside).sum(-1).mean()
     assert numbers.misplaced == pytest.approx(share, abs=1e-6)
-    words = lost(attention, numbers, "It")
+    words = lost_weight(attention, numbers, "It")
     assert (f" masks {share:.0%} of softmax's weight." in words) == (round(share, 2) > 0)
 
 
 @pytest.mark.parametrize(("landmarks", "blurs"), [(15, True), (16, False)])
 def test_landmarks_blur_groups_of_tokens_unless_each_token_is_its_own(landmarks, blurs):
     attention = ac.get("nystrom", landmarks=landmarks)
-    assert lost(attention, found(attention), "It") == (
+    assert lost_weight(attention, compared_with_softmax(attention), "It") == (
         "It replaces groups of tokens by their means, the landmarks." if blurs else ""
     )
 
 
 def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
-    none = [measured("softmax", negative_mass=0.0), measured("nystrom", negative_mass=0.5)]
+    none = [make_compared("softmax", negative_mass=0.0), make_compared("nystrom", negative_mass=0.5)]
     assert sign_note(dict(none), difference=False) == ""
     assert sign_note(dict(none), difference=True) == "Blue: more weight than the reference gives. Orange: less weight."
-    trig = measured("performer", negative_mass=0.1)
+    trig = make_compared("performer", negative_mass=0.1)
     orange = "Orange: negative weights, which subtract values from the output."
     assert sign_note(dict([*none, trig]), difference=False) == orange
 
@@ -427,16 +441,16 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
     ("key", "share", "named"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE, False), ("performer", 0.5, False)]
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
-    numbers = measured(key, negative_mass=share)
+    numbers = make_compared(key, negative_mass=share)
     words = "In **Nyström** (error: 25%), negative entries of an inverse matrix make 28% of the weight"
-    assert inverted(*numbers) == (f"{words} negative (orange)." if named else "")
-    assert inverted(*numbers, difference=True) == (f"{words} negative." if named else "")
-    assert (f"{words} negative (orange)." in overall(dict([numbers, measured("softmax")]))) == named
+    assert negative_weights(*numbers) == (f"{words} negative (orange)." if named else "")
+    assert negative_weights(*numbers, difference=True) == (f"{words} negative." if named else "")
+    assert (f"{words} negative (orange)." in headline(dict([numbers, make_compared("softmax")]))) == named
 
 
-def measured(key, *, output=0.25, zero=0.75, **numbers):
+def make_compared(key, *, output=0.25, zero=0.75, **numbers):
     attention = ac.get(key)
-    text = found(attention)
+    text = compared_with_softmax(attention)
     passport = dataclasses.replace(text.passport, **numbers)
     return attention, dataclasses.replace(text, passport=passport, output_error=output, uniform_error=zero)
 
@@ -444,24 +458,24 @@ def measured(key, *, output=0.25, zero=0.75, **numbers):
 WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
 
 
-def test_one_variant_is_told_with_its_numbers():
-    assert in_one_sentence(*measured("softmax", entropy=2.0)) == (
+def test_the_sentence_on_one_variant_has_its_numbers():
+    assert variant_sentence(*make_compared("softmax", entropy=2.0)) == (
         "The rows of **Softmax** have a mean entropy of 2.00 nats, the same as a row with 7.4 equally weighted keys."
     )
-    assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
+    assert variant_sentence(*make_compared("local", total_variation=0.4, **WHOLE)) == (
         "Compared with softmax, **Local · window 16** moves 40% of a row's weight to other keys, on average. "
         "The output error is 25% (with equal weights on all keys: 75%)."
     )
     for share, words in ((0.004, "gives the same weights as softmax."), (0.006, " moves 1% of a row's weight to")):
-        assert words in in_one_sentence(*measured("local", total_variation=share, **WHOLE))
+        assert words in variant_sentence(*make_compared("local", total_variation=share, **WHOLE))
     in_norms = (
         "The matrix of **Local · window 16** differs from the matrix of softmax by 40% (matrix error). The output "
         "error is 25% (with equal weights on all keys: 75%)."
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
-    assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
-    assert in_one_sentence(*measured("local", **halved, negative_mass=NEGATIVE)) == in_norms
-    assert in_one_sentence(*measured("local", **halved, negative_mass=0.125)) == (
+    assert variant_sentence(*make_compared("local", **halved, negative_mass=0.0)) == in_norms
+    assert variant_sentence(*make_compared("local", **halved, negative_mass=NEGATIVE)) == in_norms
+    assert variant_sentence(*make_compared("local", **halved, negative_mass=0.125)) == (
         f"{in_norms} Negative weights make up 12.5% of the sum of absolute weights."
     )
 
@@ -475,7 +489,7 @@ def test_one_variant_is_told_with_its_numbers():
 )
 def test_the_details_of_a_panel_have_row_sums_other_than_one_and_negative_mass(low, high, sums, negative, tail):
     given = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": negative}
-    words = details(*measured("sigmoid", **given, row_sum_min=low, row_sum_max=high), hidden="")
+    words = details(*make_compared("sigmoid", **given, row_sum_min=low, row_sum_max=high), hidden="")
     assert words == f"Entropy 1.50 nats · output error 25% · matrix error 33% · reference softmax{sums}{tail}"
 
 
@@ -487,19 +501,19 @@ def shares(**weights):
 
 
 def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
-    assert attends_to(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61 and “the (2)” 0.05"
-    assert attends_to([], LABELS) == "no key has a weight of 0.005 or more"
+    assert largest_weights(shares(cat=0.612, the_2=0.05), LABELS) == "attends most to “cat” 0.61 and “the (2)” 0.05"
+    assert largest_weights([], LABELS) == "no key has a weight of 0.005 or more"
 
 
-def test_what_was_lost_and_gained_is_told_where_there_is_any():
-    lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
+def test_the_largest_changes_of_weight_are_listed():
+    losses, gains = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
     both = "largest changes of weight: “cat” −0.21, “the” +0.04 and “the (2)” +0.03"
-    assert changed(lost, gained, LABELS, "softmax") == both
-    assert changed(lost, [], LABELS, "softmax") == "largest changes of weight: “cat” −0.21"
-    assert changed([], gained, LABELS, "softmax") == "largest changes of weight: “the” +0.04 and “the (2)” +0.03"
-    assert changed([], [], LABELS, "softmax") == "every weight is within 0.005 of its value in softmax"
-    assert changed(lost, gained, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
-    assert changed([], [], LABELS, "shared-QK softmax") == (
+    assert largest_changes(losses, gains, LABELS, "softmax") == both
+    assert largest_changes(losses, [], LABELS, "softmax") == "largest changes of weight: “cat” −0.21"
+    assert largest_changes([], gains, LABELS, "softmax") == "largest changes of weight: “the” +0.04 and “the (2)” +0.03"
+    assert largest_changes([], [], LABELS, "softmax") == "every weight is within 0.005 of its value in softmax"
+    assert largest_changes(losses, gains, LABELS, "shared-QK softmax") == f"{both} (compared with shared-QK softmax)"
+    assert largest_changes([], [], LABELS, "shared-QK softmax") == (
         "every weight is within 0.005 of its value in shared-QK softmax"
     )
 
@@ -508,8 +522,8 @@ def head(**scores):
     return HeadScores(layer=4, head=7, **dict.fromkeys(HeadScores.columns(), 0.25) | scores)
 
 
-def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
-    assert head_in_words(head(induction=math.nan, distance=3.14)) == (
+def test_a_head_is_described_by_all_scores_with_dashes_for_undefined_ones():
+    assert head_description(head(induction=math.nan, distance=3.14)) == (
         "layer 4, head 7: induction –, previous token 0.25, first-token sink 0.25, entropy (nats) 0.25 "
         "and mean distance (tokens) 3.1"
     )
@@ -526,11 +540,11 @@ def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
     ],
 )
 def test_the_head_that_comes_first_is_named_with_its_score(by, words):
-    text = leading([head(), head(**{by: 0.5})], by)
+    text = top_head([head(), head(**{by: 0.5})], by)
     assert text.startswith("**Layer 4, head 7** ")
     assert words in text
 
 
-def test_a_score_that_the_input_cannot_tell_says_why():
-    assert "No token repeats in this input" in leading([head(induction=math.nan)], "induction")
-    assert leading([head(sink=math.nan)], "sink") == "The score “first-token sink” needs at least two tokens."
+def test_undefined_scores_are_explained():
+    assert "No token repeats in this input" in top_head([head(induction=math.nan)], "induction")
+    assert top_head([head(sink=math.nan)], "sink") == "The score “first-token sink” needs at least two tokens."

@@ -7,26 +7,27 @@ from app.jobs import cached
 from app.state.session import SharedOptions
 from app.ui import export
 from app.words.i18n import _
-from pages.matrices import comparison
-from pages.matrices.comparison import Found
+from pages.matrices.comparison import Comparison, matrices_by_key
 
 
-def show(found: Found) -> None:
+def show(comparison: Comparison) -> None:
     """Draw the download buttons and the code."""
-    # The buttons' callbacks below use only these parts. With `found`, they would keep all matrices in memory.
-    view, labels, keys, difference = found.view, found.labels, found.key_labels, found.difference
-    every, drawn = tuple(found.matrices), found.drawn
-    header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
+    # The buttons' callbacks below use only these parts. With `comparison`, they would keep all matrices in memory.
+    view, labels, keys, difference = comparison.view, comparison.labels, comparison.key_labels, comparison.difference
+    all_variants, drawn = tuple(comparison.matrices), comparison.drawn
+    header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), comparison.unit)
     with st.container(horizontal=True):
         export.download(
             _("Matrices (CSV)"),
             lambda: export.to_csv(
-                header, export.matrix_rows(comparison.again(view, drawn, difference=difference), labels, keys)
+                header, export.matrix_rows(matrices_by_key(view, drawn, difference=difference), labels, keys)
             ),
             "matrices.csv",
         )
         export.download(
-            _("Matrices (NPZ)"), lambda: export.to_npz(comparison.again(view, every, difference=False)), "matrices.npz"
+            _("Matrices (NPZ)"),
+            lambda: export.to_npz(matrices_by_key(view, all_variants, difference=False)),
+            "matrices.npz",
         )
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(view.source)), "qkv.npz", whole_input=True
@@ -38,6 +39,6 @@ def show(found: Found) -> None:
             f"{a.key} = ac.get({a.key!r}{''.join(f', {k}={getattr(a.params, k)!r}' for k in a.params.changed())})"
             f".weights(qkv.q, qkv.k, causal={SharedOptions.causal.value and a.variant.causal_reason is None})\n"
             for a in SharedOptions.variants.value
-            if not (found.chosen.qkv.crosses and a.variant.cross_reason)
+            if not (comparison.chosen.qkv.crosses and a.variant.cross_reason)
         )
     )
