@@ -16,69 +16,69 @@ from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Found, caption, cost, cost_note, percent, rule
-from pages.masks.reach import StackReach, left_out
-from pages.masks.stack import PANEL
+from pages.masks.patterns import Masks, caption, cost_note, cost_text, percent, rule_text
+from pages.masks.reach import StackReach, left_out_note
+from pages.masks.stack import PANEL_KEY
 
-FIRST_LINE = 3
+PANELS_BEFORE_STACK = 3
 """Patterns before the panel of the stack, so that a wide board shows it in its first line."""
-LAYERS = N_("First connected by")
+LAYERS_HEADING = N_("First connected by")
 """Heading of the categories of the stack's panel."""
 
 
-def show(followed: StackReach) -> None:
+def show(stack_reach: StackReach) -> None:
     """Draw the patterns, coloured by what allows each pair, and the layer of the stack that first connects each pair.
 
     A click selects the token whose reach is shown below.
     """
-    found = followed.found
-    if followed.refused:
-        st.caption(f":material/block: {left_out(followed.refused)}")
-    if not found.drawn:
+    masks = stack_reach.masks
+    if stack_reach.not_causal:
+        st.caption(f":material/block: {left_out_note(stack_reach.not_causal)}")
+    if not masks.drawn:
         st.info(
             _(
                 "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
                 "add a sparse variant."
             )
-            if found.key_labels is None
+            if masks.key_labels is None
             else _(
                 "There is no pattern to draw, because the selected variants that accept keys from another sequence "
                 "use no mask. Add Top-k, which accepts such keys and attends only to some of them."
             ),
             icon=":material/grid_on:",
         )
-    if followed.whole is None and found.key_labels is None:
+    if stack_reach.reach is None and masks.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
-    full = [label(a) for a in found.patterns if not has_pattern(a.variant)]
-    kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
-    panels = [_panel(found, attention, pattern, kinds) for attention, pattern in found.drawn.items()]
+    unmasked = [label(a) for a in masks.patterns if not has_pattern(a.variant)]
+    kinds = Kinds(pattern.primitives for pattern in masks.drawn.values())
+    panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.drawn.items()]
     categories = kinds.categories
-    if followed.whole is not None:
-        panels.insert(FIRST_LINE, _reach(followed, followed.whole, before=len(categories)))
-        categories += _layers(followed.last)
+    if stack_reach.reach is not None:
+        panels.insert(PANELS_BEFORE_STACK, _stack_panel(stack_reach, stack_reach.reach, offset=len(categories)))
+        categories += _layer_categories(stack_reach.max_depth)
     if panels:
         matrix_board(
             panels,
-            labels=found.labels,
-            col_labels=found.key_labels,
+            labels=masks.labels,
+            col_labels=masks.key_labels,
             key="masks.board",
             categories=categories,
-            none=_("not allowed") if found.drawn else None,
+            none=_("not allowed") if masks.drawn else None,
             later=_("not connected"),
             masked=_("future key"),
-            frame=min(followed.depth, followed.last),
-            last_frame=followed.last,
-            on_turn=_turn,
+            frame=min(stack_reach.depth, stack_reach.max_depth),
+            last_frame=stack_reach.max_depth,
+            on_turn=_set_budget,
             on_open=variant_picker.toggle_settings,
             on_frame=MasksOptions.stack_depth.set,
             unit=_("Allowed by"),
             note=_n(
                 "{names} is not drawn, because it allows all pairs.",
                 "{names} are not drawn, because they allow all pairs.",
-                n=len(full),
-                names=enumeration(full),
+                n=len(unmasked),
+                names=enumeration(unmasked),
             )
-            if full
+            if unmasked
             else "",
             pinned=MasksOptions.front.value,
             on_pin=MasksOptions.front.set,
@@ -86,56 +86,56 @@ def show(followed: StackReach) -> None:
         )
 
 
-def _panel(found: Found, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
-    knob = variant_picker.board_knob(attention, len(found.labels))
-    lines = [rule(pattern), caption(pattern, every_head=found.view.head is None)]
-    if found.key_labels is None:
-        lines.append(cost([pattern], pattern.diameter))
+def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: Kinds) -> Panel:
+    knob = variant_picker.board_knob(attention, len(masks.labels))
+    lines = [rule_text(pattern), caption(pattern, all_heads=masks.view.head is None)]
+    if masks.key_labels is None:
+        lines.append(cost_text([pattern], pattern.diameter))
     return Panel(
         attention.key,
         label(attention) if knob is None else _(attention.title),
         "\n".join(lines),
-        hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
+        hide_future(kinds.codes(pattern.primitives), causal=masks.view.causal),
         knob=knob,
-        details=cost_note() if found.key_labels is None else "",
+        details=cost_note() if masks.key_labels is None else "",
         about=_(attention.variant.summary),
         opens=_("Settings of {name}", name=_(attention.title)),
     )
 
 
-def _turn(key: str, value: object, held: bool) -> None:
+def _set_budget(key: str, value: object, dragging: bool) -> None:
     """Set the budget of a variant, or the number of layers of the stack; ignore a value that is not valid."""
-    if key != PANEL:
+    if key != PANEL_KEY:
         variant_picker.set_budget(key, value)
     elif isinstance(value, int) and 1 <= value <= current().stack_layers:
         MasksOptions.stack_depth.set(value)
 
 
-def _reach(followed: StackReach, whole: Reach, *, before: int) -> Panel:
-    """Return the panel of the stack, whose categories follow after ``before`` others."""
-    last, depth = followed.last, followed.depth
-    stops = sorted({*range(1, last + 1), depth})
-    missing = (whole.first < 0) | (whole.first > last)
-    frames = [connected_after(whole, number, followed.patterns) for number in range(1, stops[-1] + 1)]
-    codes = np.select([missing, whole.first == 0], [last + 2, last + 1], whole.first) + before
+def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel:
+    """Return the panel of the stack, whose categories follow after ``offset`` others."""
+    max_depth, depth = stack_reach.max_depth, stack_reach.depth
+    stops = sorted({*range(1, max_depth + 1), depth})
+    missing = (reach.first < 0) | (reach.first > max_depth)
+    frames = [connected_after(reach, number, stack_reach.patterns) for number in range(1, stops[-1] + 1)]
+    codes = np.select([missing, reach.first == 0], [max_depth + 2, max_depth + 1], reach.first) + offset
     return Panel(
-        PANEL,
-        _("Stack: {layers}", layers=" → ".join(_(a.title) for a in followed.stack)),
+        PANEL_KEY,
+        _("Stack: {layers}", layers=" → ".join(_(a.title) for a in stack_reach.stack)),
         frames[depth - 1],
-        hide_future(codes.astype(np.float32), causal=followed.found.view.causal),
-        frames=frames[:last],
+        hide_future(codes.astype(np.float32), causal=stack_reach.masks.view.causal),
+        frames=frames[:max_depth],
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
         details=cost_note(),
         opens=_("Edit the stack"),
-        group=_(LAYERS),
+        group=_(LAYERS_HEADING),
     )
 
 
-def connected_after(whole: Reach, depth: int, layers: Sequence[Pattern]) -> str:
+def connected_after(reach: Reach, depth: int, layers: Sequence[Pattern]) -> str:
     """Return the caption of the stack's panel: the share of pairs that layers connect, or the cost of all pairs."""
-    if whole.complete is not None and depth >= whole.complete:
-        return cost(layers, whole.complete)
-    share = percent(whole.shares[depth])
+    if reach.complete is not None and depth >= reach.complete:
+        return cost_text(layers, reach.complete)
+    share = percent(reach.shares[depth])
     return _n(
         "{share} of pairs connected after {n} layer",
         "{share} of pairs connected after {n} layers",
@@ -144,12 +144,12 @@ def connected_after(whole: Reach, depth: int, layers: Sequence[Pattern]) -> str:
     )
 
 
-def _layers(last: int) -> list[Category]:
-    """Return the categories of the panel of the stack: layers 1 to ``last``, the token itself, and no layer.
+def _layer_categories(max_depth: int) -> list[Category]:
+    """Return the categories of the panel of the stack: layers 1 to ``max_depth``, the token itself, and no layer.
 
     A token is connected with itself before the first layer. The panel shows these pairs like those of layer 1.
     """
-    group, colours = _(LAYERS), steps(last)
+    group, colours = _(LAYERS_HEADING), steps(max_depth)
     layers = [
         Category(_("layer {number}", number=number), *colour, group=group, frame=number)
         for number, colour in enumerate(colours, 1)

@@ -11,28 +11,28 @@ from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import Hashed
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Found
+from pages.masks.patterns import Masks
 
 
-def show(found: Found) -> None:
+def show(masks: Masks) -> None:
     """Draw the choice of a hash round and a board of the allowed pairs in the order of that round."""
-    number = MasksOptions.hash_round.value
-    hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
+    round_index = MasksOptions.hash_round.value
+    hashes = {a: h for a in masks.drawn if (h := _hashed(masks, a, round_index)) is not None}
     if not hashes:
         st.info(_("The selected variants do not sort tokens by a hash. Add Reformer to see how it sorts them."))
         return
     attention, hashed = next(iter(hashes.items()))
-    if number >= hashed.rounds:
-        number = MasksOptions.hash_round.restrict_to(range(hashed.rounds))
-        hashed = _sorted(found, attention, number) or hashed
+    if round_index >= hashed.rounds:
+        round_index = MasksOptions.hash_round.restrict_to(range(hashed.rounds))
+        hashed = _hashed(masks, attention, round_index) or hashed
     with st.container(horizontal=True, vertical_alignment="bottom"):
         MasksOptions.hash_order.draw()
         MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
-    _hash_board(found, attention, hashed)
-    st.caption(sorting(int(hashed.parts["missed"].sum()), head=found.view.head or 0))
+    _hash_board(masks, attention, hashed)
+    st.caption(sorting_note(int(hashed.parts["missed"].sum()), head=masks.view.head or 0))
 
 
-def sorting(missed: int, *, head: int) -> str:
+def sorting_note(missed: int, *, head: int) -> str:
     """Return what a hash round does, and how many pairs of the same bucket no round allows."""
     return paragraph(
         _(
@@ -55,27 +55,27 @@ def sorting(missed: int, *, head: int) -> str:
     )
 
 
-def _sorted(found: Found, attention: ac.Attention, number: int) -> Hashed | None:
-    view = found.view
-    return cached.hashed(view.source, attention, number, head=view.head or 0, causal=view.causal)
+def _hashed(masks: Masks, attention: ac.Attention, round_index: int) -> Hashed | None:
+    view = masks.view
+    return cached.hashed(view.source, attention, round_index, head=view.head or 0, causal=view.causal)
 
 
-def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
-    by_hash, number = MasksOptions.hash_order.value == "sorted", MasksOptions.hash_round.value + 1
-    order = hashed.order if by_hash else np.arange(len(hashed.order))
-    labels = [found.labels[i] for i in order]
+def _hash_board(masks: Masks, attention: ac.Attention, hashed: Hashed) -> None:
+    is_sorted, round_index = MasksOptions.hash_order.value == "sorted", MasksOptions.hash_round.value + 1
+    order = hashed.order if is_sorted else np.arange(len(hashed.order))
+    labels = [masks.labels[i] for i in order]
     kinds = Kinds([hashed.parts])
-    codes = hide_future(kinds.codes(hashed.parts), causal=found.view.causal)
+    codes = hide_future(kinds.codes(hashed.parts), causal=masks.view.causal)
     matrix_board(
         [
             Panel(
                 "order",
                 label(attention),
-                _("round {number}, sorted by bucket", number=number)
-                if by_hash
-                else _("round {number}, in text order", number=number),
+                _("round {number}, sorted by bucket", number=round_index)
+                if is_sorted
+                else _("round {number}, in text order", number=round_index),
                 codes[np.ix_(order, order)],
-                borders=hashed.borders if by_hash else (),
+                borders=hashed.borders if is_sorted else (),
             )
         ],
         labels=labels,

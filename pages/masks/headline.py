@@ -9,60 +9,60 @@ from app.words.i18n import _, _n, enumeration, paragraph
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from pages.masks.patterns import is_window, percent, spent
+from pages.masks.patterns import is_window, percent, relative_cost
 from pages.masks.reach import StackReach
 
-SHOWN_MULTIPLES = 3
+MAX_MULTIPLES = 3
 """Most distances that a sentence lists."""
-NAMED = 3
+MAX_NAMED = 3
 """Most variants whose numbers of layers the headline lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeated:
+class RepeatedVariant:
     """A variant that connects all pairs if every layer uses it.
 
     Attributes:
         layers: the number of layers needed.
         cost: scores in these layers, as a share of the scores of one softmax layer.
-        hub: whether some token attends to all tokens, and all tokens attend to it.
+        has_hub: whether some token attends to all tokens, and all tokens attend to it.
     """
 
     layers: int
     cost: float
-    hub: bool = False
+    has_hub: bool = False
 
 
-def headline(followed: StackReach) -> str:
+def headline(stack_reach: StackReach) -> str:
     """Return what the stack and each variant connect, and why; empty without a stack and without patterns."""
-    found, whole = followed.found, followed.whole
-    if found.key_labels is not None:
-        return fewest({_(a.title): p.pairs / p.possible for a, p in found.drawn.items()})
-    if len(found.labels) == 1:
+    masks, reach = stack_reach.masks, stack_reach.reach
+    if masks.key_labels is not None:
+        return fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.drawn.items()})
+    if len(masks.labels) == 1:
         return _("A single token attends only to itself. Use at least two tokens.")
-    others = {_(a.title): p for a, p in found.drawn.items() if [a] != followed.stack}
+    others = {_(a.title): p for a, p in masks.drawn.items() if [a] != stack_reach.stack}
     repeated = {
-        name: Repeated(layers=p.diameter, cost=spent([p], p.diameter), hub=_has_hub(p))
+        name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), has_hub=_has_hub(p))
         for name, p in others.items()
         if p.diameter is not None
     }
     steps = {name: p.step for name, p in others.items() if p.diameter is None}
-    if whole is None:
-        return paragraph(alone(repeated), never(steps))
-    layers = list(zip((_(a.title) for a in followed.stack), followed.patterns, strict=True))
+    if reach is None:
+        return paragraph(single_variants(repeated), never_connected(steps))
+    layers = list(zip((_(a.title) for a in stack_reach.stack), stack_reach.patterns, strict=True))
     names, cost = " → ".join(name for name, _pattern in layers), 0.0
-    if whole.complete is not None:
-        cost = spent(followed.patterns, whole.complete)
+    if reach.complete is not None:
+        cost = relative_cost(stack_reach.patterns, reach.complete)
         # The reason for what the stack connects also says which distances these variants reach.
         steps = {name: step for name, step in steps.items() if step <= 1 or name not in dict(layers)}
-    same = level(repeated, whole, followed.depth, cost)
+    equally_deep = equally_deep_variants(repeated, reach, stack_reach.depth, cost)
     return paragraph(
-        connected(names, whole, followed.depth, cost, {name: repeated[name].cost for name in same}),
-        reason(layers, whole.complete, n=len(found.labels)),
-        _window(followed),
-        through_hub([name for name in same if repeated[name].hub]),
-        alone({name: each for name, each in repeated.items() if name not in same}),
-        never(steps),
+        connected_pairs(names, reach, stack_reach.depth, cost, {name: repeated[name].cost for name in equally_deep}),
+        connection_reason(layers, reach.complete, n=len(masks.labels)),
+        _window_sentence(stack_reach),
+        hub_sentence([name for name in equally_deep if repeated[name].has_hub]),
+        single_variants({name: each for name, each in repeated.items() if name not in equally_deep}),
+        never_connected(steps),
     )
 
 
@@ -70,47 +70,47 @@ def _has_hub(pattern: Pattern) -> bool:
     return bool((pattern.allowed.all(0) & pattern.allowed.all(1)).any())
 
 
-def level(repeated: Mapping[str, Repeated], whole: Reach, depth: int, cost: float) -> list[str]:
+def equally_deep_variants(repeated: Mapping[str, RepeatedVariant], reach: Reach, depth: int, cost: float) -> list[str]:
     """Return the variants that need as many layers as the stack shown, if they and the stack need fewer scores.
 
     Args:
         repeated: the variants that connect all pairs alone, by their names.
-        whole: reach of the stack.
+        reach: reach of the stack.
         depth: number of layers shown.
         cost: scores of the stack, as a share of the scores of one softmax layer.
     """
-    if whole.complete is None or depth < whole.complete or round(cost, 2) >= 1:
+    if reach.complete is None or depth < reach.complete or round(cost, 2) >= 1:
         return []
-    cheap = (name for name, each in repeated.items() if each.layers == whole.complete and round(each.cost, 2) < 1)
-    return sorted(cheap, key=lambda name: repeated[name].cost)[: NAMED - 1]
+    cheap = (name for name, each in repeated.items() if each.layers == reach.complete and round(each.cost, 2) < 1)
+    return sorted(cheap, key=lambda name: repeated[name].cost)[: MAX_NAMED - 1]
 
 
-def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
+def connected_pairs(stack: str, reach: Reach, depth: int, cost: float, others: Mapping[str, float]) -> str:
     """Return the share of pairs that a stack connects at a depth, and the depth and cost at which it connects all.
 
     Args:
         stack: name of the stack.
-        reached: reach of the stack.
+        reach: reach of the stack.
         depth: number of layers shown.
         cost: scores of the stack that connects all pairs, as a share of the scores of one softmax layer.
         others: the same share for each variant that connects all pairs with as many layers, by its name.
     """
-    if reached.complete is None or depth < reached.complete:
+    if reach.complete is None or depth < reach.complete:
         return paragraph(
             _n(
                 "**After {n} layer, the stack {stack} connects {share} of the pairs of tokens.**",
                 "**After {n} layers, the stack {stack} connects {share} of the pairs of tokens.**",
                 n=depth,
                 stack=stack,
-                share=percent(reached.shares[depth]),
+                share=percent(reach.shares[depth]),
             ),
             _(
                 "All pairs are connected after {n} layers, with {cost:.0%} of the query–key scores of one softmax "
                 "layer.",
-                n=reached.complete,
+                n=reach.complete,
                 cost=cost,
             )
-            if reached.complete is not None
+            if reach.complete is not None
             else "",
         )
     if others:
@@ -119,7 +119,7 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
             "names": enumeration(name for name, _share in costs),
             "costs": enumeration(f"{share:.0%}" for _name, share in costs),
         }
-        if reached.complete == 2:
+        if reach.complete == 2:
             return _(
                 "**With two layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
                 "softmax layer.**",
@@ -128,7 +128,7 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
         return _(
             "**With {n} layers, {names} connect all pairs of tokens, using {costs} of the query–key scores of one "
             "softmax layer.**",
-            n=reached.complete,
+            n=reach.complete,
             **fields,
         )
     return _n(
@@ -136,13 +136,13 @@ def connected(stack: str, reached: Reach, depth: int, cost: float, others: Mappi
         "one softmax layer.**",
         "**The stack {stack} connects all pairs of tokens after {n} layers, with {cost:.0%} of the query–key scores of "
         "one softmax layer.**",
-        n=reached.complete,
+        n=reach.complete,
         stack=stack,
         cost=cost,
     )
 
 
-def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
+def connection_reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: int) -> str:
     """Return why a stack connects all pairs or never does; empty if the patterns' distances do not explain it.
 
     Args:
@@ -150,28 +150,31 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
         complete: depth at which the repeated stack connects all pairs; None if it never does.
         n: number of tokens.
     """
-    common, widest = gcd(*(pattern.step for _name, pattern in layers)), max(pattern.step for _name, pattern in layers)
-    if complete is None and common == 0:
+    common_step, largest_step = (
+        gcd(*(pattern.step for _name, pattern in layers)),
+        max(pattern.step for _name, pattern in layers),
+    )
+    if complete is None and common_step == 0:
         return _("The stack never connects all pairs, because each token attends only to itself.")
-    if complete is None and common > 1:
+    if complete is None and common_step > 1:
         return _(
             "The stack never connects all pairs, because information moves only over distances that are multiples of "
             "{step} tokens.",
-            step=common,
+            step=common_step,
         )
     if complete is None:
         return _(
             "The stack never connects all pairs, because no chain of allowed pairs leads from some tokens to others."
         )
-    if widest > 1:
-        others = dict.fromkeys(name for name, pattern in layers if pattern.step % widest)
+    if largest_step > 1:
+        others = dict.fromkeys(name for name, pattern in layers if pattern.step % largest_step)
         if len(layers) == 2 and len(others) == 1 and complete <= 2:
             # Two layers connect all pairs, so each distance is the sum of a distance, or 0, of each pattern.
-            strided = next(name for name, pattern in layers if pattern.step == widest)
+            strided = next(name for name, pattern in layers if pattern.step == largest_step)
             return _(
                 "**{strided}** reaches keys {distances} tokens away, and **{other}** fills the gaps between them.",
                 strided=strided,
-                distances=multiples(widest, n - 1),
+                distances=multiples(largest_step, n - 1),
                 other=next(iter(others)),
             )
         return _n(
@@ -181,7 +184,7 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
             "multiples of {step} tokens.",
             n=len(others),
             names=enumeration(others),
-            step=widest,
+            step=largest_step,
         )
     farthest = max(pattern.farthest for _name, pattern in layers)
     if complete > 1 and complete == ceil((n - 1) / farthest):
@@ -194,50 +197,52 @@ def reason(layers: Sequence[tuple[str, Pattern]], complete: int | None, *, n: in
     return ""
 
 
-def _window(followed: StackReach) -> str:
+def _window_sentence(stack_reach: StackReach) -> str:
     """Return which window fills the gaps of a stride in a stack of these two; empty for any other stack."""
-    patterns, whole, view = followed.patterns, followed.whole, followed.found.view
+    patterns, reach, view = stack_reach.patterns, stack_reach.reach, stack_reach.masks.view
     step = max(pattern.step for pattern in patterns)
-    windows = [a for a, p in zip(followed.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)]
-    if len(patterns) != 2 or len(windows) != 1 or step == 1 or whole is None or whole.complete != 2:
+    windows = [
+        a for a, p in zip(stack_reach.stack, patterns, strict=True) if is_window(p) and "window" in vars(a.params)
+    ]
+    if len(patterns) != 2 or len(windows) != 1 or step == 1 or reach is None or reach.complete != 2:
         return ""
     narrow = windows[0].with_settings(window=step - 1)
-    stack = tuple(narrow if each == windows[0] else each for each in followed.stack)
+    stack = tuple(narrow if each == windows[0] else each for each in stack_reach.stack)
     if cached.reach(view, stack, current().stack_layers).complete != 2:
         return ""
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
     name = " → ".join(_(each.title) for each in stack)
-    return enough(name, step - 1, windows[0].params.window, spent(layers, 2))  # type: ignore[attr-defined]
+    return smallest_window(name, step - 1, windows[0].params.window, relative_cost(layers, 2))  # type: ignore[attr-defined]
 
 
-def enough(stack: str, least: int, window: int, cost: float) -> str:
+def smallest_window(stack: str, smallest: int, window: int, cost: float) -> str:
     """Return how small the window of a stack may be.
 
     Args:
         stack: name of the stack.
-        least: the smallest window with which two layers connect all pairs.
+        smallest: the smallest window with which two layers connect all pairs.
         window: the chosen window.
         cost: scores of the stack with the smallest window, as a share of the scores of one softmax layer.
     """
-    if window == least:
+    if window == smallest:
         return _("With a smaller window, two layers would not connect all pairs.")
     return _(
         "With a window of {least}, {stack} would need {cost:.0%} of softmax's scores.",
-        least=least,
+        least=smallest,
         stack=stack,
         cost=cost,
     )
 
 
-def multiples(step: int, most: int) -> str:
-    """Return the distances that are multiples of a step: all up to ``most``, or the first three."""
-    every = [str(distance) for distance in range(step, most + 1, step)]
-    if len(every) <= SHOWN_MULTIPLES:
-        return enumeration(every)
-    return _("{first}, {second}, {third} …", first=every[0], second=every[1], third=every[2])
+def multiples(step: int, max_distance: int) -> str:
+    """Return the distances that are multiples of a step: all up to ``max_distance``, or the first three."""
+    distances = [str(distance) for distance in range(step, max_distance + 1, step)]
+    if len(distances) <= MAX_MULTIPLES:
+        return enumeration(distances)
+    return _("{first}, {second}, {third} …", first=distances[0], second=distances[1], third=distances[2])
 
 
-def through_hub(names: Sequence[str]) -> str:
+def hub_sentence(names: Sequence[str]) -> str:
     """Return how variants with a global token connect all pairs; empty for none."""
     if not names:
         return ""
@@ -249,9 +254,9 @@ def through_hub(names: Sequence[str]) -> str:
     )
 
 
-def alone(repeated: Mapping[str, Repeated]) -> str:
+def single_variants(repeated: Mapping[str, RepeatedVariant]) -> str:
     """Return how many layers and scores each variant alone needs to connect all pairs; empty for none or many."""
-    if not 0 < len(repeated) <= NAMED:
+    if not 0 < len(repeated) <= MAX_NAMED:
         return ""
     return _(
         "To connect all pairs, {needed} of softmax's scores.",
@@ -268,7 +273,7 @@ def alone(repeated: Mapping[str, Repeated]) -> str:
     )
 
 
-def never(steps: Mapping[str, int]) -> str:
+def never_connected(steps: Mapping[str, int]) -> str:
     """Return which variants never connect all pairs, and why; empty for none.
 
     Args:
@@ -298,7 +303,7 @@ def never(steps: Mapping[str, int]) -> str:
     return ""
 
 
-def fewest(shares: Mapping[str, float]) -> str:
+def fewest_pairs(shares: Mapping[str, float]) -> str:
     """Return which variant allows the fewest pairs; empty for none.
 
     Args:

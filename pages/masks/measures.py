@@ -17,12 +17,12 @@ def _pattern(screen: Screen, attention: ac.Attention) -> Pattern:
     return cached.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
 
 
-def _kept(screen: Screen, attention: ac.Attention) -> float:
+def _allowed_share(screen: Screen, attention: ac.Attention) -> float:
     pattern = _pattern(screen, attention)
     return 100 * pattern.pairs / pattern.possible
 
 
-def _depth(screen: Screen, attention: ac.Attention) -> float | None:
+def _layers_needed(screen: Screen, attention: ac.Attention) -> float | None:
     depth = _pattern(screen, attention).diameter
     return None if depth is None else float(depth)
 
@@ -31,19 +31,19 @@ def _reach(screen: Screen) -> Reach | None:
     """Return the reach of the stack, without layers that cannot be causal; None for a stack without layers."""
     visit, chosen = screen.visit, screen.chosen
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
-    able = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))
+    usable = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))
     view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=True)
-    return cached.reach(view, able, current().stack_layers) if able else None
+    return cached.reach(view, usable, current().stack_layers) if usable else None
 
 
-def _connected(screen: Screen) -> float | None:
-    reached = _reach(screen)
-    return None if reached is None else 100 * reached.shares[screen.options(MasksOptions).stack_depth]
+def _connected_share(screen: Screen) -> float | None:
+    reach = _reach(screen)
+    return None if reach is None else 100 * reach.shares[screen.options(MasksOptions).stack_depth]
 
 
-def _complete(screen: Screen) -> float | None:
-    reached = _reach(screen)
-    return None if reached is None or reached.complete is None else float(reached.complete)
+def _complete_depth(screen: Screen) -> float | None:
+    reach = _reach(screen)
+    return None if reach is None or reach.complete is None else float(reach.complete)
 
 
 def _tokens(screen: Screen) -> int:
@@ -51,10 +51,12 @@ def _tokens(screen: Screen) -> int:
 
 
 MEASURES = {
-    "pairs": VariantMeasure(N_("share of query–key pairs that {name} allows"), _kept, unit="%", digits=1, tolerance=4),
+    "pairs": VariantMeasure(
+        N_("share of query–key pairs that {name} allows"), _allowed_share, unit="%", digits=1, tolerance=4
+    ),
     "depth": VariantMeasure(
         N_("number of layers with {name} that are needed to connect every query–key pair"),
-        _depth,
+        _layers_needed,
         unit=C_("unit after a number", "layers"),
         low=1,
         high=_tokens,
@@ -63,7 +65,7 @@ MEASURES = {
     ),
     "connected": PageMeasure(
         N_("share of query–key pairs that this stack connects"),
-        _connected,
+        _connected_share,
         unit="%",
         digits=1,
         tolerance=5,
@@ -71,7 +73,7 @@ MEASURES = {
     ),
     "complete": PageMeasure(
         N_("number of layers after which this stack connects every query–key pair"),
-        _complete,
+        _complete_depth,
         unit=C_("unit after a number", "layers"),
         low=1,
         high=_tokens,

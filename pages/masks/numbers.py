@@ -14,31 +14,31 @@ from app.words.i18n import _
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from pages.masks.patterns import Found
+from pages.masks.patterns import Masks
 
 
-def _rows(found: Found) -> list[dict[str, object]]:
-    crosses = found.key_labels is not None
-    possible = "n (n + 1) / 2" if found.view.causal else "n m" if crosses else "n²"
+def _rows(masks: Masks) -> list[dict[str, object]]:
+    crosses = masks.key_labels is not None
+    possible = "n (n + 1) / 2" if masks.view.causal else "n m" if crosses else "n²"
     rows: list[dict[str, object]] = [
         {
             _("variant"): label(attention),
             _("pairs per head"): pattern.pairs,
             _("of {possible}", possible=possible): pattern.pairs / pattern.possible,
-            _("keys per query"): pattern.pairs / len(found.labels),
+            _("keys per query"): pattern.pairs / len(masks.labels),
             _("leading order"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
             _("farthest key"): pattern.farthest,
             _("layers to connect all"): _("never") if pattern.diameter is None else str(pattern.diameter),
         }
-        for attention, pattern in found.patterns.items()
+        for attention, pattern in masks.patterns.items()
     ]
     undefined = (_("leading order"), _("farthest key"), _("layers to connect all")) if crosses else ()
     return [{name: cell for name, cell in row.items() if name not in undefined} for row in rows]
 
 
-def show(found: Found) -> None:
+def show(masks: Masks) -> None:
     """Draw the table of the patterns' numbers."""
-    rows = _rows(found)
+    rows = _rows(masks)
     possible = list(rows[0])[2]
     st.dataframe(
         table(rows),
@@ -60,22 +60,22 @@ def show(found: Found) -> None:
             ),
         },
     )
-    if found.key_labels is not None:
-        st.caption(_("{n} queries, {m} keys.", n=len(found.labels), m=len(found.key_labels)))
+    if masks.key_labels is not None:
+        st.caption(_("{n} queries, {m} keys.", n=len(masks.labels), m=len(masks.key_labels)))
         return
     st.caption(
         _(
             "{n} tokens, {possible:,} query–key pairs. “Layers to connect all” is the number of layers needed "
             "to connect every pair if every layer uses only this pattern and has a residual connection. It is "
             "at most {most}, unless some pairs are never connected.",
-            n=len(found.labels),
-            possible=next(iter(found.patterns.values())).possible,
-            most=max(1, len(found.labels) - 1),
+            n=len(masks.labels),
+            possible=next(iter(masks.patterns.values())).possible,
+            most=max(1, len(masks.labels) - 1),
         )
     )
 
 
-def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
+def _masks_file(view: View, attentions: Sequence[ac.Attention]) -> bytes:
     arrays = {}
     for attention in attentions:
         pattern = cached.pattern(view.source, attention, head=view.head, causal=view.causal)
@@ -84,19 +84,19 @@ def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
     return export.to_npz(arrays)
 
 
-def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
+def show_downloads(masks: Masks, stack: Sequence[ac.Attention]) -> None:
     """Draw the downloads of numbers and masks, and Python code that reproduces the stack."""
-    rows = _rows(found)
+    rows = _rows(masks)
     with st.container(horizontal=True):
         export.download(
             _("Numbers (CSV)"), lambda: export.to_csv(list(rows[0]), [list(row.values()) for row in rows]), "masks.csv"
         )
-        export.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
+        export.download(_("Masks (NPZ)"), partial(_masks_file, masks.view, tuple(masks.patterns)), "masks.npz")
     export.snippet(
         "import attention_core as ac\nfrom attention_core.analysis.masks.pattern import pattern\n"
         "from attention_core.analysis.masks.stack import reach\n\n"
-        f"qkv = {found.view.source.code}.load()\n"
-        f"head, causal = {found.view.head}, {found.view.causal}\n"
+        f"qkv = {masks.view.source.code}.load()\n"
+        f"head, causal = {masks.view.head}, {masks.view.causal}\n"
         f"stack = [ac.from_word(word) for word in {[attention.word for attention in stack]!r}]\n"
         "allowed = [pattern(qkv, attention, head=head, causal=causal).allowed for attention in stack]\n"
         f"print(reach(allowed, {current().stack_layers}, causal=causal) if allowed else 'no layers')\n"

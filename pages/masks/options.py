@@ -12,14 +12,14 @@ from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
 
 
-def _read_stack(given: list[str]) -> tuple[str, ...]:
-    if given == ["none"]:
+def _read_stack(values: list[str]) -> tuple[str, ...]:
+    if values == ["none"]:
         return ()
-    if not all(has_pattern(ac.variant(key)) for key in given):
+    if not all(has_pattern(ac.variant(key)) for key in values):
         raise ValueError
-    if len(given) > (most := current().stack_layers):
-        raise CutError(tuple(given[:most]))
-    return tuple(given)
+    if len(values) > (limit := current().stack_layers):
+        raise CutError(tuple(values[:limit]))
+    return tuple(values)
 
 
 class MasksOptions(HashOptions):
@@ -59,11 +59,11 @@ def show_menus() -> None:
         _("All patterns"),
         icon=":material/library_add:",
         type="tertiary",
-        on_click=_add_all,
+        on_click=_select_all,
         help=_("Select all variants that use a mask."),
     )
 
 
-def _add_all() -> None:
-    wanted = [v.key for v in ac.all_variants() if v.key == REFERENCE or has_pattern(v)]
-    SharedOptions.variants.set(tuple(map(with_chosen_settings, wanted[: current().compared_variants])))
+def _select_all() -> None:
+    keys = [v.key for v in ac.all_variants() if v.key == REFERENCE or has_pattern(v)]
+    SharedOptions.variants.set(tuple(map(with_chosen_settings, keys[: current().compared_variants])))

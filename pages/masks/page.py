@@ -21,14 +21,14 @@ from pages.masks.reach import StackReach
 
 def top() -> StackReach:
     """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
-    followed = reach.compute_reach(patterns.of(input_panel.chosen()))
-    st.container(key="masks.headline").markdown(headline(followed))
+    stack_reach = reach.compute_reach(patterns.compute_masks(input_panel.chosen()))
+    st.container(key="masks.headline").markdown(headline(stack_reach))
     variant_picker.show_settings()
-    if followed.found.key_labels is None and (stack.is_open() or followed.whole is None):
-        stack.compose()
-    board.show(followed)
+    if stack_reach.masks.key_labels is None and (stack.is_open() or stack_reach.reach is None):
+        stack.show_editor()
+    board.show(stack_reach)
     MasksOptions.below.draw()
-    return followed
+    return stack_reach
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -57,8 +57,8 @@ PAGE = Page(
     scope=scope,
     views={
         "reach": reach.show,
-        "numbers": lambda followed: numbers.show(followed.found),
-        "order": lambda followed: hashed_order.show(followed.found),
-        "download": lambda followed: numbers.take_away(followed.found, followed.stack),
+        "numbers": lambda stack_reach: numbers.show(stack_reach.masks),
+        "order": lambda stack_reach: hashed_order.show(stack_reach.masks),
+        "download": lambda stack_reach: numbers.show_downloads(stack_reach.masks, stack_reach.stack),
     },
 )

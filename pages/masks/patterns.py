@@ -18,7 +18,7 @@ from pages.masks.options import MasksOptions
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Masks:
     """The patterns of all chosen variants.
 
     Attributes:
@@ -39,7 +39,7 @@ class Found:
         return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
 
 
-def of(chosen: ChosenInput) -> Found:
+def compute_masks(chosen: ChosenInput) -> Masks:
     """Return the pattern of every chosen variant."""
     view = View(source=chosen.source, head=chosen.head, causal=SharedOptions.causal.value, special=True)
     MasksOptions.front.restrict_to(range(chosen.qkv.n))
@@ -47,22 +47,22 @@ def of(chosen: ChosenInput) -> Found:
         lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
     keys = chosen.qkv.key_tokens
-    return Found(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
+    return Masks(view, patterns, number_repeats(chosen.qkv.names), None if keys is None else number_repeats(keys))
 
 
-def _rules(pattern: Pattern) -> list[str]:
+def _primitive_names(pattern: Pattern) -> list[str]:
     """Return the names of the primitives that allow a pair."""
     return [name for name, part in pattern.primitives.items() if part.any()]
 
 
 def is_window(pattern: Pattern) -> bool:
     """Return whether a query can attend to all keys up to a distance, and to no others."""
-    return _rules(pattern) == ["window"]
+    return _primitive_names(pattern) == ["window"]
 
 
-def rule(pattern: Pattern) -> str:
+def rule_text(pattern: Pattern) -> str:
     """Return in words which keys a query can attend to."""
-    names = _rules(pattern)
+    names = _primitive_names(pattern)
     if is_window(pattern):
         return _("up to {n} tokens away", n=pattern.farthest)
     if names == ["stride"] and pattern.step > 1:
@@ -70,16 +70,16 @@ def rule(pattern: Pattern) -> str:
     return " + ".join(_("random keys") if name == "random" else primitive_name(name) for name in names)
 
 
-def caption(pattern: Pattern, *, every_head: bool) -> str:
+def caption(pattern: Pattern, *, all_heads: bool) -> str:
     """Return a panel's caption: how many pairs are allowed, per head and in any head."""
-    share_ = pattern.pairs / pattern.possible
-    if every_head and pattern.allowed.sum() > round(pattern.pairs):
+    share = pattern.pairs / pattern.possible
+    if all_heads and pattern.allowed.sum() > round(pattern.pairs):
         in_any = pattern.allowed.sum() / pattern.possible
-        return _("{share:.1%} of pairs allowed per head, {all:.1%} in at least one head", share=share_, all=in_any)
-    return _("{share:.1%} of pairs allowed ({pairs:,.0f})", share=share_, pairs=pattern.pairs)
+        return _("{share:.1%} of pairs allowed per head, {all:.1%} in at least one head", share=share, all=in_any)
+    return _("{share:.1%} of pairs allowed ({pairs:,.0f})", share=share, pairs=pattern.pairs)
 
 
-def spent(layers: Sequence[Pattern], depth: int) -> float:
+def relative_cost(layers: Sequence[Pattern], depth: int) -> float:
     """Return the allowed pairs of a stack's layers up to a depth, as a share of those of one softmax layer.
 
     Args:
@@ -105,7 +105,7 @@ def percent(share: float) -> str:
     return f"{share:.3%}" if words == "100.0%" else words
 
 
-def cost(layers: Sequence[Pattern], complete: int | None) -> str:
+def cost_text(layers: Sequence[Pattern], complete: int | None) -> str:
     """Return how many layers connect all pairs, and how many pairs these layers allow.
 
     Args:
@@ -118,5 +118,5 @@ def cost(layers: Sequence[Pattern], complete: int | None) -> str:
         "{n} layer connects all pairs: {share:.0%}",
         "{n} layers connect all pairs: {share:.0%}",
         n=complete,
-        share=spent(layers, complete),
+        share=relative_cost(layers, complete),
     )

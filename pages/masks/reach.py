@@ -24,7 +24,7 @@ from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
 from pages.masks.options import MasksOptions
-from pages.masks.patterns import Found
+from pages.masks.patterns import Masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +32,18 @@ class StackReach:
     """A stack of patterns and its reach.
 
     Attributes:
-        found: patterns of the chosen variants.
+        masks: patterns of the chosen variants.
         stack: layers of one round, without those that cannot be causal.
-        refused: layers that were left out.
+        not_causal: layers that were left out.
         patterns: pattern of each layer of the stack.
-        whole: reach of the deepest possible stack, of which the page shows some layers; None if no layer is left.
+        reach: reach of the deepest possible stack, of which the page shows some layers; None if no layer is left.
     """
 
-    found: Found
+    masks: Masks
     stack: list[ac.Attention]
-    refused: list[ac.Attention]
+    not_causal: list[ac.Attention]
     patterns: list[Pattern]
-    whole: Reach | None
+    reach: Reach | None
 
     @property
     def depth(self) -> int:
@@ -51,31 +51,31 @@ class StackReach:
         return MasksOptions.stack_depth.value
 
     @property
-    def last(self) -> int:
+    def max_depth(self) -> int:
         """Number of layers after which nothing new is connected, at most the number that the slider allows; or 0."""
-        most = current().stack_layers
-        return min(most, self.whole.complete or most) if self.whole else 0
+        limit = current().stack_layers
+        return min(limit, self.reach.complete or limit) if self.reach else 0
 
 
-def compute_reach(found: Found) -> StackReach:
+def compute_reach(masks: Masks) -> StackReach:
     """Return the chosen stack and its reach."""
-    if found.key_labels is not None:
-        return StackReach(found, [], [], [], None)
+    if masks.key_labels is not None:
+        return StackReach(masks, [], [], [], None)
     stack = list(map(with_chosen_settings, MasksOptions.stack.value))
-    refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
-    stack = [a for a in stack if a not in refused]
+    not_causal = [a for a in stack if masks.view.causal and a.variant.causal_reason is not None]
+    stack = [a for a in stack if a not in not_causal]
     with cached.spinner(_("Computing the reach of the stack …")):
         # This computes the reach up to the largest depth of the slider. A move of the slider then only selects how much
         # of the result is shown.
-        whole = cached.reach(found.view, tuple(stack), current().stack_layers) if stack else None
-    view = found.view
+        reach = cached.reach(masks.view, tuple(stack), current().stack_layers) if stack else None
+    view = masks.view
     layers = [cached.pattern(view.source, each, head=view.head, causal=view.causal) for each in stack]
-    return StackReach(found, stack, refused, layers, whole)
+    return StackReach(masks, stack, not_causal, layers, reach)
 
 
-def show(followed: StackReach) -> None:
+def show(stack_reach: StackReach) -> None:
     """Draw the curves of connected pairs, and the reach of one token."""
-    if followed.found.key_labels is not None:
+    if stack_reach.masks.key_labels is not None:
         st.info(
             _(
                 "The keys are those of another sequence, so layers cannot be stacked. Choose an input with one "
@@ -83,15 +83,15 @@ def show(followed: StackReach) -> None:
             ),
             icon=":material/layers:",
         )
-    if followed.whole is None:
+    if stack_reach.reach is None:
         return
-    _curves(followed.found, followed.whole)
-    first = followed.whole.first
-    _front(followed.found, np.where(first > followed.depth, -1, first), followed.depth)
-    lazy_expander(_("How reach is computed"), _explained, key="reach.explained")
+    _show_curves(stack_reach.masks, stack_reach.reach)
+    first = stack_reach.reach.first
+    _show_front(stack_reach.masks, np.where(first > stack_reach.depth, -1, first), stack_reach.depth)
+    lazy_expander(_("How reach is computed"), _explain, key="reach.explained")
 
 
-def _explained() -> None:
+def _explain() -> None:
     st.markdown(
         _(
             "In each layer, query i receives information from every token it attends to. The residual "
@@ -112,9 +112,9 @@ def _explained() -> None:
     )
 
 
-def left_out(refused: Sequence[ac.Attention]) -> str:
+def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
     """Return which layers of a stack are left out while causal is on."""
-    titles = list(dict.fromkeys(_(a.title) for a in refused))
+    titles = list(dict.fromkeys(_(a.title) for a in not_causal))
     return _n(
         "{names} cannot be causal, so it is left out of the stack.",
         "{names} cannot be causal, so they are left out of the stack.",
@@ -123,11 +123,11 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
     )
 
 
-def _curves(found: Found, stack: Reach) -> None:
-    alone = {a: cached.reach(found.view, (a,), current().stack_layers) for a in found.drawn}
+def _show_curves(masks: Masks, stack: Reach) -> None:
+    single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.drawn}
     layers = list(range(len(stack.shares)))
     lines = [
-        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.place(a.key)) for a, r in alone.items()),
+        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.place(a.key)) for a, r in single.items()),
         Curve(_("stack"), layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
     ]
     chart.show(
@@ -138,28 +138,28 @@ def _curves(found: Found, stack: Reach) -> None:
     )
 
 
-def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
-    n = len(found.labels)
+def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
+    n = len(masks.labels)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
             index=None,
-            placeholder=_("{place}  {token} (middle)", place=n // 2, token=found.labels[n // 2]),
+            placeholder=_("{place}  {token} (middle)", place=n // 2, token=masks.labels[n // 2]),
             width=320,
-            **tokens(found.labels),
+            **tokens(masks.labels),
         )
         MasksOptions.front_way.draw(width="content")
         chart.choose_format()
     options = MasksOptions.now()
     token = n // 2 if options.front is None else options.front
-    heard = options.front_way == "heard"
-    first = all_first[:, token] if heard else all_first[token]
+    outgoing = options.front_way == "heard"
+    first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]
-    st.markdown(connected_counts(found.labels[token], first, depth, heard=heard))
+    st.markdown(connected_counts(masks.labels[token], first, depth, outgoing=outgoing))
     chart.show(
         front(
             first,
-            found.labels,
+            masks.labels,
             colours,
             x_title=_("token"),
             y_title=_("after layer"),
@@ -170,22 +170,22 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
         key="reach.front",
         name="front",
         alt=_("One row per layer, one column per token: tokens that token {token} reaches by this layer", token=token)
-        if heard
+        if outgoing
         else _("One row per layer, one column per token: tokens that reach token {token} by this layer", token=token),
     )
 
 
-def connected_counts(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
+def connected_counts(token: str, first: np.ndarray, depth: int, *, outgoing: bool) -> str:
     """Return how many tokens one token is connected with, layer by layer, as Markdown.
 
     Args:
         token: label of the token.
         first: first layer that connects it with each token, ``[n]``; -1 if none does.
         depth: number of layers.
-        heard: whether to count the tokens that hold information of this token, instead of the reverse.
+        outgoing: whether to count the tokens that hold information of this token, instead of the reverse.
     """
     counts = enumeration(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     values = {"token": escape_markdown(token), "counts": counts, "n": len(first)}
-    if heard:
+    if outgoing:
         return _("Number of tokens that “{token}” reaches after 0, 1, … layers: {counts} of {n}.", **values)
     return _("Number of tokens that reach “{token}” after 0, 1, … layers: {counts} of {n}.", **values)

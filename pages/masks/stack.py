@@ -26,37 +26,37 @@ PRESETS = {
 """Preset stacks: the layers of one round, and the number of layers in all."""
 
 
-PANEL = "reach"
+PANEL_KEY = "reach"
 """Key of the stack's panel on the board."""
 
 
 def is_open() -> bool:
     """Return whether the visitor has opened the editor."""
-    return PANEL in st.session_state.get(variant_picker.SETTINGS, ())
+    return PANEL_KEY in st.session_state.get(variant_picker.SETTINGS, ())
 
 
-def compose() -> None:
+def show_editor() -> None:
     """Draw the editor in one line: the layers of one round, and the form that adds layers."""
     with st.container(
         horizontal=True, gap="xsmall", vertical_alignment="center", horizontal_alignment="right", key="stack.chips"
     ):
-        repeated = _("These layers repeat until the stack has the number of layers that is set on its panel.")
-        st.markdown(f"**{_('Layers of the stack')}**", help=repeated, width="content")
-        for place, key in enumerate(MasksOptions.stack.value):
+        help_text = _("These layers repeat until the stack has the number of layers that is set on its panel.")
+        st.markdown(f"**{_('Layers of the stack')}**", help=help_text, width="content")
+        for index, key in enumerate(MasksOptions.stack.value):
             st.button(
-                f"{place + 1} · {label(with_chosen_settings(key))}",
+                f"{index + 1} · {label(with_chosen_settings(key))}",
                 icon=":material/close:",
-                key=f"reach.layer.{place}",
-                on_click=partial(_drop, place),
+                key=f"reach.layer.{index}",
+                on_click=partial(_remove_layer, index),
                 help=_("Remove this layer"),
             )
         lazy_popover(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
         if is_open():
-            close = partial(variant_picker.toggle_settings, PANEL)
+            close = partial(variant_picker.toggle_settings, PANEL_KEY)
             st.button(_("Close"), icon=":material/close:", key="reach.close", on_click=close, type="tertiary")
 
 
-def _presets() -> None:
+def _show_presets() -> None:
     options = MasksOptions.now()
     names = {
         "local-atrous": _("Local, then atrous"),
@@ -68,11 +68,11 @@ def _presets() -> None:
         (name for name, (stack, depth) in PRESETS.items() if (stack, depth) == (options.stack, options.stack_depth)),
         None,
     )
-    st.pills(_("Presets"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_take_preset)
+    st.pills(_("Presets"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_apply_preset)
 
 
 def _add_layer() -> None:
-    _presets()
+    _show_presets()
     if len(MasksOptions.stack.value) >= current().stack_layers:
         st.caption(
             _(
@@ -86,23 +86,23 @@ def _add_layer() -> None:
             st.button(
                 label(with_chosen_settings(variant.key)),
                 key=f"reach.add.{variant.key}",
-                on_click=partial(_append, variant.key),
+                on_click=partial(_append_layer, variant.key),
                 type="tertiary",
             )
 
 
-def _take_preset() -> None:
+def _apply_preset() -> None:
     if preset := st.session_state["reach.preset"]:
         stack, depth = PRESETS[preset]
         MasksOptions.stack.set(stack)
         MasksOptions.stack_depth.set(depth)
 
 
-def _append(key: str) -> None:
+def _append_layer(key: str) -> None:
     # The stack is cut to its limit, because two quick presses of the button may exceed it before the page is redrawn.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 
-def _drop(place: int) -> None:
+def _remove_layer(index: int) -> None:
     stack = MasksOptions.stack.value
-    MasksOptions.stack.set(stack[:place] + stack[place + 1 :])
+    MasksOptions.stack.set(stack[:index] + stack[index + 1 :])

@@ -9,7 +9,7 @@ from app.words.i18n import escape_markdown
 from app.words.labels import label
 from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from pages.masks.hashed_order import sorting
+from pages.masks.hashed_order import sorting_note
 
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
 
@@ -45,7 +45,7 @@ def test_every_variant_is_drawn_or_says_why_not(variant, causal):
         assert variant.title in captions or any("use no mask" in i.value for i in at.info)
 
 
-def test_what_is_drawn_is_the_mask():
+def test_the_board_draws_the_masks():
     at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "bigbird")), causal=True)
     panels = matrices(at)
     for key in ("local", "bigbird"):
@@ -54,7 +54,7 @@ def test_what_is_drawn_is_the_mask():
         assert np.array_equal(panels[key] > 0, ac.get(key).mask(24, causal=True).numpy())
 
 
-def test_the_numbers_are_those_of_the_core():
+def test_the_numbers_equal_those_of_the_library():
     at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "atrous")), masks_part="numbers")
     table = at.dataframe[0].value.set_index("variant")
     assert table.loc["Softmax", "pairs per head"] == 24 * 24
@@ -84,7 +84,7 @@ def test_a_preset_and_the_layers_make_the_stack():
     assert any("stack is empty" in i.value for i in at.info)
 
 
-def test_of_two_layers_added_at_once_the_one_beyond_the_most_finds_no_room():
+def test_layers_beyond_the_limit_are_dropped():
     most = current().stack_layers
     at = open_masks(stack=("local",) * (most - 1))
     at.session_state["stack"] = ("local",) * most  # by an earlier click, which the page has not answered yet
@@ -92,7 +92,7 @@ def test_of_two_layers_added_at_once_the_one_beyond_the_most_finds_no_room():
     assert at.session_state["stack"] == ("local",) * most
 
 
-def test_the_front_counts_what_the_stack_reaches():
+def test_the_front_counts_reached_tokens():
     at = open_masks(
         n=30,
         variants=(ac.get("softmax"), ac.get("local", window=2)),
@@ -111,13 +111,13 @@ def test_the_front_counts_what_the_stack_reaches():
     assert "layers: 1, 2, 2, 2 and 2 of 30" in spoken(at)
 
 
-def test_a_stack_that_cannot_be_causal_says_so():
+def test_layers_without_causal_form_are_named():
     at = open_masks(stack=("power_bert", "local"), causal=True)
     assert any("PoWER-BERT" in c.value and "left out" in c.value for c in at.caption)
     assert not open_masks(stack=("power_bert",), causal=True).exception
 
 
-def test_the_hashed_order_is_that_of_the_round():
+def test_the_hashed_order_matches_the_round():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24))
     reformer = ac.get("reformer")
     inside = reformer.variant.anatomy(qkv.q, qkv.k, qkv.v, reformer.params, causal=False)
@@ -135,14 +135,14 @@ def test_the_hashed_order_is_that_of_the_round():
     assert any("Add Reformer" in i.value for i in open_masks(masks_part="order").info)
 
 
-def test_all_patterns_are_one_button_away():
+def test_a_button_selects_all_patterns():
     at = open_masks(variants=(ac.get("softmax"), ac.get("local", window=3)))
     next(b for b in at.button if b.label == "All patterns").click().run()
     assert {a.key for a in at.session_state["variants"]} == {"softmax", *(v.key for v in PATTERNED)}
     assert ac.get("local", window=3) in at.session_state["variants"]
 
 
-def test_no_pattern_at_all_says_what_to_do():
+def test_variants_without_patterns_show_instructions():
     at = open_masks(variants=(ac.get("softmax"), ac.get("linear")))
     assert any("All patterns" in i.value for i in at.info)
 
@@ -154,7 +154,7 @@ def test_one_and_two_tokens(n):
         assert not at.exception
 
 
-def test_a_link_carries_the_stack_and_a_bad_one_is_named():
+def test_a_link_carries_the_stack_and_invalid_stacks_are_reported():
     link = {"stack": ["sparse", "local"], "stack_depth": "5", "front": "3", "front_way": "hears", "masks_part": "reach"}
     at = visit("masks", link)
     assert at.session_state["stack"] == ("sparse", "local")
@@ -165,7 +165,7 @@ def test_a_link_carries_the_stack_and_a_bad_one_is_named():
     assert all(name in text for name in ("stack", "stack_depth", "front"))
 
 
-def test_what_is_said_of_the_patterns_is_the_cores():
+def test_the_captions_equal_the_numbers_of_the_library():
     variants = chosen("softmax", "local", "atrous")
     local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
     at = open_masks(variants=variants, causal=True, head=0)
@@ -195,14 +195,14 @@ def test_the_headline_begins_with_the_stack():
     assert "To connect all pairs, **Local** alone needs " in spoken(open_masks(stack=(), variants=chosen("local")))
 
 
-def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
+def test_shares_in_any_head_are_shown_for_all_heads_only():
     for head, words in ((-1, "per head"), (0, "of pairs allowed (")):
         at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
         assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
 
 
 @pytest.mark.parametrize(("causal", "possible", "column"), [(False, 576, "of n²"), (True, 300, "of n (n + 1) / 2")])
-def test_the_table_counts_what_could_look(causal, possible, column):
+def test_the_table_counts_possible_pairs(causal, possible, column):
     local = ac.get("local", window=5)
     at = open_masks(variants=(ac.get("softmax"), local), masks_part="numbers", causal=causal)
     table = at.dataframe[0].value.set_index("variant")
@@ -220,7 +220,7 @@ def test_the_table_counts_what_could_look(causal, possible, column):
     assert "It is at most 23, unless some pairs are never connected." in spoken(at, "caption")
 
 
-def test_the_reach_is_drawn_and_told_alike():
+def test_chart_and_sentence_show_the_same_reach():
     variants = (ac.get("softmax"), ac.get("local", window=2))
     at = open_masks(variants=variants, stack=("local",), stack_depth=3)
     words, first = reach(at)
@@ -241,14 +241,14 @@ def test_the_reach_is_drawn_and_told_alike():
     assert "“" + escape_markdown(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
 
 
-def test_pairs_that_no_round_lets_look_are_those_of_the_head():
+def test_missed_pairs_are_those_of_the_head():
     reformer = ac.get("reformer", bucket_size=4)
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24))
     inside = reformer.variant.anatomy(qkv.q, qkv.k, qkv.v, reformer.params, causal=False)
     buckets = inside["buckets"][1, 1]
     missed = inside["missed"][1] & (buckets[:, None] == buckets) & ~np.eye(24, dtype=bool)
     at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", head=1, hash_round=1)
-    assert sorting(int(missed.sum()), head=1) in spoken(at, "caption")
+    assert sorting_note(int(missed.sum()), head=1) in spoken(at, "caption")
     panel = board(at, "masks.order")[1]["order"][0]
     assert (panel["title"], panel["caption"]) == (label(reformer), "round 2, sorted by bucket")
     at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", hash_order="original")

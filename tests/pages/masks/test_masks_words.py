@@ -7,21 +7,21 @@ import attention_core as ac
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from pages.masks.board import connected_after
-from pages.masks.hashed_order import sorting
+from pages.masks.hashed_order import sorting_note
 from pages.masks.headline import (
-    Repeated,
-    alone,
-    connected,
-    enough,
-    fewest,
-    level,
+    RepeatedVariant,
+    connected_pairs,
+    connection_reason,
+    equally_deep_variants,
+    fewest_pairs,
+    hub_sentence,
     multiples,
-    never,
-    reason,
-    through_hub,
+    never_connected,
+    single_variants,
+    smallest_window,
 )
-from pages.masks.patterns import caption, cost, percent, rule
-from pages.masks.reach import connected_counts, left_out
+from pages.masks.patterns import caption, cost_text, percent, rule_text
+from pages.masks.reach import connected_counts, left_out_note
 
 
 def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primitives=()):
@@ -33,9 +33,9 @@ def pattern(pairs, *, of=1000, anywhere=0, farthest=3, step=1, diameter=2, primi
     )
 
 
-def test_a_panel_tells_the_share_and_the_number_of_pairs():
-    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of pairs allowed (234)"
-    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of pairs allowed (1,234)"
+def test_a_panel_shows_the_share_and_the_number_of_pairs():
+    assert caption(pattern(234.0, of=2500), all_heads=False) == "9.4% of pairs allowed (234)"
+    assert caption(pattern(1234.0, of=5000), all_heads=True) == "24.7% of pairs allowed (1,234)"
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_panel_tells_the_share_and_the_number_of_pairs():
         ({"heavy hitter": True}, 1, "heavy hitter"),
     ],
 )
-def test_a_panel_names_the_rule_in_words(primitives, step, words):
-    assert rule(pattern(5.0, step=step, primitives=primitives)) == words
+def test_a_panel_describes_the_rule(primitives, step, words):
+    assert rule_text(pattern(5.0, step=step, primitives=primitives)) == words
 
 
 @pytest.mark.parametrize(
-    ("every_head", "anywhere", "words"),
+    ("all_heads", "anywhere", "words"),
     [
         (True, 500, "25.0% of pairs allowed per head, 50.0% in at least one head"),
         (True, 251, "25.0% of pairs allowed per head, 25.1% in at least one head"),
@@ -63,8 +63,8 @@ def test_a_panel_names_the_rule_in_words(primitives, step, words):
         (False, 500, "25.0% of pairs allowed (250)"),
     ],
 )
-def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, anywhere, words):
-    assert caption(pattern(250.0, anywhere=anywhere), every_head=every_head) == words
+def test_captions_of_all_heads_have_the_share_in_any_head(all_heads, anywhere, words):
+    assert caption(pattern(250.0, anywhere=anywhere), all_heads=all_heads) == words
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, an
     ],
 )
 def test_the_cost_of_connecting_all_pairs_counts_the_pairs_of_each_layer(pairs, complete, words):
-    assert cost([pattern(each) for each in pairs], complete) == words
+    assert cost_text([pattern(each) for each in pairs], complete) == words
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_at_most_three_distances_are_listed(most, words):
     assert multiples(8, most) == words
 
 
-def test_the_sparsest_pattern_is_named_where_layers_cannot_be_stacked():
-    assert fewest({"A": 0.3, "B": 0.2, "C": 0.4}) == "**B allows the fewest query–key pairs: 20.0%.**"
-    assert fewest({"A": 0.125}) == "**A allows 12.5% of the query–key pairs.**"
-    assert fewest({}) == ""
+def test_cross_attention_names_the_sparsest_pattern():
+    assert fewest_pairs({"A": 0.3, "B": 0.2, "C": 0.4}) == "**B allows the fewest query–key pairs: 20.0%.**"
+    assert fewest_pairs({"A": 0.125}) == "**A allows 12.5% of the query–key pairs.**"
+    assert fewest_pairs({}) == ""
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_sparsest_pattern_is_named_where_layers_cannot_be_stacked():
     ],
 )
 def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, words):
-    assert never(steps) == words
+    assert never_connected(steps) == words
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,10 @@ def test_patterns_that_never_connect_all_pairs_are_named_with_the_reason(steps, 
 )
 def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_are_many(layers, words):
     assert (
-        alone({name: Repeated(layers=n, cost=cost) for name, (n, cost) in zip("ABCD", layers, strict=False)}) == words
+        single_variants(
+            {name: RepeatedVariant(layers=n, cost=cost) for name, (n, cost) in zip("ABCD", layers, strict=False)}
+        )
+        == words
     )
 
 
@@ -146,7 +149,7 @@ def test_the_other_variants_are_listed_with_their_layers_and_scores_unless_they_
     ],
 )
 def test_variants_with_global_tokens_are_named(names, words):
-    assert through_hub(names) == words
+    assert hub_sentence(names) == words
 
 
 @pytest.mark.parametrize(
@@ -165,9 +168,9 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     depth, complete, cost, names
 ):
     given = {"A": (2, 0.5), "B": (2, 0.3), "C": (2, 0.996), "D": (3, 0.1), "E": (2, 0.9)}
-    repeated = {name: Repeated(layers=layers, cost=share) for name, (layers, share) in given.items()}
+    repeated = {name: RepeatedVariant(layers=layers, cost=share) for name, (layers, share) in given.items()}
     whole = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.2, 0.3, 0.4), complete=complete)
-    assert level(repeated, whole, depth, cost) == names
+    assert equally_deep_variants(repeated, whole, depth, cost) == names
 
 
 @pytest.mark.parametrize(
@@ -178,13 +181,13 @@ def test_variants_with_as_many_layers_as_the_stack_are_compared_with_it_if_they_
     ],
 )
 def test_how_small_the_window_of_a_stack_may_be(window, words):
-    assert enough("A → B", 7, window, 0.262) == words
+    assert smallest_window("A → B", 7, window, 0.262) == words
 
 
 def test_layers_that_cannot_be_causal_are_named_once():
     hidden = [ac.get(key) for key in ("power_bert", "linformer")]
-    assert left_out(hidden[:1] * 2) == "PoWER-BERT cannot be causal, so it is left out of the stack."
-    assert left_out(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
+    assert left_out_note(hidden[:1] * 2) == "PoWER-BERT cannot be causal, so it is left out of the stack."
+    assert left_out_note(hidden) == "PoWER-BERT and Linformer cannot be causal, so they are left out of the stack."
 
 
 SCORES = "of the query–key scores of one softmax layer"
@@ -221,7 +224,7 @@ SCORES = "of the query–key scores of one softmax layer"
 )
 def test_a_stack_is_described_by_what_it_connects_and_what_it_costs(depth, complete, others, words):
     reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
-    assert connected("A → B", reached, depth, 0.4, others) == words
+    assert connected_pairs("A → B", reached, depth, 0.4, others) == words
 
 
 @pytest.mark.parametrize(
@@ -285,15 +288,15 @@ def test_the_panel_of_the_stack_has_the_connected_share_until_all_pairs_are_conn
 )
 def test_the_distances_of_the_patterns_explain_what_a_stack_connects(steps, complete, words):
     layers = [(each, pattern(5.0, step=step, farthest=3)) for each, step in steps.items()]
-    assert reason(layers, complete, n=13) == words
+    assert connection_reason(layers, complete, n=13) == words
 
 
-def test_a_front_counts_layer_by_layer_what_is_connected():
+def test_connected_tokens_are_counted_per_layer():
     first = np.array([2, 1, 0, 1, -1])
-    assert connected_counts("a*b", first, 2, heard=True) == (
+    assert connected_counts("a*b", first, 2, outgoing=True) == (
         r"Number of tokens that “a\*b” reaches after 0, 1, … layers: 1, 3 and 4 of 5."
     )
-    assert connected_counts("{a}", first, 1, heard=False) == (
+    assert connected_counts("{a}", first, 1, outgoing=False) == (
         "Number of tokens that reach “{a}” after 0, 1, … layers: 1 and 3 of 5."
     )
 
@@ -306,10 +309,10 @@ def test_a_front_counts_layer_by_layer_what_is_connected():
         (1234, "1,234 pairs share a bucket in this hashing round, but no round allows these pairs."),
     ],
 )
-def test_what_no_round_lets_look_is_counted(missed, words):
-    assert f"In head 3, {words}" in sorting(missed, head=3)
+def test_missed_pairs_are_counted(missed, words):
+    assert f"In head 3, {words}" in sorting_note(missed, head=3)
 
 
 @pytest.mark.parametrize(("share", "words"), [(1.0, "100%"), (0.99996, "99.996%"), (0.9994, "99.9%")])
-def test_only_all_pairs_are_called_all(share, words):
+def test_only_all_pairs_are_one_hundred_percent(share, words):
     assert percent(share) == words
