@@ -17,7 +17,7 @@ from pages.model import sweep, words
 from pages.model.options import Question
 from pages.model.view import View
 
-SMOOTH = 32
+SMOOTHING_WINDOW = 32
 """Tokens over which losses are averaged, because a single loss depends more on the token than on its position."""
 
 
@@ -39,12 +39,12 @@ def _tasks(question: Question) -> tuple[SwapTask, ...]:
 
 
 def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
-    return {word: both for word in _with_budget(question) if (both := along(rows, word))}
+    return {word: points for word in _with_budget(question) if (points := by_budget(rows, word))}
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     x_title = enumeration(dict.fromkeys(_setting(word) for word in _with_budget(question)))
-    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=swept)
+    sweep.draw(_lines(question, rows), rows, key=key, x_title=x_title, log_x=True, name_of=curve_name)
     _positions(question, rows, key)
 
 
@@ -53,17 +53,17 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
         _(
             "A variant preserves perplexity if its perplexity is at most {same:g} times that of the original model. It "
             "preserves copying if it loses at most {copied:.0%} of the gain from copying.",
-            same=words.SAME,
-            copied=words.COPIED,
+            same=words.SAME_RATIO,
+            copied=words.PRESERVED_LOSS,
         ),
         _("The gain from copying is the loss of a token on its first occurrence minus the loss on its copy."),
-        words.origin(rows),
+        words.results_origin(rows),
     )
 
 
-def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
+def by_budget(rows: Sequence[SwapRow], word: str) -> list[Both]:
     """Return one variant's perplexity and copying loss by budget."""
-    ladder = {each.word: budget(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
+    ladder = {each.word: budget_value(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
     return pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
 
 
@@ -74,7 +74,7 @@ def _setting(word: str) -> str:
     return readable(setting.name)
 
 
-def swept(word: str) -> str:
+def curve_name(word: str) -> str:
     """Return the name of a line over a variant's budget: the variant, the budget, and other changed settings."""
     attention = registry.from_word(word)
     setting = attention.variant.budget
@@ -84,37 +84,37 @@ def swept(word: str) -> str:
     return " · ".join([_(attention.title), readable(setting.name), *values])
 
 
-def budget(word: str) -> float:
+def budget_value(word: str) -> float:
     """Return the value of a variant's budget."""
     attention = registry.from_word(word)
     assert attention.variant.budget is not None
     return float(getattr(attention.params, attention.variant.budget.name))
 
 
-def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
+def describe_budgets(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
     """Return the budgets from which perplexity and copying are preserved, one line per variant."""
-    read, copy = originals(rows)
-    if read is None or copy is None:
+    read_row, copy_row = originals(rows)
+    if read_row is None or copy_row is None:
         return ""
-    most_copied = copy.copied + words.COPIED * (copy.first - copy.copied)
+    copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
     return "  \n".join(
         _preserved(
             word,
-            _values_within(word, found, "perplexity", words.SAME * read.perplexity),
-            _values_within(word, found, "copied", most_copied),
+            _values_within(word, points, "perplexity", words.SAME_RATIO * read_row.perplexity),
+            _values_within(word, points, "copied", copied_limit),
         )
-        for word, found in lines.items()
+        for word, points in lines.items()
     )
 
 
-def _values_within(word: str, found: Sequence[Both], name: str, limit: float) -> str:
+def _values_within(word: str, points: Sequence[Both], name: str, limit: float) -> str:
     """Return the tested values of a budget with which a number is within a limit, as a condition; empty for none."""
     setting = _setting(word)
-    if (least := preserved_from(found, name, limit)) is not None:
+    if (least := preserved_from(points, name, limit)) is not None:
         return f"{setting} ≥ {least:g}"
-    if (most := preserved_from(found[::-1], name, limit)) is not None:  # A smaller stride is more exact.
+    if (most := preserved_from(points[::-1], name, limit)) is not None:  # A smaller stride is more exact.
         return f"{setting} ≤ {most:g}"
-    inner = [f"{pair.x:g}" for pair in found if getattr(pair, name) is not None and getattr(pair, name) <= limit]
+    inner = [f"{point.x:g}" for point in points if getattr(point, name) is not None and getattr(point, name) <= limit]
     return f"{setting} ∈ {{{', '.join(inner)}}}" if inner else ""
 
 
@@ -150,17 +150,17 @@ def _preserved(word: str, reads: str, copies: str) -> str:
 
 
 def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    read = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow) and row.losses}
-    drawn = []
+    readings = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow) and row.losses}
+    series = []
     for name, word, layers, colour in sweep.models(question):
-        if (row := read.get((word, layers))) is not None:
-            smooth = running_mean(row.losses, SMOOTH)
-            xs = [float(SMOOTH + i) for i in range(len(smooth))]
-            drawn.append(Curve(name, xs, smooth, colour=colour, marks=False))
-    if drawn and drawn[0].x:
+        if (row := readings.get((word, layers))) is not None:
+            smooth = running_mean(row.losses, SMOOTHING_WINDOW)
+            xs = [float(SMOOTHING_WINDOW + i) for i in range(len(smooth))]
+            series.append(Curve(name, xs, smooth, colour=colour, marks=False))
+    if series and series[0].x:
         st.markdown("## " + _("Loss along the text"), anchors=False)
-        title = _("loss (nats), mean of {n} tokens", n=SMOOTH)
-        figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
+        title = _("loss (nats), mean of {n} tokens", n=SMOOTHING_WINDOW)
+        figure = curves(series, x_title=_("position in the text (tokens)"), y_title=title, height=340)
         message = _("Lines: the loss against the position in the text")
         chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=message)
 
@@ -168,7 +168,7 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 BUDGET = View(
     tasks=_tasks,
     missing=_missing,
-    describe=lambda question, rows: in_words(_lines(question, rows), rows),
+    describe=lambda question, rows: describe_budgets(_lines(question, rows), rows),
     draw=_draw,
     notes=_notes,
 )

@@ -10,7 +10,7 @@ from attention_core.experiments.continuation import ContinuationRow, Continuatio
 from attention_core.formatting import memory
 from attention_core.variant import SOFTMAX
 from pages.model import words
-from pages.model.options import ORIGINAL, Question, called
+from pages.model.options import ORIGINAL, Question, display_name
 from pages.model.view import View
 
 SEED = 1
@@ -27,12 +27,12 @@ def _notes(question: Question, rows: Sequence[ContinuationRow]) -> str:
             "A text is bold from its first token that differs from the original model's text. SmolLM2-135M "
             "(4-bit quantised) gets {n} tokens as the prompt and generates {steps}. Softmax is replaced in "
             "{where}.",
-            where=question.where,
+            where=question.layers_text,
             n=rows[0].prompt,
             steps=continuation.STEPS,
         ),
         _("The cache holds the keys and values that later tokens can attend to, or a state of fixed size, in float32."),
-        words.origin(rows),
+        words.results_origin(rows),
     )
 
 
@@ -43,7 +43,7 @@ def tasks(question: Question) -> tuple[ContinuationTask, ...]:
 
 def name_of(row: ContinuationRow) -> str:
     """Return the name of the model that generated a row."""
-    return called(row.word) if row.layers else _(ORIGINAL)
+    return display_name(row.word) if row.layers else _(ORIGINAL)
 
 
 def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
@@ -51,12 +51,14 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
 
     Continuations that are not known yet are empty.
     """
-    known = {(row.layers, row.word, row.seed): row for row in rows}
+    by_model = {(row.layers, row.word, row.seed): row for row in rows}
     return [
         {
             _("Model"): escape_markdown(name_of(row)),
             **{
-                heading: marked(known.get((row.layers, row.word, seed)), known.get(((), SOFTMAX, seed)))
+                heading: marked_continuation(
+                    by_model.get((row.layers, row.word, seed)), by_model.get(((), SOFTMAX, seed))
+                )
                 for heading, seed in ((_("Most likely tokens"), None), (_("Sampled tokens (same seed)"), SEED))
             },
             _("Cache"): memory(row.held),
@@ -66,35 +68,35 @@ def _table(rows: Sequence[ContinuationRow]) -> list[dict[str, str]]:
     ]
 
 
-def marked(row: ContinuationRow | None, first: ContinuationRow | None) -> str:
+def marked_continuation(row: ContinuationRow | None, original: ContinuationRow | None) -> str:
     """Return a continuation as Markdown, in bold from the token where it diverges from the first one."""
-    if row is None or first is None:
+    if row is None or original is None:
         return ""
-    parts = first_difference(first, row)
-    same, other = row.written[:parts], () if parts is None else row.written[parts:]
-    bold = plain(other).strip()
-    return f"…{plain(same)} **{bold}**" if bold else f"…{plain(same)}"
+    divergence = first_difference(original, row)
+    same, other = row.written[:divergence], () if divergence is None else row.written[divergence:]
+    bold = one_line(other).strip()
+    return f"…{one_line(same)} **{bold}**" if bold else f"…{one_line(same)}"
 
 
-def plain(pieces: Sequence[str]) -> str:
+def one_line(pieces: Sequence[str]) -> str:
     """Return tokens as one line of text, escaped for Markdown."""
     return escape_markdown(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
 
 
-def in_words(rows: Sequence[ContinuationRow]) -> str:
+def describe_continuations(rows: Sequence[ContinuationRow]) -> str:
     """Return after how many tokens each model diverges from the original model, and the smallest cache."""
     greedy = [row for row in rows if row.seed is None]
-    first = next((row for row in greedy if not row.layers), None)
+    original = next((row for row in greedy if not row.layers), None)
     changed = [row for row in greedy if row.layers]
-    if first is None or not changed:
+    if original is None or not changed:
         return ""
-    least = min(changed, key=lambda row: row.held)
-    places = [(name_of(row), first_difference(first, row)) for row in changed]
-    other, same = ([name for name, at in places if at == wanted] for wanted in (0, None))
+    smallest = min(changed, key=lambda row: row.held)
+    divergences = [(name_of(row), first_difference(original, row)) for row in changed]
+    other, same = ([name for name, position in divergences if position == wanted] for wanted in (0, None))
     return paragraph(
         _(
             "**With {names}, the generated text differs from the original model's at the first token.**",
-            names=words.named(other, len(changed)),
+            names=words.listed_names(other, len(changed)),
         )
         if other
         else "",
@@ -102,24 +104,24 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
             _(
                 "**With {name}, the generated text is the same as the original model's up to token {n} of {all}.**",
                 name=name,
-                n=at,
-                all=len(first.ids),
+                n=position,
+                all=len(original.ids),
             )
-            for name, at in places
-            if at
+            for name, position in divergences
+            if position
         ),
         _(
             "**With {names}, the generated text is the same as the original model's.**",
-            names=words.named(same, len(changed)),
+            names=words.listed_names(same, len(changed)),
         )
         if same
         else "",
         _(
             "The smallest cache of a variant takes {least}, and that of the original model takes {first}.",
-            least=memory(least.held),
-            first=memory(first.held),
+            least=memory(smallest.held),
+            first=memory(original.held),
         )
-        if least.held < first.held
+        if smallest.held < original.held
         else "",
     )
 
@@ -127,7 +129,7 @@ def in_words(rows: Sequence[ContinuationRow]) -> str:
 CONTINUATION = View(
     experiment="continuation",
     tasks=tasks,
-    describe=lambda question, rows: in_words(rows),
+    describe=lambda question, rows: describe_continuations(rows),
     draw=_draw,
     notes=_notes,
     file="continuation.csv",

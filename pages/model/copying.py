@@ -17,8 +17,8 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     lines = [line for line in (_line(rows, *each) for each in sweep.models(question)) if line]
     first = [row.first for row in _copies(rows) if row.layers == ()]
     if lines and first:
-        ends = [1.0, float(swap.PERIOD - 1)]
-        lines.append(guide(_("First occurrence: nothing to copy"), ends, [mean(first)] * 2))
+        xs = [1.0, float(swap.PERIOD - 1)]
+        lines.append(guide(_("First occurrence: nothing to copy"), xs, [mean(first)] * 2))
     x_title, y_title = _("position in the repetition (tokens)"), _("loss (nats per token)")
     figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=None)
     message = _("Lines: the loss on each repeated token, in the original model and with each variant")
@@ -33,7 +33,7 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
             period=swap.PERIOD,
             n=max((row.seed + 1 for row in _copies(rows)), default=0),
         ),
-        reading.setting(question, rows),
+        reading.measured_text(question, rows),
     )
 
 
@@ -49,17 +49,17 @@ def _copies(rows: Sequence[SwapRow]) -> list[CopyRow]:
 
 def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
     """Return the curve of the mean loss over the finished draws, with a band for several draws; None without draws."""
-    own = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
-    if not own:
+    draws = [row for row in _copies(rows) if (row.word, row.layers) == (word, layers) and row.losses]
+    if not draws:
         return None
-    places = list(zip(*(row.losses for row in own), strict=True))
-    several = len(own) > 1
+    by_position = list(zip(*(row.losses for row in draws), strict=True))
+    several = len(draws) > 1
     return Curve(
         name,
-        [float(i) for i in range(1, 1 + len(places))],
-        [mean(each) for each in places],
-        low=[min(each) for each in places] if several else None,
-        high=[max(each) for each in places] if several else None,
+        [float(i) for i in range(1, 1 + len(by_position))],
+        [mean(each) for each in by_position],
+        low=[min(each) for each in by_position] if several else None,
+        high=[max(each) for each in by_position] if several else None,
         colour=colour,
         marks=False,
     )
@@ -67,7 +67,7 @@ def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...]
 
 COPYING = View(
     tasks=reading.tasks,
-    describe=lambda question, rows: reading.outcome(question, rows, words.copying),
+    describe=lambda question, rows: reading.describe_outcome(question, rows, words.describe_copying),
     draw=_draw,
     notes=_notes,
 )

@@ -13,7 +13,7 @@ from app.words.i18n import N_, _, enumeration, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow, EmbeddingTask
 from attention_core.formatting import formatted, number
-from pages.model.options import ORIGINAL, Question, called, encoder_depth
+from pages.model.options import ORIGINAL, Question, display_name, encoder_depth
 from pages.model.view import HEIGHT, View
 
 SENTENCES = (
@@ -29,7 +29,7 @@ SENTENCES = (
     N_("Prices rose for the third month in a row."),
 )
 """Sentences to rank: some are close in meaning to the default query, some share its words, some do neither."""
-KEPT, CLOSE = 0.95, 0.7
+SAME_TAU, SIMILAR_TAU = 0.95, 0.7
 """Kendall's τ from which on a ranking is reported as the same, and as similar."""
 
 
@@ -64,7 +64,7 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     low, high = question.options.encoder_layers
     return paragraph(
         _("The rank correlation is Kendall's τ. It is 1 for the same ranking and −1 for the reverse ranking."),
-        drifts(rows),
+        describe_drifts(rows),
         _(
             "Drift is one minus the cosine similarity between a sentence's embeddings before and after the "
             "replacement. Softmax is replaced in layers {low} to {high} of MiniLM-L6, which has layers 0 to {last}.",
@@ -76,33 +76,33 @@ def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:
     )
 
 
-def in_words(rows: Sequence[EmbeddingRow]) -> str:
+def describe_rankings(rows: Sequence[EmbeddingRow]) -> str:
     """Return how each variant changes the ranking."""
     return paragraph(*map(_verdict, rows))
 
 
 def _verdict(row: EmbeddingRow) -> str:
-    values = {"name": called(row.word), "tau": number(row.tau, 2)}
-    if row.tau >= KEPT:
+    values = {"name": display_name(row.word), "tau": number(row.tau, 2)}
+    if row.tau >= SAME_TAU:
         return _("**{name} keeps the original model's ranking of the sentences** (rank correlation {tau}).", **values)
-    if row.tau >= CLOSE:
+    if row.tau >= SIMILAR_TAU:
         return _("**{name} ranks the sentences similarly to the original model** (rank correlation {tau}).", **values)
     return _("**{name} changes the original model's ranking of the sentences** (rank correlation {tau}).", **values)
 
 
-def drifts(rows: Sequence[EmbeddingRow]) -> str:
+def describe_drifts(rows: Sequence[EmbeddingRow]) -> str:
     """Return the mean drift of each variant's embeddings."""
     return _(
         "Mean change of the embeddings (drift): {drifts}.",
-        drifts=enumeration(f"{called(row.word)} {number(row.drift, 2)}" for row in rows),
+        drifts=enumeration(f"{display_name(row.word)} {number(row.drift, 2)}" for row in rows),
     )
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:
     """Return the rank of each sentence, from 1 for the most similar one."""
-    found = np.empty(len(similarities), int)
-    found[np.argsort(-np.asarray(similarities), kind="stable")] = np.arange(1, 1 + len(similarities))
-    return found
+    result = np.empty(len(similarities), int)
+    result[np.argsort(-np.asarray(similarities), kind="stable")] = np.arange(1, 1 + len(similarities))
+    return result
 
 
 def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
@@ -110,18 +110,18 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
     order = np.argsort(ranks(rows[0].before))
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]
-    readers = [(_(ORIGINAL), rows[0].before, GREY)]
-    placed = zip(rows, palette.places([row.word for row in rows]), strict=True)
-    readers += [(called(row.word), row.after, place) for row, place in placed]
+    models = [(_(ORIGINAL), rows[0].before, GREY)]
+    coloured = zip(rows, palette.places([row.word for row in rows]), strict=True)
+    models += [(display_name(row.word), row.after, place) for row, place in coloured]
     return [
         Curve(
             name,
             xs,
-            [found[i] for i in order],
+            [similarities[i] for i in order],
             colour=colour,
-            notes=[f"{note}<br>{formatted(found[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
+            notes=[f"{note}<br>{formatted(similarities[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
         )
-        for name, found, colour in readers
+        for name, similarities, colour in models
     ]
 
 
@@ -129,7 +129,7 @@ def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
     """Return the sentences with their ranks in every model, in the order of the original model."""
     sentences = {_("Sentence"): np.array([_(each) for each in SENTENCES])}
     original = {_(ORIGINAL): ranks(rows[0].before)}
-    changed = {called(row.word): ranks(row.after) for row in rows}
+    changed = {display_name(row.word): ranks(row.after) for row in rows}
     return pd.DataFrame({**sentences, **original, **changed}).sort_values(_(ORIGINAL))
 
 
@@ -137,7 +137,7 @@ EMBEDDINGS = View(
     experiment="embedding",
     tasks=_tasks,
     missing=_missing,
-    describe=lambda question, rows: in_words(rows),
+    describe=lambda question, rows: describe_rankings(rows),
     draw=_draw,
     notes=_notes,
     file="embeddings.csv",

@@ -14,10 +14,10 @@ from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Both, beats_all, first_above, originals, pairs
 from attention_core.formatting import number
 from pages.model import sweep, words
-from pages.model.options import Question, called, depth
+from pages.model.options import Question, depth, display_name
 from pages.model.view import View
 
-TIMES = 2.0
+MAX_RATIO = 2.0
 """Ratio of perplexities at which the colour saturates; one replaced layer seldom exceeds it."""
 
 
@@ -27,7 +27,7 @@ def _tasks(question: Question) -> tuple[SwapTask, ...]:
 
 def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
     return {
-        word: found for word in _with_floors(question) if (found := by_layers(rows, word, single=_single(question)))
+        word: points for word in _with_floors(question) if (points := by_layers(rows, word, single=_single(question)))
     }
 
 
@@ -51,43 +51,43 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
         _(
             "Two variants ignore the text: “{mean}” and “{random}”. Their weights are the same for every text. A "
             "variant that is no better than these two gains nothing from attention.",
-            mean=called(FLOORS[0]),
-            random=called(FLOORS[1]),
+            mean=display_name(FLOORS[0]),
+            random=display_name(FLOORS[1]),
         ),
-        beaten(_lines(question, rows))
+        better_than_blind(_lines(question, rows))
         if _single(question)
         else _("The two variants that ignore the text are drawn as dashed grey lines."),
         _(
             "Copying is measured on one random sequence of {n} tokens, which the model is given twice in a row.",
             n=swap.PERIOD,
         ),
-        words.origin(rows),
+        words.results_origin(rows),
     )
 
 
 def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Both]:
     """Return one variant's numbers by the number of replaced layers or, with ``single``, by the layer."""
-    own = [row for row in rows if row.word == word and row.layers]
-    return pairs(own, lambda row: float(row.layers[0] if single else len(row.layers)))
+    variant_rows = [row for row in rows if row.word == word and row.layers]
+    return pairs(variant_rows, lambda row: float(row.layers[0] if single else len(row.layers)))
 
 
-def in_words(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -> str:
+def describe_layers(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -> str:
     """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
-    read, copy = originals(rows)
-    if read is None or copy is None:
+    read_row, copy_row = originals(rows)
+    if read_row is None or copy_row is None:
         return ""
     sentences = []
-    for word, found in lines.items():
+    for word, points in lines.items():
         if word not in FLOORS and edge == "single":
-            sentences.append(_most_harmful(called(word), found, read.perplexity))
+            sentences.append(_most_harmful(display_name(word), points, read_row.perplexity))
         elif word not in FLOORS:
-            sentences.append(_several(called(word), found, read.perplexity, copy))
+            sentences.append(_tolerated_layers(display_name(word), points, read_row.perplexity, copy_row))
     return "  \n".join(filter(None, sentences))
 
 
-def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> str:
-    reads = first_above(found, "perplexity", words.WORSE * read)
-    copies = first_above(found, "copied", (copy.first + copy.copied) / 2)
+def _tolerated_layers(name: str, points: Sequence[Both], read_row: float, copy_row: CopyRow) -> str:
+    reads = first_above(points, "perplexity", words.WORSE_RATIO * read_row)
+    copies = first_above(points, "copied", (copy_row.first + copy_row.copied) / 2)
     return paragraph(
         _(
             "**{name} keeps at least half of the ability to copy with every tested number of replaced layers.**",
@@ -100,44 +100,44 @@ def _several(name: str, found: Sequence[Both], read: float, copy: CopyRow) -> st
             n=round(copies),
             name=name,
         ),
-        _("Perplexity is at most {worse:g} times the original with every tested number.", worse=words.WORSE)
+        _("Perplexity is at most {worse:g} times the original with every tested number.", worse=words.WORSE_RATIO)
         if reads is None
         else _n(
             "Perplexity exceeds {worse:g} times the original once {n} layer is replaced.",
             "Perplexity exceeds {worse:g} times the original once {n} layers are replaced.",
             n=round(reads),
-            worse=words.WORSE,
+            worse=words.WORSE_RATIO,
         ),
     )
 
 
-def _most_harmful(name: str, found: Sequence[Both], read: float) -> str:
-    able = [p for p in found if p.perplexity is not None and p.copied is not None]
-    if not able:
+def _most_harmful(name: str, points: Sequence[Both], read_row: float) -> str:
+    complete = [p for p in points if p.perplexity is not None and p.copied is not None]
+    if not complete:
         return ""
-    reads, copies = max(able, key=lambda p: p.perplexity or 0.0), max(able, key=lambda p: p.copied or 0.0)
+    reads, copies = max(complete, key=lambda p: p.perplexity or 0.0), max(complete, key=lambda p: p.copied or 0.0)
     return _(
         "**With {name} in a single layer, perplexity is highest for layer {reads} ({ratio} times the "
         "original).** The copying loss is highest for layer {copies} ({copied} nats).",
         name=name,
         reads=f"{reads.x:.0f}",
-        ratio=number((reads.perplexity or 0.0) / read, 3),
+        ratio=number((reads.perplexity or 0.0) / read_row, 3),
         copies=f"{copies.x:.0f}",
         copied=number(copies.copied or 0.0, 2),
     )
 
 
-def beaten(lines: Mapping[str, Sequence[Both]]) -> str:
+def better_than_blind(lines: Mapping[str, Sequence[Both]]) -> str:
     """Return in how many layers each variant beats those that ignore the text; empty without common layers."""
     floors, sentences = [lines[floor] for floor in FLOORS if floor in lines], []
-    for word, found in lines.items():
-        reads, copies = (beats_all([found, *floors], name) for name in ("perplexity", "copied"))
+    for word, points in lines.items():
+        reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
         if word not in FLOORS and floors and reads and copies:
             sentences.append(
                 _(
                     "{name} has a lower perplexity than both variants that ignore the text in {reads} of {n} "
                     "layers. It has a lower copying loss than both in {copies} of {m} layers.",
-                    name=called(word),
+                    name=display_name(word),
                     reads=sum(reads),
                     n=len(reads),
                     copies=sum(copies),
@@ -149,7 +149,7 @@ def beaten(lines: Mapping[str, Sequence[Both]]) -> str:
 
 LAYERS = View(
     tasks=_tasks,
-    describe=lambda question, rows: in_words(_lines(question, rows), rows, question.options.edge),
+    describe=lambda question, rows: describe_layers(_lines(question, rows), rows, question.options.edge),
     draw=_draw,
     notes=_notes,
 )
@@ -163,46 +163,52 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
     """
-    read, copy = originals(rows)
+    read_row, copy_row = originals(rows)
     left, right = st.columns(2)
-    if read:
-        ticks = {at: f"× {number(TIMES**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=TIMES)}
-        found = [of_reading(word, pairs, read) for word, pairs in lines.items()]
+    if read_row:
+        ticks = {at: f"× {number(MAX_RATIO**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=MAX_RATIO)}
+        map_rows = [perplexity_row(word, points, read_row) for word, points in lines.items()]
         with left:
-            _show(found, ticks, _("perplexity relative to the original model"), f"{key}.perplexity")
-    if copy:
+            _show(map_rows, ticks, _("perplexity relative to the original model"), f"{key}.perplexity")
+    if copy_row:
         ticks = {0: _("unchanged"), 0.5: _("half lost"), 1: _("lost")}
-        found = [of_copying(word, pairs, copy) for word, pairs in lines.items()]
+        map_rows = [copying_row(word, points, copy_row) for word, points in lines.items()]
         with right:
-            _show(found, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
+            _show(map_rows, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
 
 
-def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
+def perplexity_row(word: str, points: Sequence[Both], read_row: ReadingRow) -> Row:
     """Return a row of the perplexity map: the logarithm to base ``TIMES`` of the ratio to the original perplexity."""
-    ratios = {int(pair.x): pair.perplexity / read.perplexity for pair in pairs if pair.perplexity is not None}
+    ratios = {int(point.x): point.perplexity / read_row.perplexity for point in points if point.perplexity is not None}
     text = N_("{name}, layer {layer}: perplexity {after}, {ratio} times that of the original model")
     notes = {
-        layer: _(text, name=called(word), layer=layer, after=number(ratio * read.perplexity, 3), ratio=number(ratio, 3))
+        layer: _(
+            text,
+            name=display_name(word),
+            layer=layer,
+            after=number(ratio * read_row.perplexity, 3),
+            ratio=number(ratio, 3),
+        )
         for layer, ratio in ratios.items()
     }
-    return _row(word, {layer: math.log(ratio, TIMES) for layer, ratio in ratios.items()}, notes)
+    return _row(word, {layer: math.log(ratio, MAX_RATIO) for layer, ratio in ratios.items()}, notes)
 
 
-def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
+def copying_row(word: str, points: Sequence[Both], copy_row: CopyRow) -> Row:
     """Return a row of the copying map: the lost share of what copying saves."""
-    losses = {int(pair.x): pair.copied for pair in pairs if pair.copied is not None}
-    saved, whole = max(copy.first - copy.copied, 1e-9), number(copy.copied, 3)
+    losses = {int(point.x): point.copied for point in points if point.copied is not None}
+    saved, whole = max(copy_row.first - copy_row.copied, 1e-9), number(copy_row.copied, 3)
     text = N_("{name}, layer {layer}: copying loss {copied} nats per token, {whole} in the original model")
     notes = {
-        layer: _(text, name=called(word), layer=layer, copied=number(loss, 3), whole=whole)
+        layer: _(text, name=display_name(word), layer=layer, copied=number(loss, 3), whole=whole)
         for layer, loss in losses.items()
     }
-    return _row(word, {layer: (loss - copy.copied) / saved for layer, loss in losses.items()}, notes)
+    return _row(word, {layer: (loss - copy_row.copied) / saved for layer, loss in losses.items()}, notes)
 
 
 def _row(word: str, values: Mapping[int, float], notes: Mapping[int, str]) -> Row:
     places = np.array([values.get(layer, math.nan) for layer in range(depth())])
-    return Row(title=called(word), places=places, notes=[notes.get(layer, "") for layer in range(depth())])
+    return Row(title=display_name(word), places=places, notes=[notes.get(layer, "") for layer in range(depth())])
 
 
 def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:

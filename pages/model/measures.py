@@ -12,18 +12,18 @@ from attention_core import metrics
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask
 from attention_core.experiments.swap.derived import Score, error_points
-from pages.model import predicts, reading
-from pages.model.options import ModelOptions, Question, described
+from pages.model import forecast, reading
+from pages.model.options import ModelOptions, Question, question_of
 
 
 def _question(screen: Screen) -> Question:
-    return described(screen.options(ModelOptions), screen.visit.text)
+    return question_of(screen.options(ModelOptions), screen.visit.text)
 
 
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
     """Return the rows of tasks: recorded rows if available, else rows that the page has computed."""
-    found = [(task, None if task.live else swap.known(task)) for task in tasks]
-    return [row or cast(SwapRow, sweep_results.rows("swap", [task])[0]) for task, row in found]
+    known = [(task, None if task.live else swap.known(task)) for task in tasks]
+    return [row or cast(SwapRow, sweep_results.rows("swap", [task])[0]) for task, row in known]
 
 
 def _scores(screen: Screen) -> tuple[Score, Score]:
@@ -39,24 +39,24 @@ def _scores(screen: Screen) -> tuple[Score, Score]:
     return original, changed[min(question.options.shown, len(changed) - 1)]
 
 
-def _times(screen: Screen) -> float:
+def _perplexity_ratio(screen: Screen) -> float:
     original, chosen = _scores(screen)
     return chosen.perplexity / original.perplexity
 
 
-def _copied(screen: Screen) -> float:
+def _copying_loss(screen: Screen) -> float:
     return _scores(screen)[1].copied
 
 
-def _forecast(screen: Screen) -> float:
-    found = error_points(_rows(predicts.tasks(_question(screen))))
-    return metrics.rank_correlation([p.output for p in found], [p.perplexity for p in found])
+def _rank_correlation(screen: Screen) -> float:
+    points = error_points(_rows(forecast.tasks(_question(screen))))
+    return metrics.rank_correlation([p.output for p in points], [p.perplexity for p in points])
 
 
 MEASURES = {
     "times": PageMeasure(
         N_("perplexity with the selected variant, relative to the original model"),
-        _times,
+        _perplexity_ratio,
         unit=N_("times"),
         low=0.1,
         high=10,
@@ -66,7 +66,7 @@ MEASURES = {
     ),
     "copied": PageMeasure(
         N_("loss per copied token with the selected variant"),
-        _copied,
+        _copying_loss,
         unit=N_("nats"),
         high=14,
         step=0.1,
@@ -75,7 +75,7 @@ MEASURES = {
     ),
     "forecast": PageMeasure(
         N_("rank correlation between output error and perplexity"),
-        _forecast,
+        _rank_correlation,
         low=-1,
         high=1,
         step=0.01,

@@ -25,23 +25,23 @@ from attention_core.learning.train import TrainSpec
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM, from_word, layer_range
 
-OWN = "own"
-FIRST = ("local~window~64", "sink~window~64~sinks~1")
+OWN_TEXT = "own"
+DEFAULT_WORDS = ("local~window~64", "sink~window~64~sinks~1")
 """Variants of a first visit: a sliding window, and the same window with one attention sink."""
-ENCODERS = ("local~window~2", "linear", "nystrom~landmarks~8")
+ENCODER_WORDS = ("local~window~2", "linear", "nystrom~landmarks~8")
 """Variants of a first visit in the encoder."""
-REPLACEMENTS = ("local~window~4", "linear", UNIFORM)
+REPLACEMENT_WORDS = ("local~window~4", "linear", UNIFORM)
 """Variants of a first visit in the model trained here."""
-EVERY = -1
+ALL_LAYERS = -1
 """Value of the replaced layer if all layers are replaced."""
-QUERY = "A child is looking for a lost key."
+DEFAULT_QUERY = "A child is looking for a lost key."
 TEXTS = {
     "long": C_("example text", "Long"),
     "story": C_("example text", "Story"),
     "english": C_("example text", "English"),
     "repeats": C_("example text", "Repeats"),
     "chinese": C_("example text", "Chinese"),
-    OWN: N_("Your text"),
+    OWN_TEXT: N_("Your text"),
 }
 ORIGINAL = N_("Original model")
 """Name of the unchanged model on screen."""
@@ -61,20 +61,20 @@ def depth() -> int:
     return models.layer_count(swap.MODEL)
 
 
-def read_words(given: list[str], *, causal: bool) -> tuple[str, ...]:
+def read_words(values: list[str], *, causal: bool) -> tuple[str, ...]:
     """Return a link's words without duplicates, or raise ``ValueError`` if one has to be causal and is not."""
-    if given == ["none"]:
+    if values == ["none"]:
         return ()
-    words = tuple(dict.fromkeys(from_word(word).word for word in given))
+    words = tuple(dict.fromkeys(from_word(word).word for word in values))
     if causal and len(swap.causal_words(words)) < len(words):
         raise ValueError
     kept_words = words[: current().swap_variants]
-    if len(given) > len(kept_words):
+    if len(values) > len(kept_words):
         raise CutError(kept_words)
     return kept_words
 
 
-def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
+def layers_control(count: Callable[[], int]) -> Control[tuple[int, int]]:
     """Return the control of the first and last replaced layer, among ``count()`` layers."""
 
     def read(given: list[str]) -> tuple[int, int]:
@@ -95,16 +95,16 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
     )
 
 
-def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]]:
+def words_control(default: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]]:
     """Return the control of the variants that replace softmax.
 
     Args:
-        first: words of a first visit.
+        default: words of a first visit.
         causal: whether only causal variants are allowed.
     """
     return link_only_option(
         lambda: Field(
-            first,
+            default,
             partial(read_words, causal=causal),
             lambda words: list(words) or ["none"],
             describe_allowed=lambda: _("up to {n} variants, each once", n=current().swap_variants),
@@ -133,8 +133,8 @@ class ModelOptions(Options, prefix="m_"):
         },
         N_("View"),
     )
-    words = words_of(FIRST, causal=True)
-    layers = layers_of(depth)
+    words = words_control(DEFAULT_WORDS, causal=True)
+    layers = layers_control(depth)
     text = selection(TEXTS, N_("Text"), layout={"width": 150})
     live = switch(
         False,
@@ -156,16 +156,16 @@ class ModelOptions(Options, prefix="m_"):
         },
         N_("Layers replaced"),
     )
-    encoders = words_of(ENCODERS, causal=False)
-    encoder_layers = layers_of(encoder_depth)
+    encoders = words_control(ENCODER_WORDS, causal=False)
+    encoder_layers = layers_control(encoder_depth)
     query = link_only_option(
-        lambda: Field(QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
+        lambda: Field(DEFAULT_QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
         N_("Query sentence"),
         help=N_("Ten fixed sentences are ranked by cosine similarity with this sentence."),
         widget=st.text_input,
     )
-    replacements = words_of(REPLACEMENTS, causal=False)
-    replaced = listed_whole(EVERY, EVERY, 7, N_("Layers replaced"), layout={"width": 150})
+    replacements = words_control(REPLACEMENT_WORDS, causal=False)
+    replaced = listed_whole(ALL_LAYERS, ALL_LAYERS, 7, N_("Layers replaced"), layout={"width": 150})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,50 +191,50 @@ class Question:
     headline: DeltaGenerator | None = None
 
     @property
-    def where(self) -> str:
+    def layers_text(self) -> str:
         """The replaced layers, in words."""
-        return layers_in_words(self.layers)
+        return layers_text(self.layers)
 
 
-def question() -> Question:
+def current_question() -> Question:
     """Return the measurement that the current options describe."""
-    return described(ModelOptions.now(), SharedOptions.text.value)
+    return question_of(ModelOptions.now(), SharedOptions.text.value)
 
 
-def described(now: ModelOptions, own: str) -> Question:
+def question_of(options: ModelOptions, own_text: str) -> Question:
     """Return the measurement that options and the visitor's own text describe."""
-    low, high = now.layers
+    low, high = options.layers
     return Question(
-        text=own if now.text == OWN else presets.texts()[now.text],
-        title=_(TEXTS[now.text]),
-        words=now.words,
+        text=own_text if options.text == OWN_TEXT else presets.texts()[options.text],
+        title=_(TEXTS[options.text]),
+        words=options.words,
         layers=tuple(range(low, high + 1)),
-        live=now.live,
-        options=now,
+        live=options.live,
+        options=options,
     )
 
 
 def scope() -> Scope:
     """Return the scope of the page: the variants that replace softmax, the model, its layers and the text."""
-    now = ModelOptions.now()
-    if now.view == "encoder":
-        low, high = now.encoder_layers
-        values = {"text": shortened(now.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
-        return Scope(variants=tuple(now.encoders), causal=False, facts=values)
-    if now.view == "trained":
-        return trained_scope(now, SharedOptions.trained.value)
-    found = question()
-    values = {"text": shortened(found.text), "model": model_title(swap.MODEL)}
-    if now.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
-        values["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
-    return Scope(variants=tuple(found.words), causal=True, facts=values)
+    options = ModelOptions.now()
+    if options.view == "encoder":
+        low, high = options.encoder_layers
+        values = {"text": shortened(options.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
+        return Scope(variants=tuple(options.encoders), causal=False, facts=values)
+    if options.view == "trained":
+        return trained_scope(options, SharedOptions.trained.value)
+    question = current_question()
+    values = {"text": shortened(question.text), "model": model_title(swap.MODEL)}
+    if options.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
+        values["layers"] = f"{question.layers[0]}-{question.layers[-1]}"
+    return Scope(variants=tuple(question.words), causal=True, facts=values)
 
 
-def trained_scope(now: ModelOptions, spec: TrainSpec) -> Scope:
+def trained_scope(options: ModelOptions, spec: TrainSpec) -> Scope:
     """Return the scope of the view of the model trained here."""
-    layers = "all" if now.replaced == EVERY else str(now.replaced)
+    layers = "all" if options.replaced == ALL_LAYERS else str(options.replaced)
     values = {"model": " ".join(words_of_run(spec)), "layers": layers}
-    return Scope(variants=tuple(now.replacements), causal=TASKS[spec.model.task].causal, facts=values)
+    return Scope(variants=tuple(options.replacements), causal=TASKS[spec.model.task].causal, facts=values)
 
 
 def model_title(key: str) -> str:
@@ -242,7 +242,7 @@ def model_title(key: str) -> str:
     return next(info.title for info in models.BUILT_IN if info.key == key)
 
 
-def layers_in_words(layers: Sequence[int]) -> str:
+def layers_text(layers: Sequence[int]) -> str:
     """Return layers in words: ``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
     if len(layers) == depth():
         return _("all {n} layers", n=depth())
@@ -251,7 +251,7 @@ def layers_in_words(layers: Sequence[int]) -> str:
     return _("layers {first} to {last}", first=layers[0], last=layers[-1])
 
 
-def called(word: str) -> str:
+def display_name(word: str) -> str:
     """Return the name of a word on screen: the variant with its budget and other changed settings."""
     if word == UNIFORM:
         return _("Equal weights")
@@ -262,14 +262,14 @@ def called(word: str) -> str:
     return " · ".join([_(attention.title), *values])
 
 
-def take_look(look: ReadingState) -> None:
+def select_reading(state: ReadingState) -> None:
     """Select another variant's reading, another baseline of the colours, or another token."""
-    ModelOptions.shown.set(look.shown)
-    ModelOptions.against.set(look.against)
-    ModelOptions.token.set(look.token if look.token >= 0 else None)
+    ModelOptions.shown.set(state.shown)
+    ModelOptions.against.set(state.against)
+    ModelOptions.token.set(state.token if state.token >= 0 else None)
 
 
-def tokens_in_words(tokens: int, total: int) -> str:
+def tokens_text(tokens: int, total: int) -> str:
     """Return in words how much of a text is read."""
     if tokens == total:
         return _n("{n} token", "{n} tokens", n=tokens)

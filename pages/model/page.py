@@ -10,17 +10,17 @@ from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
 from attention_core.inputs import TrainedSource
-from pages.model import copying, places, reading
+from pages.model import copying, reading, variant_buttons
 from pages.model.budget import BUDGET
 from pages.model.continuation import CONTINUATION
 from pages.model.encoder import EMBEDDINGS
+from pages.model.forecast import FORECAST
 from pages.model.layers import LAYERS
 from pages.model.measures import MEASURES
-from pages.model.options import OWN, TABS, ModelOptions, Question, question, scope
-from pages.model.predicts import FORECAST
+from pages.model.options import OWN_TEXT, TABS, ModelOptions, Question, current_question, scope
 from pages.model.tiny import trained_swap
 
-TAB = "model.tab"
+TAB_KEY = "model.tab"
 """Session state key of the tab."""
 
 
@@ -29,17 +29,17 @@ def top() -> Question:
     if ModelOptions.view.value == "trained":
         _tabs()
         trained_swap.top()
-        return question()
-    embeds, headline = ModelOptions.view.value == "encoder", st.container()
+        return current_question()
+    is_encoder, headline = ModelOptions.view.value == "encoder", st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _tabs()
-        if embeds:
+        if is_encoder:
             ModelOptions.query.draw(width=420)
         elif ModelOptions.view.value == "layers":
             ModelOptions.edge.draw(label_visibility="collapsed")
-    if not embeds and ModelOptions.text.value == OWN:
+    if not is_encoder and ModelOptions.text.value == OWN_TEXT:
         SharedOptions.text.draw(height=100)
-    places.show(causal=not embeds)
+    variant_buttons.show(causal=not is_encoder)
     if SharedOptions.input.value == TrainedSource.key:
         st.caption(
             _(
@@ -47,17 +47,17 @@ def top() -> Question:
                 "“Tiny model”."
             )
         )
-    return replace(question(), headline=headline)
+    return replace(current_question(), headline=headline)
 
 
 def _tabs() -> None:
     """Draw the choice of the tab, and of the view if the tab has several."""
     view = ModelOptions.view.value
     tab, views = next(each for each in TABS.items() if view in each[1])
-    st.session_state[TAB] = tab
+    st.session_state[TAB_KEY] = tab
     title = _(C_("part of a page", "Tab"))
     st.segmented_control(
-        title, list(TABS), key=TAB, format_func=_, on_change=_take_tab, required=True, label_visibility="collapsed"
+        title, list(TABS), key=TAB_KEY, format_func=_, on_change=_set_tab, required=True, label_visibility="collapsed"
     )
     if len(views) > 1:
         ModelOptions.view.draw_with_options(
@@ -70,8 +70,8 @@ def _tabs() -> None:
         )
 
 
-def _take_tab() -> None:
-    ModelOptions.view.set(TABS[st.session_state[TAB]][0])
+def _set_tab() -> None:
+    ModelOptions.view.set(TABS[st.session_state[TAB_KEY]][0])
 
 
 def header() -> None:
@@ -82,10 +82,12 @@ def header() -> None:
     view = ModelOptions.view.value
     if view == "trained":
         return
-    lazy_popover(setup(), partial(_set_up, view), key="model.settings", icon=":material/tune:", type="tertiary")
+    lazy_popover(
+        settings_summary(), partial(_show_settings, view), key="model.settings", icon=":material/tune:", type="tertiary"
+    )
 
 
-def _set_up(view: str) -> None:
+def _show_settings(view: str) -> None:
     if view == "encoder":
         ModelOptions.encoder_layers.draw()
         return
@@ -95,14 +97,14 @@ def _set_up(view: str) -> None:
     ModelOptions.live.draw(width="content")
 
 
-def setup() -> str:
+def settings_summary() -> str:
     """Return the current values of the settings in the menu, without the layers where the view has its own choice."""
-    now, view = question(), ModelOptions.view.value
+    now, view = current_question(), ModelOptions.view.value
     if view == "encoder":
         low, high = ModelOptions.encoder_layers.value
         return _("Layers {first} to {last}", first=low, last=high)
     text = _("Text: {title}", title=now.title)
-    return text if view == "layers" else f"{text} · {now.where}"
+    return text if view == "layers" else f"{text} · {now.layers_text}"
 
 
 PAGE = Page(

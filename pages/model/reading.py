@@ -12,8 +12,8 @@ from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.experiments.swap.derived import Score, score
 from attention_core.formatting import formatted, number
 from attention_core.variant import SOFTMAX
-from pages.model import glance, sweep, words
-from pages.model.options import Question, take_look, tokens_in_words
+from pages.model import sweep, token_details, words
+from pages.model.options import Question, select_reading, tokens_text
 from pages.model.view import View, show_definitions
 
 
@@ -22,9 +22,9 @@ def show(question: Question) -> None:
     text, *side = st.columns([1] if question.options.token is None else [5, 2], gap="medium")
     with text:
         original, changed = readings(question, READING.run(question))
-        other = changed[_shown(question)] if question.words else None
+        other = changed[_shown_index(question)] if question.words else None
         if original and other:
-            glance.show(question, original, other, *side)
+            token_details.show(question, original, other, *side)
         show_definitions()
 
 
@@ -41,60 +41,62 @@ def scores(question: Question, rows: Sequence[SwapRow]) -> tuple[Score, list[Sco
 
 def readings(question: Question, rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, list[ReadingRow | None]]:
     """Return the text as read by the original model and by each variant; None for one that is not measured yet."""
-    found = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
-    return found.get((SOFTMAX, ())), [found.get((word, question.layers)) for word in question.words]
+    by_model = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
+    return by_model.get((SOFTMAX, ())), [by_model.get((word, question.layers)) for word in question.words]
 
 
-def outcome(question: Question, rows: Sequence[SwapRow], in_words: Callable[[Score, Sequence[Score]], str]) -> str:
+def describe_outcome(
+    question: Question, rows: Sequence[SwapRow], describe: Callable[[Score, Sequence[Score]], str]
+) -> str:
     """Return the effect of the replacements, or what to do if nothing is replaced.
 
     Args:
         question: what is measured.
         rows: the rows found so far.
-        in_words: returns the effect of the variants, given the scores of the original model and of the variants.
+        describe: returns the effect of the variants, given the scores of the original model and of the variants.
     """
     if not question.words:
         return _("Choose a replacement for softmax.")
     original, changed = scores(question, rows)
-    if known := [each for each in changed if original.complete and each.complete]:
-        return in_words(original, known)
+    if complete := [each for each in changed if original.complete and each.complete]:
+        return describe(original, complete)
     # The first task reads the text. If the first row is of another kind, that task has failed.
     refused = bool(rows) and not isinstance(rows[0], ReadingRow)
     return "" if refused else _("Reading the text …")
 
 
-def setting(question: Question, rows: Sequence[SwapRow]) -> str:
+def measured_text(question: Question, rows: Sequence[SwapRow]) -> str:
     """Return the layers, the model, the text, and the date of the results."""
-    read = next((row for row in rows if isinstance(row, ReadingRow)), None)
-    if read is None:
+    reading = next((row for row in rows if isinstance(row, ReadingRow)), None)
+    if reading is None:
         return ""
-    tokens = tokens_in_words(read.tokens, read.total)
-    on_what = words.setting(where=question.where, tokens=tokens, title=question.title)
-    return paragraph(on_what, words.origin(rows))
+    tokens = tokens_text(reading.tokens, reading.total)
+    on_what = words.measured_text(layers=question.layers_text, tokens=tokens, title=question.title)
+    return paragraph(on_what, words.results_origin(rows))
 
 
-def _shown(question: Question) -> int:
+def _shown_index(question: Question) -> int:
     return min(question.options.shown, len(question.words) - 1)
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    first, read = readings(question, rows)
-    if first is None:
+    original_row, changed_rows = readings(question, rows)
+    if original_row is None:
         return
     original, changed = scores(question, rows)
     reading_board(
-        first.labels,
-        _reading(original, original, first),
-        [_reading(each, original, row) for each, row in zip(changed, read, strict=True)],
+        original_row.labels,
+        _reading(original, original, original_row),
+        [_reading(each, original, row) for each, row in zip(changed, changed_rows, strict=True)],
         [_("Perplexity"), _("× original"), _("Copying loss (nats)")],
         ReadingState(
             question.options.shown,
             -1 if question.options.token is None else question.options.token,
             question.options.against,
         ),
-        floor=(_("Uniform guess over the vocabulary"), "–", "–", formatted(words.GUESS, ".1f")),
+        floor=(_("Uniform guess over the vocabulary"), "–", "–", formatted(words.GUESS_LOSS, ".1f")),
         key=f"{key}.board",
-        on_look=take_look,
+        on_look=select_reading,
     )
 
 
@@ -104,10 +106,10 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
         f"× {_number(each.perplexity / original.perplexity, 3)}",
         "…" if math.isnan(each.copied) else formatted(each.copied, ".1f"),
     ]
-    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured(each))
+    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured_note(each))
 
 
-def uncoloured(shown: Score) -> str:
+def uncoloured_note(shown: Score) -> str:
     """Return why the beginning of the text has no colour; empty if the variant hides nothing of the text."""
     if shown.hidden is None or not shown.hidden.share:
         return ""
@@ -124,7 +126,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _describe(question: Question, rows: Sequence[SwapRow]) -> str:
-    return outcome(question, rows, words.verdict)
+    return describe_outcome(question, rows, words.describe_effects)
 
 
-READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=setting, has_charts=False)
+READING = View(tasks=tasks, describe=_describe, draw=_draw, notes=measured_text, has_charts=False)

@@ -18,47 +18,47 @@ from attention_core.experiments.continuation import ContinuationTask
 from attention_core.experiments.swap import SwapTask, records
 from attention_core.runtime.devices import use_threads
 from pages.model.continuation import SEED
-from pages.model.options import FIRST, OWN, TEXTS, depth
-from pages.model.places import OFFERED
+from pages.model.options import DEFAULT_WORDS, OWN_TEXT, TEXTS, depth
+from pages.model.variant_buttons import BUTTON_WORDS
 
 TaskT = TypeVar("TaskT")
 RowT = TypeVar("RowT")
-OFTEN = 40
+WRITE_INTERVAL = 40
 """Number of tasks after which a file is written."""
 
 
 def tasks() -> Iterator[SwapTask]:
     """Yield the tasks to record, those of a first visit first."""
-    everywhere, texts = tuple(range(depth())), [presets.texts()[name] for name in TEXTS if name != OWN]
-    for words in (FIRST, OFFERED):
+    all_layers, texts = tuple(range(depth())), [presets.texts()[name] for name in TEXTS if name != OWN_TEXT]
+    for words in (DEFAULT_WORDS, BUTTON_WORDS):
         for text in texts:
-            yield from swap.tasks(text, words, everywhere, seeds=swap.SEEDS)
+            yield from swap.tasks(text, words, all_layers, seeds=swap.SEEDS)
     for text in texts:
-        yield from swap.budget_tasks(text, FIRST, everywhere, swap.PERIOD * 2, stray=True)
+        yield from swap.budget_tasks(text, DEFAULT_WORDS, all_layers, swap.PERIOD * 2, stray=True)
         for edge in (*swap.EDGES, "single"):
-            yield from swap.layer_tasks(text, [*FIRST, *swap.FLOORS], edge, depth())
+            yield from swap.layer_tasks(text, [*DEFAULT_WORDS, *swap.FLOORS], edge, depth())
 
 
-def wanted() -> Sequence[SwapTask]:
+def unique_tasks() -> Sequence[SwapTask]:
     """Return the tasks to record without duplicates, with detail if any duplicate asks for detail."""
-    found: dict[tuple[str, str | None], SwapTask] = {}
+    by_name: dict[tuple[str, str | None], SwapTask] = {}
     for task in tasks():
         name = type(task).__name__, records.key(task)
-        if name not in found or getattr(task, "detail", False):
-            found[name] = task
-    return list(found.values())
+        if name not in by_name or getattr(task, "detail", False):
+            by_name[name] = task
+    return list(by_name.values())
 
 
 def continuations() -> list[ContinuationTask]:
     """Return the continuations to record."""
-    texts, everywhere = [presets.texts()[name] for name in TEXTS if name != OWN], tuple(range(depth()))
-    return [task for text in texts for task in continuation.tasks(text, FIRST, everywhere, seed=SEED)]
+    texts, all_layers = [presets.texts()[name] for name in TEXTS if name != OWN_TEXT], tuple(range(depth()))
+    return [task for text in texts for task in continuation.tasks(text, DEFAULT_WORDS, all_layers, seed=SEED)]
 
 
 def main() -> None:
     """Compute the missing results and write the files."""
     use_threads()
-    _write(wanted(), swap.known, swap.compute, records.to_json, records.RECORDED)
+    _write(unique_tasks(), swap.known, swap.compute, records.to_json, records.RECORDED)
     _write(continuations(), continuation.known, continuation.compute, continuation.to_json, continuation.RECORDED)
 
 
@@ -70,15 +70,15 @@ def _write(
     path: str,
 ) -> None:
     """Compute the missing results of one experiment and write its file."""
-    out, began = Path(attention_core.__file__).parent / path, time.monotonic()
-    out.parent.mkdir(exist_ok=True)
+    file, start = Path(attention_core.__file__).parent / path, time.monotonic()
+    file.parent.mkdir(exist_ok=True)
     rows = [(task, row) for task in tasks if (row := known(task))] if "--continue" in sys.argv else []
-    missing = [task for task in tasks if task not in {done for done, _row in rows}]
+    missing = [task for task in tasks if task not in {recorded for recorded, _row in rows}]
     for number, task in enumerate(missing, start=1):
         rows.append((task, compute(task)))
-        if number % OFTEN == 0 or number == len(missing):
-            out.write_bytes(to_json(stamp("cpu"), rows))
-            print(f"{number}/{len(missing)} after {time.monotonic() - began:.0f} s", flush=True)
+        if number % WRITE_INTERVAL == 0 or number == len(missing):
+            file.write_bytes(to_json(stamp("cpu"), rows))
+            print(f"{number}/{len(missing)} after {time.monotonic() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,14 +11,14 @@ from app.words.i18n import _
 from attention_core.experiments.swap import FLOORS, SwapRow
 from attention_core.experiments.swap.derived import Both, originals
 from attention_core.variant import SOFTMAX
-from pages.model.options import ORIGINAL, Question, called
+from pages.model.options import ORIGINAL, Question, display_name
 from pages.model.view import HEIGHT
 
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
     """Return the name, word, replaced layers and colour of the original model and of each changed model."""
-    placed = zip(question.words, palette.places(question.words), strict=True)
-    changed = [(called(word), word, question.layers, place) for word, place in placed]
+    coloured = zip(question.words, palette.places(question.words), strict=True)
+    changed = [(display_name(word), word, question.layers, place) for word, place in coloured]
     return [(_(ORIGINAL), SOFTMAX, (), GREY), *changed]
 
 
@@ -29,7 +29,7 @@ def draw(
     key: str,
     x_title: str,
     log_x: bool = False,
-    name_of: Callable[[str], str] = called,
+    name_of: Callable[[str], str] = display_name,
 ) -> None:
     """Draw the charts of perplexity and of copying.
 
@@ -41,33 +41,33 @@ def draw(
         log_x: whether the horizontal axis is logarithmic.
         name_of: function that returns the legend name of a word.
     """
-    ends = [both.x for found in lines.values() for both in found]
+    ends = [both.x for points in lines.values() for both in points]
     if not ends:
         return
-    read, copy = originals(rows)
+    read_row, copy_row = originals(rows)
     sides = (
-        ("perplexity", _("perplexity"), read.perplexity if read else None, True),
-        ("copied", _("copying loss (nats per token)"), copy.copied if copy else None, False),
+        ("perplexity", _("perplexity"), read_row.perplexity if read_row else None, True),
+        ("copied", _("copying loss (nats per token)"), copy_row.copied if copy_row else None, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
-        placed = zip(lines.items(), palette.places(list(lines)), strict=True)
-        drawn = [_curve(name_of(word), word, found, name, colour) for (word, found), colour in placed]
+        coloured = zip(lines.items(), palette.places(list(lines)), strict=True)
+        series = [_curve(name_of(word), word, points, name, colour) for (word, points), colour in coloured]
         if level is not None:
-            drawn.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
-        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=HEIGHT)
+            series.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))
+        figure = curves(series, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=HEIGHT)
         with place:
             message = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)
 
 
-def _curve(title: str, word: str, found: Sequence[Both], name: str, colour: int) -> Curve:
-    floor = word in FLOORS
-    own = [both for both in found if getattr(both, name) is not None]
+def _curve(title: str, word: str, points: Sequence[Both], name: str, colour: int) -> Curve:
+    is_floor = word in FLOORS
+    measured = [both for both in points if getattr(both, name) is not None]
     return Curve(
         title,
-        [both.x for both in own],
-        [getattr(both, name) for both in own],
-        colour=GREY if floor else colour,
-        dash=("dash", "dashdot")[FLOORS.index(word)] if floor else "solid",
-        marks=not floor,
+        [both.x for both in measured],
+        [getattr(both, name) for both in measured],
+        colour=GREY if is_floor else colour,
+        dash=("dash", "dashdot")[FLOORS.index(word)] if is_floor else "solid",
+        marks=not is_floor,
     )

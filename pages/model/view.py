@@ -97,7 +97,7 @@ def show_definitions() -> None:
                 "The copying loss is the mean loss of all repeated tokens except the first. A uniform guess among all "
                 "{n:,} tokens has a loss of {loss:.1f} nats. A confident but wrong prediction has a larger loss.",
                 n=swap.VOCABULARY,
-                loss=words.GUESS,
+                loss=words.GUESS_LOSS,
             ),
         ),
         key="model.method",

@@ -11,40 +11,40 @@ from attention_core.experiments.swap.derived import Score, lost_share
 from attention_core.formatting import number
 from pages.model.options import model_title
 
-SAME = 1.05
+SAME_RATIO = 1.05
 """Largest ratio of perplexities for which perplexity counts as preserved."""
-WORSE = 1.5
+WORSE_RATIO = 1.5
 """Ratio of perplexities that the Layers view reports."""
-COPIED = 0.2
+PRESERVED_LOSS = 0.2
 """Largest lost share of what copying saves for which copying counts as preserved."""
-LOST = 0.8
+FAILED_LOSS = 0.8
 """Lost share from which on copying fails."""
-GUESS = math.log(swap.VOCABULARY)
+GUESS_LOSS = math.log(swap.VOCABULARY)
 """Loss in nats of a uniform guess over the vocabulary."""
-MOST = 3
+MAX_SENTENCES = 3
 """Largest number of variants with a sentence each. Of more variants, only the best and the worst are named."""
 
 
-def setting(*, where: str, tokens: str, title: str) -> str:
+def measured_text(*, layers: str, tokens: str, title: str) -> str:
     """Return the layers, the model and the text of the measurements, in words.
 
     Args:
-        where: the layers, in words.
+        layers: the layers, in words.
         tokens: the number of tokens read, in words.
         title: name of the text.
     """
     return _(
         "Softmax is replaced in {where} of {model} (4-bit quantised, no retraining). Text: “{title}” ({tokens}).",
-        where=where,
+        where=layers,
         model=model_title(swap.MODEL),
         tokens=tokens,
         title=title,
     )
 
 
-def verdict(original: Score, changed: Sequence[Score]) -> str:
+def describe_effects(original: Score, changed: Sequence[Score]) -> str:
     """Return the effect of the variants on perplexity and copying, compared with the original model, as lines."""
-    if len(changed) > MOST:
+    if len(changed) > MAX_SENTENCES:
         least, most = (choose(changed, key=lambda each: each.perplexity) for choose in (min, max))
         reading = _(
             "**Perplexity is lowest with {least} ({low} times the original) and highest with {most} ({high} times).**",
@@ -54,11 +54,13 @@ def verdict(original: Score, changed: Sequence[Score]) -> str:
             high=number(most.perplexity / original.perplexity, 3),
         )
     else:
-        reading = _contrast(original, changed) or "  \n".join(_reading(original, each) for each in changed)
-    return f"{reading}  \n{_copying(original, changed)}"
+        reading = _first_token_effect(original, changed) or "  \n".join(
+            _perplexity_effect(original, each) for each in changed
+        )
+    return f"{reading}  \n{_copying_effects(original, changed)}"
 
 
-def _contrast(original: Score, changed: Sequence[Score]) -> str:
+def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
     """Return how much less perplexity rises if the first token stays visible; empty without two such variants.
 
     Both variants hide the same number of pairs, and one of them hides the first token from most queries.
@@ -71,7 +73,7 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
     if (least.hidden.share, least.hidden.most) != (most.hidden.share, most.hidden.most):
         return ""
     low, high = (each.perplexity / original.perplexity for each in (least, most))
-    if low <= SAME or number(low, 3) == number(high, 3):
+    if low <= SAME_RATIO or number(low, 3) == number(high, 3):
         return ""
     return paragraph(
         _(
@@ -89,11 +91,11 @@ def _contrast(original: Score, changed: Sequence[Score]) -> str:
     )
 
 
-def _reading(original: Score, each: Score) -> str:
+def _perplexity_effect(original: Score, each: Score) -> str:
     """Return the effect of one variant on perplexity."""
     ratio = each.perplexity / original.perplexity
-    values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME - 1}
-    if ratio > SAME and each.hidden and each.hidden.share:
+    values = {"name": each.name, "ratio": number(ratio, 3), "same": SAME_RATIO - 1}
+    if ratio > SAME_RATIO and each.hidden and each.hidden.share:
         return (
             _(
                 "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
@@ -109,9 +111,9 @@ def _reading(original: Score, each: Score) -> str:
                 **values,
             )
         )
-    if ratio > SAME:
+    if ratio > SAME_RATIO:
         return _("**{name} raises perplexity to {ratio} times the original.**", **values)
-    if ratio < 1 / SAME:
+    if ratio < 1 / SAME_RATIO:
         return _("**{name} lowers perplexity to {ratio} times the original.**", **values)
     if each.covered:
         return _n(
@@ -123,10 +125,10 @@ def _reading(original: Score, each: Score) -> str:
     return _("**{name} changes perplexity by at most {same:.0%}.**", **values)
 
 
-def copying(original: Score, changed: Sequence[Score]) -> str:
+def describe_copying(original: Score, changed: Sequence[Score]) -> str:
     """Return the effect of the variants on copying, with the loss of each if they are few."""
     return paragraph(
-        _copying(original, changed),
+        _copying_effects(original, changed),
         *(
             _(
                 "With {name}, the mean loss of a copied token is {after} nats instead of {before}.",
@@ -134,22 +136,22 @@ def copying(original: Score, changed: Sequence[Score]) -> str:
                 after=number(each.copied, 3),
                 before=number(original.copied, 3),
             )
-            for each in (changed if len(changed) <= MOST else ())
+            for each in (changed if len(changed) <= MAX_SENTENCES else ())
         ),
     )
 
 
-def _copying(original: Score, changed: Sequence[Score]) -> str:
+def _copying_effects(original: Score, changed: Sequence[Score]) -> str:
     """Return with which variants copying fails, gets worse, or is preserved, and why if their patterns explain it."""
     failing: list[Score] = []
     worse: list[Score] = []
     preserved: list[Score] = []
     for each in changed:
         lost = lost_share(original, each)
-        (failing if lost >= LOST else worse if lost > COPIED else preserved).append(each)
+        (failing if lost >= FAILED_LOSS else worse if lost > PRESERVED_LOSS else preserved).append(each)
 
     def names(group: Sequence[Score]) -> str:
-        return named([each.name for each in group], len(changed))
+        return listed_names([each.name for each in group], len(changed))
 
     return paragraph(
         ""
@@ -158,28 +160,28 @@ def _copying(original: Score, changed: Sequence[Score]) -> str:
             "**Copying fails with {names}: the loss on copied tokens ({losses} nats) is higher than that of a uniform "
             "guess ({guess}).**",
             names=names(failing),
-            losses=_losses(failing),
-            guess=number(GUESS, 3),
+            losses=_copying_losses(failing),
+            guess=number(GUESS_LOSS, 3),
         )
         # Compared as written.
-        if min(round(each.copied, 1) for each in failing) > round(GUESS, 1)
+        if min(round(each.copied, 1) for each in failing) > round(GUESS_LOSS, 1)
         else _("**Copying fails with {names}.**", names=names(failing)),
-        _why_lost(failing),
+        _copying_cause(failing),
         _("**Copying gets worse with {names}.**", names=names(worse)) if worse else "",
-        _why_lost(worse),
+        _copying_cause(worse),
         _("**Copying is preserved with {names}.**", names=names(preserved)) if preserved else "",
     )
 
 
-def _losses(group: Sequence[Score]) -> str:
+def _copying_losses(group: Sequence[Score]) -> str:
     """Return the losses on copied tokens with the variants of a group, or their range if the variants are many."""
-    if len(group) <= MOST:
+    if len(group) <= MAX_SENTENCES:
         return enumeration(number(each.copied, 3) for each in group)
     low, high = (number(choose(each.copied for each in group), 3) for choose in (min, max))
     return low if low == high else _("{low} to {high}", low=low, high=high)
 
 
-def _why_lost(group: Sequence[Score]) -> str:
+def _copying_cause(group: Sequence[Score]) -> str:
     """Return why copying gets worse with all variants of a group; empty unless their patterns explain it."""
     hidden = [each.hidden for each in group if each.hidden and each.hidden.copies]
     if not group or len(hidden) < len(group):
@@ -196,14 +198,14 @@ def _why_lost(group: Sequence[Score]) -> str:
     )
 
 
-def named(names: Sequence[str], total: int) -> str:
+def listed_names(names: Sequence[str], total: int) -> str:
     """Return the names of variants, or how many there are if these are all."""
     if len(names) == total > 1:
         return _("both variants") if total == 2 else _("all {n} variants", n=total)
     return enumeration(names)
 
 
-def origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
+def results_origin(rows: Sequence[SwapRow | ContinuationRow]) -> str:
     """Return whether the results were recorded, with the date, or computed now."""
     stamps = sorted({row.recorded for row in rows if row.recorded})
     live = sum(not row.recorded for row in rows)

@@ -22,7 +22,7 @@ from attention_core.learning import recorded_runs
 from attention_core.learning.defaults import SEEDS
 from attention_core.metrics.image_quality import psnr
 from pages.learn.options import LearnOptions, plan_of
-from pages.model import predicts
+from pages.model import forecast
 from pages.model.measures import _question, _rows
 
 
@@ -301,7 +301,7 @@ def stand_in_4():
 
 
 def stand_in_5():
-    found = error_points(_rows(predicts.tasks(_question(revealed("stand_in", 5)))))
+    found = error_points(_rows(forecast.tasks(_question(revealed("stand_in", 5)))))
     for key in ("local", "sink"):
         curve = [point for point in found if point.word.startswith(key)]
         assert len(curve) == 9

@@ -16,35 +16,36 @@ from attention_core.formatting import formatted, number, percent
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import EVALUATED, TrainSpec
 from attention_core.model_patching import UNIFORM
-from pages.model import places
-from pages.model.options import EVERY, ModelOptions, Question, called
+from pages.model import variant_buttons
+from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
 from pages.model.view import View
 
-OFFERED = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linear", "retention", UNIFORM)
+BUTTON_WORDS = ("softmax", "local~window~4", "sink~window~4", "topk~k~4", "linear", "retention", UNIFORM)
 """Variants offered as buttons: a window of four tokens is short for the sequences of the tasks."""
-PREDICTS_NEXT = ("characters", "induction")
+NEXT_TOKEN_TASKS = ("characters", "induction")
 """Tasks whose answers are the next tokens, so that the loss has a perplexity."""
 
-LARGEST = 700.0
+MAX_LOSS = 700.0
 """Loss in nats up to which a float can hold the exponential."""
 
 
 def top() -> None:
     """Draw the choice of the model, of its replaced layers, and of the replacements."""
     spec: TrainSpec = SharedOptions.trained.value
-    layers = range(EVERY, spec.model.layers)
+    layers = range(ALL_LAYERS, spec.model.layers)
     ModelOptions.replaced.restrict_to(layers)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         trained_form.draw_model()
         ModelOptions.replaced.draw(
-            options=layers, format_func=lambda layer: _("all") if layer == EVERY else _("layer {layer}", layer=layer)
+            options=layers,
+            format_func=lambda layer: _("all") if layer == ALL_LAYERS else _("layer {layer}", layer=layer),
         )
     st.caption(trained_form.describe(spec, trained_form.trained(spec)))
-    places.show(
+    variant_buttons.show(
         causal=TASKS[spec.model.task].causal,
         control=ModelOptions.replacements,
-        introduction=_("Replace {name} in the trained model with:", name=f"**{own(spec)}**"),
-        offered=OFFERED,
+        introduction=_("Replace {name} in the trained model with:", name=f"**{trained_variant(spec)}**"),
+        offered=BUTTON_WORDS,
     )
 
 
@@ -56,21 +57,21 @@ def show(question: Question) -> None:
         VIEW.show(question)
 
 
-def own(spec: TrainSpec) -> str:
+def trained_variant(spec: TrainSpec) -> str:
     """Return the name of the variant that a model was trained with."""
     return label(ac.from_word(spec.model.word))
 
 
 def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
     spec: TrainSpec = SharedOptions.trained.value
-    found = trained_form.trained(spec)
+    run = trained_form.trained(spec)
     replaced = question.options.replaced
-    layers = range(spec.model.layers) if replaced == EVERY else (replaced,)
-    weights = found.checkpoint.weights if found and found.checkpoint else b""
+    layers = range(spec.model.layers) if replaced == ALL_LAYERS else (replaced,)
+    weights = run.checkpoint.weights if run and run.checkpoint else b""
     return trained_swap.tasks(spec, question.options.replacements, layers, weights=weights)
 
 
-def in_words(rows: Sequence[TrainedSwapRow]) -> str:
+def describe_replacements(rows: Sequence[TrainedSwapRow]) -> str:
     """Return how each replacement changes the accuracy and the loss, one line per replacement.
 
     Args:
@@ -84,7 +85,7 @@ def in_words(rows: Sequence[TrainedSwapRow]) -> str:
 
 def _effect(original: TrainedSwapRow, each: TrainedSwapRow) -> str:
     values = {
-        "name": called(each.word),
+        "name": display_name(each.word),
         "before": percent(original.accuracy),
         "after": percent(each.accuracy),
         "loss": formatted(original.loss, ".2f"),
@@ -107,7 +108,9 @@ def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[s
     """Return one line per model, with the perplexity if the task has one."""
     return [
         {
-            _("Attention"): called(row.word) if row.layers else _("{name}, as trained", name=called(row.word)),
+            _("Attention"): display_name(row.word)
+            if row.layers
+            else _("{name}, as trained", name=display_name(row.word)),
             _("Correct answers"): percent(row.accuracy),
             _("Loss (nats per answer)"): formatted(row.loss, ".3f"),
             **({_("Perplexity"): number(perplexity(row.loss), 3)} if predicts_next else {}),
@@ -118,7 +121,7 @@ def table(rows: Sequence[TrainedSwapRow], *, predicts_next: bool) -> list[dict[s
 
 def perplexity(loss: float) -> float:
     """Return the exponential of a loss in nats; infinite if it is too large for a float."""
-    return math.inf if loss > LARGEST else math.exp(loss)
+    return math.inf if loss > MAX_LOSS else math.exp(loss)
 
 
 def notes(spec: TrainSpec, layers: int) -> str:
@@ -129,7 +132,7 @@ def notes(spec: TrainSpec, layers: int) -> str:
         layers: number of replaced layers.
     """
     task = TASKS[spec.model.task]
-    if task.key in PREDICTS_NEXT:
+    if task.key in NEXT_TOKEN_TASKS:
         measure = _("The perplexity is the exponential of the mean loss of a predicted token.")
     else:
         measure = _("Perplexity is not defined for this task, because its answers are not the next tokens.")
@@ -150,18 +153,18 @@ def notes(spec: TrainSpec, layers: int) -> str:
 
 def _draw(_question: Question, rows: Sequence[TrainedSwapRow], _key: str) -> None:
     spec: TrainSpec = SharedOptions.trained.value
-    st.table(table(rows, predicts_next=spec.model.task in PREDICTS_NEXT), hide_index=True)
+    st.table(table(rows, predicts_next=spec.model.task in NEXT_TOKEN_TASKS), hide_index=True)
 
 
 def _notes(question: Question, _rows: Sequence[TrainedSwapRow]) -> str:
     spec: TrainSpec = SharedOptions.trained.value
-    return notes(spec, spec.model.layers if question.options.replaced == EVERY else 1)
+    return notes(spec, spec.model.layers if question.options.replaced == ALL_LAYERS else 1)
 
 
 VIEW = View(
     experiment="trained_swap",
     tasks=_tasks,
-    describe=lambda _question, rows: in_words(rows),
+    describe=lambda _question, rows: describe_replacements(rows),
     draw=_draw,
     notes=_notes,
     file="trained-model.csv",

@@ -18,7 +18,7 @@ from attention_core.experiments.swap import CopyRow, ReadingTask
 from attention_core.inputs.labels import number_repeats
 from attention_core.runtime import progress
 from pages.model.encoder import SENTENCES
-from pages.model.options import FIRST, called
+from pages.model.options import DEFAULT_WORDS, display_name
 
 open_model = partial(open_page, "model", m_live=True)
 VIEWS = ("text", "copying", "layers", "budget", "predicts")
@@ -33,7 +33,7 @@ def board(at):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("text", ["long", "repeats", "own"])
-def test_every_view_opens_on_every_kind_of_text_and_says_where_numbers_come_from(view, text):
+def test_every_view_opens_on_every_kind_of_text_and_names_the_origin(view, text):
     at = open_model(m_view=view, m_text=text)
     assert not at.error
     assert any("Computed on this machine." in c.value for c in at.caption)
@@ -66,9 +66,9 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     assert "Text: “Long” (" in said
 
 
-def test_losses_are_those_of_the_rows():
+def test_losses_on_screen_equal_the_rows():
     header, _ = board(open_model(m_text="story"))
-    task = ReadingTask(text=presets.texts()["story"], word=FIRST[0], layers=tuple(range(30)), detail=True)
+    task = ReadingTask(text=presets.texts()["story"], word=DEFAULT_WORDS[0], layers=tuple(range(30)), detail=True)
     assert header["rows"][1]["losses"] == list(made_up(task).losses)
     assert header["tokens"] == list(made_up(task).labels)
 
@@ -102,13 +102,13 @@ def test_the_number_of_an_occurrence_is_explained(text, explained):
 
 
 def test_without_an_increase_the_page_says_so(monkeypatch):
-    monkeypatch.setattr("pages.model.glance.increases", lambda *_: [])
+    monkeypatch.setattr("pages.model.token_details.increases", lambda *_: [])
     at = open_model()
     assert not at.table
     assert "No token has a higher loss than in the original model." in spoken(at, "caption")
 
 
-def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
+def test_copying_has_a_line_per_model_with_bands_and_the_first_reading():
     at = open_model(m_view="copying")
     drawn = traces(at)
     assert set(drawn) == {
@@ -129,7 +129,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert any("the mean over 3 random sequences" in c.value for c in at.caption)
 
 
-def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
+def test_the_first_reading_uses_the_original_model(monkeypatch):
     """Check the first occurrence, which a patched model reads with another loss."""
 
     def compute(task):
@@ -141,14 +141,14 @@ def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
-def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
+def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     at = open_model(m_view="layers", m_edge=edge)
     read, copied = charts(at)
     assert read["layout"]["yaxis"]["title"]["text"] == "perplexity"
     assert copied["layout"]["yaxis"]["title"]["text"] == "copying loss (nats per token)"
     found = points(at, 0)
     floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
-    assert set(found) == {called(FIRST[0]), called(FIRST[1]), *floors}
+    assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
     assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
@@ -175,12 +175,12 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
         assert notes[5][0].startswith("Equal weights, layer 0:")
         assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
     titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
-    assert titles == [*map(called, FIRST), "Equal weights", "Synthesizer · kind random"]
+    assert titles == [*map(display_name, DEFAULT_WORDS), "Equal weights", "Synthesizer · kind random"]
     assert "**With Local · window 64 in a single layer, perplexity is highest for layer" in spoken(at)
     assert any("“Equal weights” and “Synthesizer · kind random”. Their weights" in c.value for c in at.caption)
 
 
-def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
+def test_the_budget_view_has_a_point_per_budget_and_losses_by_position():
     at = open_model(m_view="budget")
     assert len(charts(at)) == 3
     assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
@@ -191,7 +191,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 
 
-def test_the_forecast_has_a_rank_correlation_and_a_point_for_each_rung():
+def test_the_forecast_has_a_rank_correlation_and_a_point_per_budget():
     at = open_model(m_view="predicts")
     assert "rank correlation" in spoken(at)
     assert len(charts(at)) == 2
@@ -199,25 +199,25 @@ def test_the_forecast_has_a_rank_correlation_and_a_point_for_each_rung():
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_nothing_in_softmaxs_place_asks_for_something(view):
+def test_a_page_without_replacements_asks_for_one(view):
     at = open_model(m_view=view, m_words=())
     assert not at.error
     assert "Reading the text …" not in spoken(at)
 
 
-def test_what_is_added_turned_and_removed_stands_in_the_address():
+def test_added_changed_and_removed_variants_are_in_the_address():
     at = open_model()
     at.button(key="model.add.uniform").click().run()
-    assert at.session_state["m_words"] == (*FIRST, "uniform")
-    assert at.query_params["m_words"] == [*FIRST, "uniform"]
+    assert at.session_state["m_words"] == (*DEFAULT_WORDS, "uniform")
+    assert at.query_params["m_words"] == [*DEFAULT_WORDS, "uniform"]
     at.button(key="model.chip.1").click().run()
     at.select_slider(key="model.knob.1.sink.window").set_value(16).run()
-    assert at.session_state["m_words"] == (FIRST[0], "sink~sinks~1", "uniform")
+    assert at.session_state["m_words"] == (DEFAULT_WORDS[0], "sink~sinks~1", "uniform")
     at.button(key="model.remove").click().run()
-    assert at.session_state["m_words"] == (FIRST[0], "uniform")
+    assert at.session_state["m_words"] == (DEFAULT_WORDS[0], "uniform")
 
 
-def test_a_knob_that_makes_two_equal_changes_nothing():
+def test_a_setting_that_duplicates_a_variant_is_ignored():
     at = open_model(m_words=("local~window~64", "local~window~32"))
     at.button(key="model.chip.0").click().run()
     at.select_slider(key="model.knob.0.local.window").set_value(32).run()
@@ -225,7 +225,7 @@ def test_a_knob_that_makes_two_equal_changes_nothing():
 
 
 @pytest.mark.parametrize("left", [["local~window~64"], ["local~window~64", "topk"], ["local~window~64", "uniform"]])
-def test_a_knob_of_what_was_removed_meanwhile_changes_nothing(left):
+def test_a_setting_of_a_removed_variant_is_ignored(left):
     at = open_model(m_words=("local~window~64", "sink~window~64~sinks~1"))
     at.button(key="model.chip.1").click().run()
     at.session_state["m_words"] = tuple(left)
@@ -233,7 +233,7 @@ def test_a_knob_of_what_was_removed_meanwhile_changes_nothing(left):
     assert at.session_state["m_words"] == tuple(left)
 
 
-def test_a_second_press_on_remove_takes_nothing_more():
+def test_removing_a_variant_twice_removes_only_it():
     at = open_model(m_words=("local~window~64", "sink~window~64~sinks~1", "topk"))
     at.button(key="model.chip.1").click().run()
     at.session_state["m_words"] = ("local~window~64", "topk")
@@ -241,9 +241,9 @@ def test_a_second_press_on_remove_takes_nothing_more():
     assert at.session_state["m_words"] == ("local~window~64", "topk")
 
 
-def test_no_more_can_be_added_than_the_bound(monkeypatch):
+def test_variants_can_be_added_up_to_the_limit(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    at = open_model(m_words=(*FIRST, "linear", "uniform", "topk~k~8"))
+    at = open_model(m_words=(*DEFAULT_WORDS, "linear", "uniform", "topk~k~8"))
     assert not any(button.key and button.key.startswith("model.add") for button in at.button)
     assert any("At most 5 variants." in c.value for c in at.caption)
 
@@ -269,14 +269,14 @@ def test_layers_of_a_link_are_those_replaced():
     assert "replaced in layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
 
 
-def test_an_empty_text_gets_a_sentence(monkeypatch):
+def test_an_empty_text_is_reported(monkeypatch):
     monkeypatch.undo()
     at = open_model(m_text="own", text="  ")
     assert any("The text is empty" in i.value for i in at.info)
     assert "Reading the text …" not in spoken(at)
 
 
-def test_words_that_were_typed_are_never_markup():
+def test_typed_text_is_never_markup():
     at = open_model(m_text="own", text="one **zq** [zq](f) $zq$ <a href=x> five six", m_token=3)
     assert not [
         m.value for m in at.markdown if m.value.startswith("P(") and ("**zq" in m.value or "[zq](f)" in m.value)
@@ -291,7 +291,7 @@ def test_the_board_refuses_losses_of_another_text():
         pack("abcde", other, [], ["n"], key="k")
 
 
-def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
+def test_the_encoder_has_a_line_per_model_and_the_ranks_of_ten_sentences():
     at = open_model(m_view="encoder")
     assert set(traces(at)) == {"Original model", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = at.table[0].value
@@ -305,7 +305,7 @@ def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     assert any("Choose a replacement" in i.value for i in open_model(m_view="encoder", m_encoders=()).info)
 
 
-def test_in_the_encoder_what_looks_both_ways_may_be_added():
+def test_the_encoder_accepts_variants_without_causal_form():
     at = open_model(m_view="encoder", m_query="a key")
     at.selectbox(key="model.any").set_value("landmark").run()
     assert at.session_state["m_encoders"][-1] == "landmark"
@@ -314,7 +314,7 @@ def test_in_the_encoder_what_looks_both_ways_may_be_added():
     assert any("The text is empty" in i.value for i in at.info)
 
 
-def test_what_is_written_on_is_marked_from_where_it_parts():
+def test_continuations_are_bold_after_the_divergence():
     at = open_model(m_view="continuation")
     said = spoken(at)
     assert (
@@ -331,7 +331,7 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     assert found["Cache"].tolist() == ["2.0 KiB"] * 3
 
 
-def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
+def test_a_continuation_reports_progress_and_resumes_after_stop(monkeypatch):
     sentence, asked, broken = [], [], threading.Event()
 
     def slowly(task, *, load):

@@ -12,8 +12,8 @@ from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
 from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
 from attention_core.formatting import number
-from pages.model import budget, continuation, encoder, glance, layers, predicts, reading, words
-from pages.model.options import called, layers_in_words, tokens_in_words
+from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
+from pages.model.options import display_name, layers_text, tokens_text
 
 AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
 
@@ -36,7 +36,9 @@ def scores(*pairs):
     ],
 )
 def test_how_the_text_is_read(perplexity, expected):
-    assert words.verdict(AS_IT_IS, scores((perplexity, 1.0))) == f"{expected}  \n**Copying is preserved with A.**"
+    assert (
+        words.describe_effects(AS_IT_IS, scores((perplexity, 1.0))) == f"{expected}  \n**Copying is preserved with A.**"
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,9 @@ def test_how_the_text_is_read(perplexity, expected):
         (9.1, "**Copying fails with A.**"),
     ],
 )
-def test_what_becomes_of_copying(copied, expected):
+def test_the_effects_on_copying(copied, expected):
     loss = f"With A, the mean loss of a copied token is {number(copied, 3)} nats instead of 1."
-    assert words.copying(AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
+    assert words.describe_copying(AS_IT_IS, scores((9.0, copied))) == f"{expected} {loss}"
 
 
 @pytest.mark.parametrize(
@@ -64,14 +66,14 @@ def test_what_becomes_of_copying(copied, expected):
     ],
 )
 def test_variants_with_the_same_effect_on_copying_share_a_sentence(losses, expected):
-    assert words.verdict(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
+    assert words.describe_effects(AS_IT_IS, scores(*((40, loss) for loss in losses))).endswith(
         f"raises perplexity to 2 times the original.**  \n{expected}"
     )
 
 
 @pytest.mark.parametrize(("loss", "worse"), [(10.8, False), (10.84, False), (10.86, True)])
 def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
-    text = words.copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
+    text = words.describe_copying(AS_IT_IS, scores((9.0, 13.0), (9.0, loss)))
     higher = "the loss on copied tokens (13 and 10.9 nats) is higher than that of a uniform guess (10.8)"
     assert (f"**Copying fails with both variants: {higher}.**" in text) == worse
     assert ("**Copying fails with both variants.**" in text) != worse
@@ -87,18 +89,18 @@ def test_copying_can_be_worse_than_a_uniform_guess(loss, worse):
     ],
 )
 def test_the_losses_of_lost_copies_are_listed_or_given_as_a_range(losses, text):
-    said = words.verdict(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
+    said = words.describe_effects(AS_IT_IS, scores(*((9.0, loss) for loss in losses)))
     assert f": the loss on copied tokens ({text} nats) is higher" in said
 
 
-def test_of_many_variants_the_best_and_the_worst_are_named():
+def test_many_variants_are_summarised_by_the_best_and_the_worst():
     many = scores((40, 10), (20, 10), (200, 10), (30, 10))
-    assert words.verdict(AS_IT_IS, many) == (
+    assert words.describe_effects(AS_IT_IS, many) == (
         "**Perplexity is lowest with B (1 times the original) and highest with C (10 times).**  \n"
         "**Copying fails with all 4 variants.**"
     )
-    assert words.copying(AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
-    assert words.verdict(AS_IT_IS, many[:3]).startswith(
+    assert words.describe_copying(AS_IT_IS, many) == "**Copying fails with all 4 variants.**"
+    assert words.describe_effects(AS_IT_IS, many[:3]).startswith(
         "**A raises perplexity to 2 times the original.**  \n**B changes"
     )
 
@@ -111,7 +113,7 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
         own[0] = dataclasses.replace(own[0], tokens=tokens)
         found = derived.score("X", word, (0,), own)
         assert found.covered == (tokens if covered else 0)
-        assert ("because it attends to" in words.verdict(AS_IT_IS, [found])) == covered
+        assert ("because it attends to" in words.describe_effects(AS_IT_IS, [found])) == covered
     assert not derived.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
     assert not derived.attends_to_all("uniform", 63)
 
@@ -121,7 +123,7 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
     ("word", "reach", "sinks"),
     [("local~window~8", 8, 0), ("sink~window~16~sinks~2", 15, 2), ("local~window~128", 128, 0)],
 )
-def test_what_a_pattern_hides_is_counted(word, reach, sinks, n):
+def test_hidden_tokens_are_counted(word, reach, sinks, n):
     pairs = [(i, j) for i in range(n) for j in range(i + 1)]
     hidden = [(i, j) for i, j in pairs if i - j > reach and j >= sinks]
     found = derived.hidden_by(word, n)
@@ -149,17 +151,17 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
     far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
     far_back = ".** The token to copy is 95 tokens back, beyond the window of 64."
     reason = f"{far_back} A chain of 2 layers could pass it on, but this model has never learned to do so."
-    assert words.verdict(AS_IT_IS, [blind, sink]) == (
+    assert words.describe_effects(AS_IT_IS, [blind, sink]) == (
         "**A raises perplexity to 2 times the original.** It hides 61% of the query–key pairs, and it hides the first "
         "token from most queries.  \n**B raises perplexity to 2 times the original.** It hides 61% of the query–key "
         "pairs, but not the first token.  \n"
         f"**Copying fails with both variants{reason}"
     )
-    assert words.verdict(AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
+    assert words.describe_effects(AS_IT_IS, [blind, far]).endswith("**Copying fails with both variants.**")
     seen = dataclasses.replace(sink, perplexity=22.0)
     assert (
-        words.verdict(AS_IT_IS, [blind, seen])
-        == words.verdict(AS_IT_IS, [seen, blind])
+        words.describe_effects(AS_IT_IS, [blind, seen])
+        == words.describe_effects(AS_IT_IS, [seen, blind])
         == (
             "**The first token makes the difference: with A, perplexity rises to 2 times the original, but to only "
             "1.10 times if the first token stays visible.** Either way, a query attends to at most "
@@ -177,45 +179,47 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
         dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, most=66)),
         dataclasses.replace(seen, hidden=None),
     ):
-        assert words.verdict(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
-    assert words.verdict(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
+        assert words.describe_effects(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
+    assert words.describe_effects(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
     worse = dataclasses.replace(blind, copied=5.0)
-    assert words.verdict(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
+    assert words.describe_effects(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
     never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, relay=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
-        assert words.copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
+        assert words.describe_copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
     stride = dataclasses.replace(never, hidden=dataclasses.replace(never.hidden, window=None))
     for group in ([never, wide], [stride], [stride, wide]):
-        text = words.copying(AS_IT_IS, group).split(" With A")[0]
+        text = words.describe_copying(AS_IT_IS, group).split(" With A")[0]
         assert text.endswith(".** The token to copy is 95 tokens back, where most queries cannot attend to it.")
     same = dataclasses.replace(blind, perplexity=20.0, copied=1.0)
-    assert words.verdict(AS_IT_IS, [same]) == (
+    assert words.describe_effects(AS_IT_IS, [same]) == (
         "**A changes perplexity by at most 5%.**  \n**Copying is preserved with A.**"
     )
-    assert reading.uncoloured(blind) == (
+    assert reading.uncoloured_note(blind) == (
         "The first 66 tokens have no colour, because they are predicted from all tokens before them."
     )
     one = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, from_token=1))
-    assert reading.uncoloured(one) == (
+    assert reading.uncoloured_note(one) == (
         "The first 1 token has no colour, because it is predicted from all tokens before it."
     )
-    assert reading.uncoloured(AS_IT_IS) == ""
+    assert reading.uncoloured_note(AS_IT_IS) == ""
 
 
 def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
-    assert budget.swept("local~window~64") == "Local · window"
-    assert budget.swept("sink~window~64~sinks~1") == "Attention sinks · window · sinks 1"
+    assert budget.curve_name("local~window~64") == "Local · window"
+    assert budget.curve_name("sink~window~64~sinks~1") == "Attention sinks · window · sinks 1"
 
 
-def test_neither_number_is_told_without_the_other():
+def test_perplexity_and_copying_are_reported_together():
     question = SimpleNamespace(words=["linear"], layers=(0,))
-    assert reading.outcome(question, [], words.verdict) == "Reading the text …"
+    assert reading.describe_outcome(question, [], words.describe_effects) == "Reading the text …"
     rows = [dataclasses.replace(read(20.0), word="softmax"), COPY]
     rows.append(dataclasses.replace(read(20.0, layers=(0,)), word="linear"))
-    assert reading.outcome(question, rows, words.verdict) == "Reading the text …"
+    assert reading.describe_outcome(question, rows, words.describe_effects) == "Reading the text …"
     rows.append(dataclasses.replace(COPY, word="linear", layers=(0,)))
-    assert reading.outcome(question, rows, words.verdict).endswith("**Copying is preserved with Linear.**")
+    assert reading.describe_outcome(question, rows, words.describe_effects).endswith(
+        "**Copying is preserved with Linear.**"
+    )
 
 
 def test_a_model_that_gains_nothing_by_copying_loses_nothing():
@@ -229,12 +233,12 @@ def read(value, layers=(), recorded=""):
 COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1.0, seconds=1.0)
 
 
-def test_where_numbers_come_from():
-    assert words.origin([read(1)]) == "Computed on this machine."
+def test_results_origin():
+    assert words.results_origin([read(1)]) == "Computed on this machine."
     recorded = read(1, recorded="2026-01-01, a machine")
-    assert words.origin([recorded]) == "Recorded on 2026-01-01, a machine."
-    assert "1 of 2 results was computed on this machine." in words.origin([read(1), recorded])
-    assert "2 of 3 results were computed on this machine." in words.origin([read(1), read(1), recorded])
+    assert words.results_origin([recorded]) == "Recorded on 2026-01-01, a machine."
+    assert "1 of 2 results was computed on this machine." in words.results_origin([read(1), recorded])
+    assert "2 of 3 results were computed on this machine." in words.results_origin([read(1), read(1), recorded])
 
 
 STAYS = "Perplexity is at most 1.5 times the original with every tested number."
@@ -247,15 +251,15 @@ LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
     ("perplexity", "copied", "reads", "copies"),
     [(30, 6, STAYS, REMAINS), (20, 7, STAYS, LOST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
 )
-def test_how_many_layers_it_takes(perplexity, copied, reads, copies):
+def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
     pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
-    assert f"**Linear {copies} {reads}" == layers.in_words({"linear": pairs}, [read(20), COPY], "bottom")
-    assert layers.in_words({"linear": pairs}, [read(20)], "bottom") == ""
+    assert f"**Linear {copies} {reads}" == layers.describe_layers({"linear": pairs}, [read(20), COPY], "bottom")
+    assert layers.describe_layers({"linear": pairs}, [read(20)], "bottom") == ""
 
 
-def test_which_layer_matters_alone():
+def test_describe_layers_of_single_layers():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
-    text = layers.in_words({"linear": pairs}, [read(20), COPY], "single")
+    text = layers.describe_layers({"linear": pairs}, [read(20), COPY], "single")
     assert text == (
         "**With Linear in a single layer, perplexity is highest for layer 0 (1.25 times the original).** The copying "
         "loss is highest for layer 7 (6 nats)."
@@ -264,8 +268,8 @@ def test_which_layer_matters_alone():
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
     pairs = [Both(x=0, perplexity=20.0, copied=1.0), Both(x=2, perplexity=40.0, copied=6.0)]
-    read_row = layers.of_reading("linear", pairs, read(20))
-    copy_row = layers.of_copying("linear", pairs, COPY)
+    read_row = layers.perplexity_row("linear", pairs, read(20))
+    copy_row = layers.copying_row("linear", pairs, COPY)
     assert (read_row.title, len(read_row.places)) == ("Linear", 30)
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
@@ -275,28 +279,28 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
 
 
 @pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
-def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, copies):
+def test_better_than_blind(perplexity, copied, reads, copies):
     lines = {
         "linear": [Both(x=3, perplexity=perplexity, copied=copied), Both(x=4, perplexity=1.0, copied=None)],
         "uniform": [Both(x=3, perplexity=25.0, copied=2.0)],
         "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
     }
-    assert layers.beaten(lines) == (
+    assert layers.better_than_blind(lines) == (
         f"Linear has a lower perplexity than both variants that ignore the text in {reads} of 1 layers. It has a lower "
         f"copying loss than both in {copies} of 1 layers."
     )
     del lines["uniform"], lines["synthesizer~kind~random"]
-    assert layers.beaten(lines) == ""
+    assert layers.better_than_blind(lines) == ""
 
 
-def test_from_which_budget_on():
+def test_describe_budgets():
     pairs = [
         Both(x=x, perplexity=p, copied=c) for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
     ]
     assert derived.preserved_from(pairs, "perplexity", 21) == 8
     assert derived.preserved_from(pairs, "copied", 3) == 4
     assert derived.preserved_from(pairs, "perplexity", 10) is None
-    text = budget.in_words({"local~window~64": pairs}, [read(20), COPY])
+    text = budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY])
     assert text == (
         "**With window ≥ 8, Local predicts text about as well as softmax (perplexity).** To copy repeated text as "
         "well, it needs window ≥ 4."
@@ -326,10 +330,10 @@ def test_from_which_budget_on():
         (20.0, 1.0, "**With window ≥ 2, Local predicts text (perplexity) and copies it about as well as softmax.**"),
     ],
 )
-def test_what_a_budget_preserves(perplexity, copied, expected):
+def test_preserved_values_of_a_budget(perplexity, copied, expected):
     pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
-    assert budget.in_words({"local~window~64": pairs}, [read(20), COPY]) == expected
-    assert budget.in_words({"local~window~64": pairs}, [read(20)]) == ""
+    assert budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY]) == expected
+    assert budget.describe_budgets({"local~window~64": pairs}, [read(20)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -347,10 +351,10 @@ def test_what_a_budget_preserves(perplexity, copied, expected):
 )
 def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
     pairs = [Both(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
-    text = budget.in_words({"atrous": pairs}, [read(20), COPY])
+    text = budget.describe_budgets({"atrous": pairs}, [read(20), COPY])
     assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
-    both = budget.in_words({"atrous": kept}, [read(20), COPY])
+    both = budget.describe_budgets({"atrous": kept}, [read(20), COPY])
     assert both == (
         "**With stride ≤ 1, Atrous predicts text (perplexity) and copies it about as well as softmax.**"
         if values == "stride ≤ 1"
@@ -363,7 +367,7 @@ def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_liste
     )
 
 
-def test_the_running_mean_is_that_of_so_many():
+def test_running_mean_averages_over_its_window():
     assert derived.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
     assert derived.running_mean([1], 2) == []
 
@@ -390,33 +394,33 @@ def cloud(copies):
         ((1, 1, 1, 1, 1.0), "The rankings by output error and by copying loss cannot be compared"),
     ],
 )
-def test_how_well_the_error_forecasts(copies, expected):
-    said = predicts.in_words(cloud(copies))
+def test_describe_correlation(copies, expected):
+    said = forecast.describe_correlation(cloud(copies))
     assert expected in said
     assert "**The output error orders the variants much as their perplexity does**" in said
-    assert predicts.in_words(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
+    assert forecast.describe_correlation(cloud((0, 1, 2, 3))) == "At least 5 points are needed to compare the rankings."
 
 
-def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
+def test_pairs_within_and_between_variants_are_counted_separately():
     two = [*cloud((0, 1, 2, 3, 4.0)), ErrorPoint(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
-    assert predicts.details(two) == (
+    assert forecast.pair_counts(two) == (
         "The output error orders 4 of 5 pairs of points from different variants as their perplexity does. The largest "
         "outlier is Local · window 2. The output error orders 2 of 5 pairs of points from different variants as their "
         "copying loss does. The largest outlier is Linear."
     )
-    assert predicts.details(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
-    assert predicts.details(two[:3]) == ""
+    assert forecast.pair_counts(cloud((0, 1, 2, 3, 4.0))) == "", "all points belong to one variant"
+    assert forecast.pair_counts(two[:3]) == ""
 
 
-def test_names():
-    assert called("uniform") == "Equal weights"
-    assert called("sink~window~64~sinks~1") == "Attention sinks · window 64 · sinks 1"
-    assert called("linear") == "Linear"
-    assert layers_in_words(tuple(range(30))) == "all 30 layers"
-    assert layers_in_words((7,)) == "layer 7"
-    assert layers_in_words((3, 4)) == "layers 3 to 4"
-    assert tokens_in_words(9, 9) == "9 tokens"
-    assert tokens_in_words(9, 12) == "the first 9 of 12 tokens"
+def test_display_name():
+    assert display_name("uniform") == "Equal weights"
+    assert display_name("sink~window~64~sinks~1") == "Attention sinks · window 64 · sinks 1"
+    assert display_name("linear") == "Linear"
+    assert layers_text(tuple(range(30))) == "all 30 layers"
+    assert layers_text((7,)) == "layer 7"
+    assert layers_text((3, 4)) == "layers 3 to 4"
+    assert tokens_text(9, 9) == "9 tokens"
+    assert tokens_text(9, 12) == "the first 9 of 12 tokens"
 
 
 @pytest.mark.parametrize(
@@ -428,10 +432,10 @@ def test_names():
         (0.69, "**Linear changes the original model's ranking of the sentences** (rank correlation 0.69)."),
     ],
 )
-def test_what_becomes_of_a_ranking(tau, expected):
+def test_describe_rankings(tau, expected):
     row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
-    assert encoder.drifts([row]) == "Mean change of the embeddings (drift): Linear 0.12."
-    assert encoder.in_words([row]).startswith(expected)
+    assert encoder.describe_drifts([row]) == "Mean change of the embeddings (drift): Linear 0.12."
+    assert encoder.describe_rankings([row]).startswith(expected)
 
 
 def test_ranks_begin_with_the_most_alike():
@@ -443,13 +447,13 @@ def test_ranks_begin_with_the_most_alike():
     [(0.14, "14%"), (0.0014, "0.14%"), (9.3e-6, "0.0009%"), (1e-6, "0.0001%"), (9e-7, "under 0.0001%")],
 )
 def test_a_probability_has_no_power_of_ten(chance, expected):
-    assert glance.probability(chance) == expected
+    assert token_details.format_probability(chance) == expected
 
 
 @pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])
-def test_an_attention_row_that_does_not_change_is_said_so(moved, changes):
+def test_an_unchanged_attention_row_is_reported(moved, changes):
     row = SimpleNamespace(label="b", chances=(0.5, 0.25), context=["a"], layer=3, head=2, moved=moved)
-    said = glance.in_words(row, "Local")
+    said = token_details.describe_token(row, "Local")
     assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
     assert said.endswith("No attention row of the token before it, “a”, changes.") != changes
 
@@ -486,5 +490,9 @@ def generated(word, ids, held, layers=(0,)):
 )
 def test_generated_texts_are_compared_with_the_text_of_the_original_model(others, expected):
     first = generated("softmax", (1, 2, 3), 8, layers=())
-    assert continuation.in_words([first, *(generated(*each) for each in others)]) == expected
-    assert continuation.in_words([first]) == continuation.in_words([generated(*others[0])]) == ""
+    assert continuation.describe_continuations([first, *(generated(*each) for each in others)]) == expected
+    assert (
+        continuation.describe_continuations([first])
+        == continuation.describe_continuations([generated(*others[0])])
+        == ""
+    )

@@ -22,7 +22,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_what_ships_as_recorded_is_what_is_computed(task, monkeypatch):
+def test_recorded_results_equal_computed_results(task, monkeypatch):
     monkeypatch.undo()
     [found], true = run(task), swap.compute(task)
     assert found.recorded
@@ -31,14 +31,14 @@ def test_what_ships_as_recorded_is_what_is_computed(task, monkeypatch):
             assert getattr(found, name) == pytest.approx(getattr(true, name), rel=1e-3)
 
 
-def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
+def test_all_results_of_a_first_visit_are_recorded(monkeypatch):
     monkeypatch.undo()
-    lacking = [task for task in record.wanted() if swap.known(task) is None]
+    lacking = [task for task in record.unique_tasks() if swap.known(task) is None]
     lacking += [task for task in record.continuations() if continuation.known(task) is None]
     assert not lacking, "run python -m pages.model.record"
 
 
-def test_a_recorded_continuation_is_what_is_computed(monkeypatch):
+def test_recorded_continuations_equal_computed_ones(monkeypatch):
     monkeypatch.undo()
     task = record.continuations()[1]
     [found], true = continuation.run(task), continuation.compute(task)
@@ -62,7 +62,7 @@ def test_a_recorded_continuation_is_what_is_computed(monkeypatch):
         ("continuation", {"m_text": "chinese"}),
     ],
 )
-def test_a_first_visit_waits_in_no_line_on_any_text(view, how, monkeypatch):
+def test_a_first_visit_runs_no_task_on_any_text(view, how, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(FairScheduler, "submit", lambda *_: pytest.fail("asked for what was recorded"))
     at = open_page("model", m_view=view, **how)

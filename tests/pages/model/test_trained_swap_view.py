@@ -26,7 +26,7 @@ def opened(**changes):
     return visit("model", link)
 
 
-def test_the_table_holds_the_numbers_of_the_library():
+def test_the_table_shows_the_numbers_of_the_library():
     rows = [trained_swap.run(each)[0] for each in trained_swap.tasks(run_from_words(WORDS), ["softmax", UNIFORM], (1,))]
     found = opened(m_replaced=["1"]).table[0].value
     assert list(found["Attention"]) == ["Softmax, as trained", "Softmax", "Equal weights"]
@@ -50,12 +50,12 @@ def test_a_layer_that_the_model_lacks_is_refused():
     assert "replaced in 2 of 2 layers" in spoken(at, "caption")
 
 
-def test_a_variant_that_cannot_be_causal_says_so():
+def test_variants_without_causal_form_are_explained():
     at = opened(m_replacements=["nystrom"])
     assert "cannot be causal" in at.info[0].value
 
 
-def test_other_views_say_where_the_trained_model_is():
+def test_other_views_link_to_the_trained_model():
     at = visit("model", {"input": ["trained"], "trained": WORDS, "m_view": ["copying"]})
     said = spoken(at, "caption")
     assert "This view measures a language model." in said
@@ -77,19 +77,19 @@ def row(accuracy, loss, word="linear", layers=(0, 1)):
     ],
 )
 def test_the_effect_of_a_replacement_in_words(before, after, expected):
-    text = view.in_words([row(*before, word="softmax", layers=()), row(*after)])
+    text = view.describe_replacements([row(*before, word="softmax", layers=()), row(*after)])
     assert text.startswith("**Linear: ")
     assert expected in text
 
 
 def test_without_a_replacement_the_page_asks_for_one():
-    assert view.in_words([]) == ""
-    assert view.in_words([row(0.5, 1.0, layers=())]) == "Choose a replacement above."
+    assert view.describe_replacements([]) == ""
+    assert view.describe_replacements([row(0.5, 1.0, layers=())]) == "Choose a replacement above."
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
-    predicts_next = task in view.PREDICTS_NEXT
+    predicts_next = task in view.NEXT_TOKEN_TASKS
     text = view.notes(usual_run(task), 1)
     assert ("The perplexity is the exponential of the mean loss" in text) == predicts_next
     [line] = view.table([row(0.5, 2.0, layers=())], predicts_next=predicts_next)

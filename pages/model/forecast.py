@@ -15,27 +15,27 @@ from attention_core.experiments.swap.derived import ErrorPoint, error_points
 from attention_core.formatting import number
 from attention_core.model_patching import UNIFORM
 from pages.model import words
-from pages.model.options import Question, called
+from pages.model.options import Question, display_name
 from pages.model.view import HEIGHT, View
 
-FEWEST = 5
+MIN_POINTS = 5
 """Minimum number of points for which an order is reported."""
-CLOSE, LOOSE = 0.9, 0.6
+SAME_ORDER, SIMILAR_ORDER = 0.9, 0.6
 """Rank correlations from which on an order is reported as the same, and as roughly the same."""
-EXACT = 1e-4
+ROUNDING_ERROR = 1e-4
 """Errors below this value are rounding errors and are not drawn on the logarithmic axis."""
 
 
 def _missing(question: Question) -> str:
-    return "" if _able(question) else _("Add a variant other than “Equal weights”.")
+    return "" if _budget_words(question) else _("Add a variant other than “Equal weights”.")
 
 
 def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
-    able, found = _able(question), [p for p in error_points(rows) if p.output > EXACT]
+    words, points = _budget_words(question), [p for p in error_points(rows) if p.output > ROUNDING_ERROR]
     sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
     x_title = _("relative output error")
     for place, (name, title) in zip(st.columns(2), sides, strict=True):
-        lines = [_line(word, found, name, colour) for word, colour in zip(able, palette.places(able), strict=True)]
+        lines = [_line(word, points, name, colour) for word, colour in zip(words, palette.places(words), strict=True)]
         figure = curves(lines, x_title=x_title, y_title=title, log_x=True, log_y=True, height=HEIGHT)
         with place:
             message = _("Points: {measure} against {axis}", measure=title, axis=x_title)
@@ -50,48 +50,48 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
             "It is measured on the original model's queries, keys and values, and averaged over heads and replaced "
             "layers."
         ),
-        details(error_points(rows)),
-        words.origin(rows),
+        pair_counts(error_points(rows)),
+        words.results_origin(rows),
     )
 
 
 def tasks(question: Question) -> tuple[SwapTask, ...]:
     """Return the tasks of this view."""
     layers, n = question.layers, swap.PERIOD * 2
-    return swap.budget_tasks(question.text, _able(question), layers, n, stray=True, live=question.live)
+    return swap.budget_tasks(question.text, _budget_words(question), layers, n, stray=True, live=question.live)
 
 
-def _able(question: Question) -> list[str]:
+def _budget_words(question: Question) -> list[str]:
     return [word for word in question.words if word != UNIFORM]
 
 
-def in_words(found: Sequence[ErrorPoint]) -> str:
+def describe_correlation(points: Sequence[ErrorPoint]) -> str:
     """Return how well the output error orders perplexity and copying."""
-    if len(found) < FEWEST:
-        return _("At least {n} points are needed to compare the rankings.", n=FEWEST)
-    errors = [p.output for p in found]
+    if len(points) < MIN_POINTS:
+        return _("At least {n} points are needed to compare the rankings.", n=MIN_POINTS)
+    errors = [p.output for p in points]
     return "  \n".join(
-        _order(name, metrics.rank_correlation(errors, values), len(found)) for name, values in _measures(found)
+        _order(name, metrics.rank_correlation(errors, values), len(points)) for name, values in _measures(points)
     )
 
 
-def details(found: Sequence[ErrorPoint]) -> str:
+def pair_counts(points: Sequence[ErrorPoint]) -> str:
     """Return, for both measures, how many pairs of variants the error orders correctly, and the largest outlier."""
-    if len(found) < FEWEST:
+    if len(points) < MIN_POINTS:
         return ""
-    errors, keys = [p.output for p in found], [registry.from_word(p.word).key for p in found]
+    errors, keys = [p.output for p in points], [registry.from_word(p.word).key for p in points]
     return paragraph(
         *(
-            _between(name, called(found[metrics.farthest_off(errors, values)].word), same, pairs)
-            for name, values in _measures(found)
-            for same, pairs in (metrics.same_order(errors, values, keys),)
+            _between(name, display_name(points[metrics.farthest_off(errors, values)].word), correct, pairs)
+            for name, values in _measures(points)
+            for correct, pairs in (metrics.same_order(errors, values, keys),)
             if pairs
         )
     )
 
 
-def _measures(found: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...]:
-    return (_("perplexity"), [p.perplexity for p in found]), (_("copying loss"), [p.copied for p in found])
+def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ...]:
+    return (_("perplexity"), [p.perplexity for p in points]), (_("copying loss"), [p.copied for p in points])
 
 
 def _between(name: str, outlier: str, same: int, pairs: int) -> str:
@@ -117,13 +117,13 @@ def _order(name: str, rho: float, n: int) -> str:
             "quantities is constant.",
             name=name,
         )
-    if rho >= CLOSE:
+    if rho >= SAME_ORDER:
         return _(
             "**The output error orders the variants much as their {name} does** (rank correlation {rho} over {n} "
             "points).",
             **values,
         )
-    if rho >= LOOSE:
+    if rho >= SIMILAR_ORDER:
         return _(
             "**The output error orders the variants roughly as their {name} does** (rank correlation {rho} over {n} "
             "points).",
@@ -136,22 +136,22 @@ def _order(name: str, rho: float, n: int) -> str:
     )
 
 
-def _line(word: str, found: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
+def _line(word: str, points: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
     ladder = {each.word for each in swap.ladder(word, swap.PERIOD * 2)}
-    own = sorted((p for p in found if p.word in ladder), key=lambda p: p.output)
+    variant_points = sorted((p for p in points if p.word in ladder), key=lambda p: p.output)
     return Curve(
         _(registry.from_word(word).title),
-        [p.output for p in own],
-        [getattr(p, name) for p in own],
+        [p.output for p in variant_points],
+        [getattr(p, name) for p in variant_points],
         colour=colour,
-        notes=[called(p.word) for p in own],
+        notes=[display_name(p.word) for p in variant_points],
     )
 
 
 FORECAST = View(
     tasks=tasks,
     missing=_missing,
-    describe=lambda question, rows: in_words(error_points(rows)),
+    describe=lambda question, rows: describe_correlation(error_points(rows)),
     draw=_draw,
     notes=_notes,
 )

@@ -16,13 +16,13 @@ from attention_core.experiments import embedding, swap
 from attention_core.limits import current
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import Value
-from pages.model.options import ModelOptions, called, model_title
+from pages.model.options import ModelOptions, display_name, model_title
 
-Words = Control[tuple[str, ...]]
-OPENED = "model.opened"
+WordsControl = Control[tuple[str, ...]]
+OPENED_KEY = "model.opened"
 """Session state key of the index of the variant whose settings are open."""
-ANY = "model.any"
-OFFERED = (
+ANY_KEY = "model.any"
+BUTTON_WORDS = (
     "local~window~64",
     "sink~window~64~sinks~1",
     "sink~window~64",
@@ -38,7 +38,7 @@ OFFERED = (
 
 
 def show(
-    *, causal: bool, control: Words | None = None, introduction: str = "", offered: Sequence[str] = OFFERED
+    *, causal: bool, control: WordsControl | None = None, introduction: str = "", offered: Sequence[str] = BUTTON_WORDS
 ) -> None:
     """Draw the variants' buttons, the form that adds variants, and the settings that are open.
 
@@ -50,18 +50,18 @@ def show(
     """
     control = control or (ModelOptions.words if causal else ModelOptions.encoders)
     words = control.value
-    opened = st.session_state.get(OPENED)
+    opened = st.session_state.get(OPENED_KEY)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
         model = model_title(swap.MODEL if causal else embedding.ENCODER)
         st.markdown(introduction or _("Replace softmax in **{model}** with:", model=model), width="content")
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             st.button(
-                called(word),
-                key=f"model.chip.{place}",
+                display_name(word),
+                key=f"model.chip.{index}",
                 icon=":material/tune:",
-                type="primary" if place == opened else "secondary",
+                type="primary" if index == opened else "secondary",
                 on_click=_open,
-                args=(None if place == opened else place,),
+                args=(None if index == opened else index,),
             )
         menu = partial(_menu, control, causal, offered)
         lazy_popover(_("Add"), menu, key="model.menu", icon=":material/add:", type="tertiary")
@@ -69,16 +69,16 @@ def show(
         _settings(control, opened, words[opened])
 
 
-def _open(place: int | None) -> None:
-    st.session_state[OPENED] = place
+def _open(index: int | None) -> None:
+    st.session_state[OPENED_KEY] = index
 
 
-def _settings(control: Words, place: int, word: str) -> None:
+def _settings(control: WordsControl, index: int, word: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", gap="medium"):
         if word != UNIFORM:
             attention = registry.from_word(word)
-            take = partial(_turn, control, place, attention.key)
-            variant_picker.knobs(attention, take, place=f"model.knob.{place}")
+            on_change = partial(_set_setting, control, index, attention.key)
+            variant_picker.knobs(attention, on_change, place=f"model.knob.{index}")
         st.button(
             _("Remove"),
             icon=":material/delete:",
@@ -90,23 +90,23 @@ def _settings(control: Words, place: int, word: str) -> None:
         st.button(_("Close"), icon=":material/close:", key="model.close", on_click=_open, args=(None,), type="tertiary")
 
 
-def _turn(control: Words, place: int, key: str, name: str, value: Value) -> None:
+def _set_setting(control: WordsControl, index: int, key: str, name: str, value: Value) -> None:
     words = list(control.value)
-    if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
+    if index >= len(words) or (attention := registry.from_word(words[index])).key != key:
         return  # The visitor has removed the variant in the meantime.
-    turned = variant_picker.with_setting(attention, name, value).word
-    if turned not in words:  # Otherwise the same variant with the same settings would be listed twice.
-        words[place] = turned
-        _set(control, tuple(words))
+    changed = variant_picker.with_setting(attention, name, value).word
+    if changed not in words:  # Otherwise the same variant with the same settings would be listed twice.
+        words[index] = changed
+        _set_words(control, tuple(words))
 
 
-def _remove(control: Words, word: str) -> None:
-    _set(control, tuple(other for other in control.value if other != word))
+def _remove(control: WordsControl, word: str) -> None:
+    _set_words(control, tuple(other for other in control.value if other != word))
     ModelOptions.shown.set(0)
     _open(None)
 
 
-def _set(control: Words, words: tuple[str, ...]) -> None:
+def _set_words(control: WordsControl, words: tuple[str, ...]) -> None:
     if control is ModelOptions.encoders:
         ModelOptions.encoders.set(words)
     elif control is ModelOptions.replacements:
@@ -115,36 +115,36 @@ def _set(control: Words, words: tuple[str, ...]) -> None:
         ModelOptions.words.set(words)
 
 
-def _menu(control: Words, causal: bool, offered: Sequence[str]) -> None:
-    words, most = control.value, current().swap_variants
-    if len(words) >= most:
-        st.caption(_("At most {count} variants. Remove one to add another.", count=most))
+def _menu(control: WordsControl, causal: bool, offered: Sequence[str]) -> None:
+    words, limit = control.value, current().swap_variants
+    if len(words) >= limit:
+        st.caption(_("At most {count} variants. Remove one to add another.", count=limit))
         return
     with st.container(horizontal=True, gap="xsmall", width=520):
         for word in offered:
             if word not in words:
-                st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(control, word))
-    able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
-    titles: dict[str | None, str] = {None: _("Choose one"), **{v.key: _(v.title) for v in able}}
+                st.button(display_name(word), key=f"model.add.{word}", on_click=_add, args=(control, word))
+    allowed = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
+    titles: dict[str | None, str] = {None: _("Choose one"), **{v.key: _(v.title) for v in allowed}}
     st.selectbox(
         _("Other causal variants") if causal else _("Other variants"),
         list(titles),
         format_func=titles.__getitem__,
-        key=ANY,
-        on_change=_add_any,
+        key=ANY_KEY,
+        on_change=_add_chosen,
         args=(control,),
     )
 
 
-def _add_any(control: Words) -> None:
+def _add_chosen(control: WordsControl) -> None:
     with suppress(ac.LabError):  # A message from the browser may name an unknown variant.
-        if chosen := st.session_state[ANY]:
+        if chosen := st.session_state[ANY_KEY]:
             _add(control, ac.get(chosen).word)
-    st.session_state[ANY] = None
+    st.session_state[ANY_KEY] = None
 
 
-def _add(control: Words, word: str) -> None:
+def _add(control: WordsControl, word: str) -> None:
     words = control.value
     if word not in words and len(words) < current().swap_variants:
-        _set(control, (*words, word))
+        _set_words(control, (*words, word))
         ModelOptions.shown.set(len(words))

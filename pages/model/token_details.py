@@ -18,21 +18,21 @@ from attention_core.experiments.glance import NextTokenRow
 from attention_core.experiments.swap import ReadingRow
 from attention_core.formatting import number, percent
 from attention_core.inputs.labels import number_repeats, readable
-from pages.model.options import ORIGINAL, Question, called
+from pages.model.options import ORIGINAL, Question, display_name
 
-WORST = 8
+MAX_LISTED = 8
 """Number of tokens listed."""
-SMALLEST = 1e-6
+MIN_PROBABILITY = 1e-6
 """Smallest probability that is written out."""
-UNCHANGED = 1e-6
+MAX_UNCHANGED = 1e-6
 """Share of moved weight below which only rounding differs."""
 
 
-def show(question: Question, original: ReadingRow, changed: ReadingRow, *side: DeltaGenerator) -> None:
+def show(question: Question, original: ReadingRow, changed: ReadingRow, *detail_column: DeltaGenerator) -> None:
     """Draw the folded list of the largest increases in loss and, in the second column, the selected token's details."""
     token = question.options.token
-    if side and token is not None and 0 < token < original.tokens:
-        with side[0]:
+    if detail_column and token is not None and 0 < token < original.tokens:
+        with detail_column[0]:
             _predictions(question, changed.word, token)
     lazy_expander(
         _("Largest increases in loss (nats)"),
@@ -43,32 +43,32 @@ def show(question: Question, original: ReadingRow, changed: ReadingRow, *side: D
 
 
 def _increases(original: ReadingRow, changed: ReadingRow) -> None:
-    if not (worse := increases(original, changed)):
+    if not (tokens := increases(original, changed)):
         st.caption(_("No token has a higher loss than in the original model."))
         return
     with st.container(key="model.increases"):
-        st.table(worse, border="horizontal", hide_index=True)
-    if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in worse):
+        st.table(tokens, border="horizontal", hide_index=True)
+    if not set(map(escape_markdown, original.labels)).issuperset(str(row[_("Token")]) for row in tokens):
         st.caption(_("The number in parentheses counts occurrences: “(2)” marks the second one in the text."))
 
 
 def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, object]]:
     """Return the tokens whose loss increases most, with both losses."""
-    worse, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
+    differences, labels = np.subtract(changed.losses, original.losses), number_repeats(original.labels)
     return [
         {
             _("Token"): escape_markdown(labels[i + 1]),
             _("Original"): number(original.losses[i]),
-            called(changed.word): number(changed.losses[i]),
+            display_name(changed.word): number(changed.losses[i]),
         }
-        for i in np.argsort(-worse, kind="stable")[:WORST].tolist()
-        if worse[i] > 0
+        for i in np.argsort(-differences, kind="stable")[:MAX_LISTED].tolist()
+        if differences[i] > 0
     ]
 
 
 def _predictions(question: Question, word: str, token: int) -> None:
     """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
-    name, place = called(word), st.empty()
+    name, place = display_name(word), st.empty()
     [task] = glance.tasks(question.text, word, question.layers, token)
     try:
         with computing(name):
@@ -79,8 +79,12 @@ def _predictions(question: Question, word: str, token: int) -> None:
         st.info(escape_markdown(sentence(error)))
         return
     place.empty()
-    st.markdown(in_words(row, name))
-    st.table({_("Original"): ranked(row.before), name: ranked(row.after)}, border="horizontal", hide_index=True)
+    st.markdown(describe_token(row, name))
+    st.table(
+        {_("Original"): prediction_texts(row.before), name: prediction_texts(row.after)},
+        border="horizontal",
+        hide_index=True,
+    )
     rows = {_(ORIGINAL): np.array(row.row_before), name: np.array(row.row_after)}
     figure = row_multiples(rows, row.context, key_title=_("key"), value_title=_("weight"), most=24)
     message = _(
@@ -91,24 +95,24 @@ def _predictions(question: Question, word: str, token: int) -> None:
     chart.show(figure, key="model.row", name="attention-row", alt=message)
 
 
-def ranked(predictions: Sequence[tuple[str, float]]) -> list[str]:
+def prediction_texts(predictions: Sequence[tuple[str, float]]) -> list[str]:
     """Return the predicted tokens with their probabilities."""
-    return [f"{escape_markdown(readable(token))} · {percent(chance)}" for token, chance in predictions]
+    return [f"{escape_markdown(readable(token))} · {percent(probability)}" for token, probability in predictions]
 
 
-def probability(chance: float) -> str:
+def format_probability(probability: float) -> str:
     """Return a probability as a percentage without powers of ten."""
-    if chance < SMALLEST:
+    if probability < MIN_PROBABILITY:
         return _("under 0.0001%")
-    return percent(chance) if chance >= 1e-4 else f"{100 * chance:.4f}%"
+    return percent(probability) if probability >= 1e-4 else f"{100 * probability:.4f}%"
 
 
-def in_words(row: NextTokenRow, name: str) -> str:
+def describe_token(row: NextTokenRow, name: str) -> str:
     """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     values = {
         "token": escape_markdown(row.label),
-        "before": probability(row.chances[0]),
-        "after": probability(row.chances[1]),
+        "before": format_probability(row.chances[0]),
+        "after": format_probability(row.chances[1]),
         "name": name,
         "last": escape_markdown(row.context[-1]),
         "layer": row.layer,
@@ -121,7 +125,7 @@ def in_words(row: NextTokenRow, name: str) -> str:
             **values,
         ),
         _("No attention row of the token before it, “{last}”, changes.", **values)
-        if row.moved < UNCHANGED
+        if row.moved < MAX_UNCHANGED
         else _(
             "The attention row of the token before it, “{last}”, changes most in layer {layer}, head {head}. "
             "There, {moved} of its weight moves to other tokens.",
