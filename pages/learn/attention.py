@@ -19,30 +19,30 @@ from pages.learn.outcomes import Outcome, outcomes
 
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's matrix on one sequence at the chosen training step and layer."""
-    if not (first := with_matrices(rows)):
+    if not (matrices := with_matrices(rows)):
         st.info(_("Press “Train on this machine” to see the attention matrices."), icon=":material/grid_on:")
         return
-    steps = sorted({each.row.step for each in first})
-    found = outcomes(first)
+    steps = sorted({each.row.step for each in matrices})
+    results = outcomes(matrices)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=420, gap=None):
             step = LearnOptions.checkpoint.draw_with_options(
                 steps, steps[-1], key=f"learn.checkpoint.{key}", widget=st.select_slider
             )
-            st.html(_marks(found, steps))
-        layers = range(first[0].spec.model.layers)
+            st.html(_rise_marks(results, steps))
+        layers = range(matrices[0].spec.model.layers)
         layer = LearnOptions.layer.draw_with_options(
             layers, layers[-1], key=f"learn.layer.{key}", widget=st.pills, width="content"
         )
     panels = []
-    for outcome in found:
-        own = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
-        panels.append(_panel(own, outcome.name, layer))
+    for outcome in results:
+        current = max((each for each in outcome.rows if each.row.step <= step), key=lambda each: each.row.step)
+        panels.append(_panel(current, outcome.name, layer))
     st.html(f'<div class="checkpoints">{"".join(panels)}</div>')
-    labels = " ".join(example_labels(first[0].spec))
+    labels = " ".join(example_labels(matrices[0].spec))
     st.caption(
         paragraph(
-            attention_words.jump_text(found),
+            attention_words.rise_text(results),
             _("The matrices are those of the training run with the first seed.")
             if len({each.row.seed for each in rows}) > 1
             else "",
@@ -53,10 +53,12 @@ def show(rows: Sequence[LearnRow], key: str) -> None:
 
 def finding(rows: Sequence[LearnRow]) -> str:
     """Return what the matrices show; empty if the answers of the task are not symbols of the sequence."""
-    first = with_matrices(rows)
-    if not first or not task_of(first[0].spec.model.task).shows_answers:
+    matrices = with_matrices(rows)
+    if not matrices or not task_of(matrices[0].spec.model.task).shows_answers:
         return ""
-    return attention_words.finding(outcomes(first), min(LearnOptions.layer.value, first[0].spec.model.layers - 1))
+    return attention_words.attention_headline(
+        outcomes(matrices), min(LearnOptions.layer.value, matrices[0].spec.model.layers - 1)
+    )
 
 
 def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
@@ -64,38 +66,38 @@ def with_matrices(rows: Sequence[LearnRow]) -> list[LearnRow]:
     return [each for each in rows if each.matrices is not None and each.row.seed == rows[0].row.seed]
 
 
-def _marks(found: Sequence[Outcome], steps: Sequence[int]) -> str:
+def _rise_marks(results: Sequence[Outcome], steps: Sequence[int]) -> str:
     """Return a row of triangles below the slider, one at the end of each variant's largest rise, as HTML."""
     marks = []
-    for outcome in found:
-        if outcome.jump is None:
+    for outcome in results:
+        if outcome.largest_rise is None:
             continue
         text = _(
             "{name}: accuracy rises most from step {low} to {high}",
             name=outcome.name,
-            low=outcome.jump[0],
-            high=outcome.jump[1],
+            low=outcome.largest_rise[0],
+            high=outcome.largest_rise[1],
         )
-        place = steps.index(outcome.jump[1]) / max(1, len(steps) - 1)
+        offset = steps.index(outcome.largest_rise[1]) / max(1, len(steps) - 1)
         marks.append(
-            f'<span style="left:{place:.2%};color:{style(outcome.colour).colour}" title="{html.escape(text)}">▲</span>'
+            f'<span style="left:{offset:.2%};color:{style(outcome.colour).colour}" title="{html.escape(text)}">▲</span>'
         )
     return f'<div class="rises" aria-hidden="true">{"".join(marks)}</div>'
 
 
-def _panel(found: LearnRow, name: str, layer: int) -> str:
+def _panel(row: LearnRow, name: str, layer: int) -> str:
     """Return a variant's matrix with its name and accuracy as HTML."""
-    assert found.matrices is not None
-    alt = _("{name}: attention matrix at step {step}", name=name, step=found.row.step)
-    values = {"name": name, "step": found.row.step, "share": percent(found.row.accuracy)}
+    assert row.matrices is not None
+    alt = _("{name}: attention matrix at step {step}", name=name, step=row.row.step)
+    values = {"name": name, "step": row.row.step, "share": percent(row.row.accuracy)}
     caption, frames = _("{name}: step {step}, {share} correct", **values), ""
-    if task_of(found.spec.model.task).shows_answers:
-        weight = percent(answer_share(found.spec, found.matrices[layer]))
+    if task_of(row.spec.model.task).shows_answers:
+        weight = percent(answer_share(row.spec, row.matrices[layer]))
         caption = _(
             "{name}: step {step}, {share} correct, {weight} of the weight on the answer", weight=weight, **values
         )
-        frames = "".join(_frame(*place, found.spec.length) for place in answer_places(found.spec))
-    picture = data_url(found.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
+        frames = "".join(_frame(*place, row.spec.length) for place in answer_places(row.spec))
+    picture = data_url(row.matrices[layer].astype("float32"), dark=st.context.theme.type == "dark")
     return (
         f'<figure><div><img src="{picture}" alt="{html.escape(alt)}">{frames}</div>'
         f"<figcaption>{html.escape(caption)}</figcaption></figure>"

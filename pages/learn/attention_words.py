@@ -8,9 +8,9 @@ from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import answer_share
 from pages.learn.outcomes import Outcome
 
-MOST = 0.5
+MOSTLY_SHARE = 0.5
 """Share of the weight from which on a query attends mostly to its answer."""
-MOSTLY = {
+MOSTLY_SENTENCES = {
     "recall": N_("With {names}, a key that appears again attends mostly to its value."),
     "induction": N_(
         "With {names}, a repeated symbol attends mostly to the symbol that followed it the first time (an induction "
@@ -21,19 +21,19 @@ MOSTLY = {
 """Sentence about the variants whose queries attend mostly to their answers, by task."""
 
 
-def finding(found: Sequence[Outcome], shown: int) -> str:
+def attention_headline(results: Sequence[Outcome], shown_layer: int) -> str:
     """Return which variants' queries attend mostly to their answers, in bold, and each variant's weight on the answer.
 
     Args:
-        found: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
-        shown: the layer whose matrices are shown.
+        results: variants whose rows have matrices, of a task whose answers are symbols of the sequence.
+        shown_layer: the layer whose matrices are shown.
     """
-    first = {outcome.name: _on_answer(outcome.rows[0]) for outcome in found}
-    last = {outcome.name: _on_answer(outcome.rows[-1]) for outcome in found}
+    first = {outcome.name: _answer_weights(outcome.rows[0]) for outcome in results}
+    last = {outcome.name: _answer_weights(outcome.rows[-1]) for outcome in results}
     layer = max(range(len(next(iter(last.values())))), key=lambda i: max(own[i] for own in last.values()))
     order = sorted(last, key=lambda name: -last[name][layer])
-    most = enumeration(escape_markdown(name) for name in order if last[name][layer] >= MOST)
-    step = max(outcome.rows[-1].row.step for outcome in found)
+    most = enumeration(escape_markdown(name) for name in order if last[name][layer] >= MOSTLY_SHARE)
+    step = max(outcome.rows[-1].row.step for outcome in results)
     weights = enumeration(
         _(
             "**{name}** ({first} to {last})",
@@ -44,7 +44,7 @@ def finding(found: Sequence[Outcome], shown: int) -> str:
         for name in order
     )
     mostly = (
-        _(MOSTLY[found[0].rows[0].spec.model.task], names=most)
+        _(MOSTLY_SENTENCES[results[0].rows[0].spec.model.task], names=most)
         if most
         else _("No variant here attends mostly to the answer.")
     )
@@ -57,22 +57,22 @@ def finding(found: Sequence[Outcome], shown: int) -> str:
             weights=weights,
         ),
         _("A negative weight (orange) subtracts the value.") if any(last[name][layer] < 0 for name in order) else "",
-        _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown else "",
+        _("Choose layer {layer} to see these weights.", layer=layer) if layer != shown_layer else "",
     )
 
 
-def _on_answer(row: LearnRow) -> list[float]:
+def _answer_weights(row: LearnRow) -> list[float]:
     """Return the share of the weight that is on the answer in each layer."""
     assert row.matrices is not None
     return [answer_share(row.spec, matrix) for matrix in row.matrices]
 
 
-def jump_text(found: Sequence[Outcome]) -> str:
+def rise_text(results: Sequence[Outcome]) -> str:
     """Return between which steps each variant's accuracy rises most; empty if none rises."""
     rises = [
-        _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=jump[0], high=jump[1])
-        for outcome in found
-        if (jump := outcome.jump) is not None
+        _("{name} ({low} to {high})", name=escape_markdown(outcome.name), low=rise[0], high=rise[1])
+        for outcome in results
+        if (rise := outcome.largest_rise) is not None
     ]
     if not rises:
         return ""

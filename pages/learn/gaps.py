@@ -8,14 +8,14 @@ from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.defaults import LONGER, MORE
 from attention_core.learning.learning_task import LearningTask
-from pages.learn.options import most_variants
+from pages.learn.options import max_variants
 from pages.learn.outcomes import Outcome, PartOutcome
 
 
 def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> str:
     """Return which of the chosen variants have no recorded run with these settings; empty if all have one."""
-    known = {each.row.variant for each in rows}
-    names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in known]
+    recorded = {each.row.variant for each in rows}
+    names = [escape_markdown(label(attention)) for attention in chosen if attention.word not in recorded]
     if not names:
         return ""
     return _n(
@@ -33,7 +33,7 @@ def not_recorded_at_all() -> str:
     return _("No run is recorded with these settings. Press “Train on this machine” to train the models.")
 
 
-def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
+def variants_left_out(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
     """Return which of the chosen variants a press of the button would leave out; empty if it trains all.
 
     Args:
@@ -41,7 +41,7 @@ def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
         seeds: number of seeds.
         models: models that are trained for each variant.
     """
-    names = [escape_markdown(label(attention)) for attention in chosen[most_variants(models) :]]
+    names = [escape_markdown(label(attention)) for attention in chosen[max_variants(models) :]]
     if not names:
         return ""
     return _n(
@@ -52,9 +52,9 @@ def too_many(chosen: Sequence[ac.Attention], seeds: int, models: int) -> str:
     )
 
 
-def not_trained_without(found: Sequence[PartOutcome]) -> str:
+def not_trained_without(results: Sequence[PartOutcome]) -> str:
     """Return which variants are not trained yet without a part that they have; empty if all are."""
-    names = [escape_markdown(outcome.whole.name) for outcome in found if set(outcome.has) - set(outcome.removed)]
+    names = [escape_markdown(outcome.full.name) for outcome in results if set(outcome.parts) - set(outcome.ablations)]
     if not names:
         return ""
     return _(
@@ -74,8 +74,8 @@ def no_tests(task: LearningTask, *, by: str) -> str:
     )
 
 
-def tests_missing(found: Sequence[Outcome]) -> str:
+def missing_tests(results: Sequence[Outcome]) -> str:
     """Return why no test of the trained models is shown."""
-    if all(outcome.is_trained for outcome in found):
+    if all(outcome.is_trained for outcome in results):
         return _("No tests are recorded for these variants and settings. Press “Train on this machine”.")
     return _("The trained models are tested when training is complete.")

@@ -5,28 +5,28 @@ from collections.abc import Mapping, Sequence
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
 from attention_core.learning.hidden_answers import hidden_share
-from pages.learn.outcomes import CLOSE, LEARNED, Outcome
+from pages.learn.outcomes import MAX_CLOSE, THRESHOLD, Outcome
 
 
-def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
-    """Return which variants reach ``LEARNED`` at the largest tested length or number of pairs, with all accuracies.
+def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
+    """Return which variants reach ``THRESHOLD`` at the largest tested length or number of pairs, with all accuracies.
 
     Args:
-        found: the variants; those without tests are left out.
+        results: the variants; those without tests are left out.
         by: ``"length"`` or ``"items"``.
         trained_at: length or number of pairs of training.
     """
-    ends = {outcome.name: end for outcome in found if (end := outcome.at_end(by)) is not None}
-    if not ends:
+    tests = {outcome.name: test for outcome in results if (test := outcome.largest_test(by)) is not None}
+    if not tests:
         return ""
-    largest = max(x for x, _share in ends.values())
-    found_there = sorted((-share, name) for name, (x, share) in ends.items() if x == largest)
+    largest = max(x for x, _share in tests.values())
+    ranked = sorted((-share, name) for name, (x, share) in tests.items() if x == largest)
 
     def names(*, reach: bool) -> str:
         return enumeration(
             _("{name} ({result})", name=escape_markdown(name), result=percent(-share))
-            for share, name in found_there
-            if (-share >= LEARNED) is reach
+            for share, name in ranked
+            if (-share >= THRESHOLD) is reach
         )
 
     good, others = names(reach=True), names(reach=False)
@@ -45,41 +45,41 @@ def tested(found: Sequence[Outcome], *, by: str, trained_at: int) -> str:
             else N_("With {n} pairs to remember, no variant gives {most} correct answers: {names}.")
         )
     return paragraph(
-        "**" + _(finding, n=largest, most=percent(LEARNED), names=good or others) + "**",
+        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=good or others) + "**",
         _("Correct answers of the other variants: {names}.", names=others) if good and others else "",
         trained,
     )
 
 
-def hidden(found: Sequence[Outcome], length: int) -> str:
+def hidden_answers(results: Sequence[Outcome], length: int) -> str:
     """Return how often each variant's mask hides the answer from the token that asks for it; empty if no mask does.
 
     Args:
-        found: the variants.
+        results: the variants.
         length: tokens of a sequence.
     """
-    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in found]
+    shares = [(escape_markdown(each.name), hidden_share(each.rows[0].spec, length)) for each in results]
     names = [_("{name} ({result})", name=name, result=percent(share)) for name, share in shares if share]
     if not names:
         return ""
     return _("At {n} tokens, a mask hides this share of the answers: {names}.", n=length, names=enumeration(names))
 
 
-def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+def compare_positions(results: Sequence[Outcome], others: Sequence[Outcome]) -> str:
     """Return how the accuracy at the largest tested length differs with rotary positions and without positions.
 
     Args:
-        found: variants whose models have rotary positions, or no positions.
+        results: variants whose models have rotary positions, or no positions.
         others: the same variants with the other of the two; variants with other seeds or lengths are left out.
     """
     names, largest, changes = [], 0, []
-    pairs = [(each, other) for each in found for other in others if each.word == other.word]
+    pairs = [(each, other) for each in results for other in others if each.word == other.word]
     for each, other in pairs:
-        end, other_end = each.at_end("length"), other.at_end("length")
-        if not end or not other_end or end[0] != other_end[0] or each.tested_seeds != other.tested_seeds:
+        own_test, other_test = each.largest_test("length"), other.largest_test("length")
+        if not own_test or not other_test or own_test[0] != other_test[0] or each.tested_seeds != other.tested_seeds:
             continue
-        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", end[0]
-        rotary, plain = (end[1], other_end[1]) if is_rotary else (other_end[1], end[1])
+        is_rotary, largest = each.rows[0].spec.model.positions == "rotary", own_test[0]
+        rotary, plain = (own_test[1], other_test[1]) if is_rotary else (other_test[1], own_test[1])
         changes.append(abs(rotary - plain))
         names.append(
             _(
@@ -91,8 +91,8 @@ def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str
         )
     if not names:
         return ""
-    values = {"n": largest, "names": enumeration(names), "most": round(100 * CLOSE)}
-    if max(changes) > CLOSE:
+    values = {"n": largest, "names": enumeration(names), "most": round(100 * MAX_CLOSE)}
+    if max(changes) > MAX_CLOSE:
         return _(
             "Compare only models with the same position encoding, because rotary positions (RoPE) change the "
             "accuracy at {n} tokens: {names}.",
@@ -104,21 +104,25 @@ def with_and_without(found: Sequence[Outcome], others: Sequence[Outcome]) -> str
     )
 
 
-def memory(stored: Mapping[str, tuple[int, int]], length: int) -> str:
+def memory_note(numbers_stored: Mapping[str, tuple[int, int]], length: int) -> str:
     """Return how many numbers a layer with each variant keeps for the next token.
 
     Args:
-        stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
+        numbers_stored: by the variant's name, the numbers at any length, and the numbers that each token adds.
         length: tokens at which memories that grow are compared.
     """
-    grown: list[str] = []
+    growing: list[str] = []
     constant: list[str] = []
-    for name, (fixed, more) in stored.items():
-        text = _("{n:,} numbers with **{name}**", name=escape_markdown(name), n=fixed + more * length)
-        (grown if more else constant).append(text)
+    for name, (fixed, per_token) in numbers_stored.items():
+        text = _("{n:,} numbers with **{name}**", name=escape_markdown(name), n=fixed + per_token * length)
+        (growing if per_token else constant).append(text)
     return paragraph(
-        _("At {n} tokens, a layer stores {stored}, and more for longer sequences.", n=length, stored=enumeration(grown))
-        if grown
+        _(
+            "At {n} tokens, a layer stores {stored}, and more for longer sequences.",
+            n=length,
+            stored=enumeration(growing),
+        )
+        if growing
         else "",
         _("At any length, a layer stores {stored}.", stored=enumeration(constant)) if constant else "",
     )

@@ -23,10 +23,10 @@ def _outcome(screen: Screen, attention: ac.Attention) -> Outcome:
     return outcomes(rows)[0]
 
 
-def _longest(screen: Screen, attention: ac.Attention) -> float | None:
+def _longest_accuracy(screen: Screen, attention: ac.Attention) -> float | None:
     """Return the accuracy in per cent at the largest tested length; None without tests."""
-    end = _outcome(screen, attention).at_end("length")
-    return None if end is None else 100 * end[1]
+    largest = _outcome(screen, attention).largest_test("length")
+    return None if largest is None else 100 * largest[1]
 
 
 MEASURES = {
@@ -38,7 +38,7 @@ MEASURES = {
     ),
     "longest_accuracy": VariantMeasure(
         N_("share of correct answers of {name} on the longest sequences"),
-        _longest,
+        _longest_accuracy,
         unit="%",
         tolerance=5,
         missing_message=N_("The models of this task are not tested on longer sequences."),

@@ -12,7 +12,7 @@ from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.experiments.learning import LearnRow
 from attention_core.formatting import percent
 from pages.learn import gaps, part_words, words
-from pages.learn.options import whole_models
+from pages.learn.options import full_models
 from pages.learn.outcomes import Outcome, PartOutcome, part_outcomes
 from pages.learn.race import AXES
 
@@ -28,46 +28,46 @@ DASHES = {"convolution": "dash", "gate": "dot", "positions": "dashdot", "layer":
 """Plotly's name of the dash of each line."""
 
 
-def found(rows: Sequence[LearnRow]) -> list[PartOutcome]:
+def part_results(rows: Sequence[LearnRow]) -> list[PartOutcome]:
     """Return the outcomes of the chosen variants."""
-    return part_outcomes(rows, whole_models())
+    return part_outcomes(rows, full_models())
 
 
 def show(rows: Sequence[LearnRow], key: str) -> None:
     """Draw a table of accuracies, and for each variant the accuracy during training with and without each part."""
-    every = found(rows)
-    st.markdown(table(every))
-    st.caption(paragraph(part_words.not_removable(every), gaps.not_trained_without(every)))
+    results = part_results(rows)
+    st.markdown(table(results))
+    st.caption(paragraph(part_words.not_removable(results), gaps.not_trained_without(results)))
     with st.grid("auto", min_column_width=320, key=f"learn.parts.{key}"):
-        for number, each in enumerate(each for each in every if each.removed):
+        for number, each in enumerate(each for each in results if each.ablations):
             with st.container(gap=None):
-                st.markdown(f"**{escape_markdown(each.whole.name)}**")
+                st.markdown(f"**{escape_markdown(each.full.name)}**")
                 _curves(each, f"learn.parts.{key}.{number}")
-    st.caption(words.medians(len({each.row.seed for each in rows})))
+    st.caption(words.medians_note(len({each.row.seed for each in rows})))
 
 
-def table(every: Sequence[PartOutcome]) -> str:
+def table(results: Sequence[PartOutcome]) -> str:
     """Return the accuracies with all parts and without each part, as a Markdown table; a dash for no model."""
-    columns = [part for part in COLUMNS if any(part in each.has for each in every)]
+    columns = [part for part in COLUMNS if any(part in each.parts for each in results)]
     lines = [
         f"| {_('Variant')} | {_('all parts')} | " + " | ".join(_(COLUMNS[part]) for part in columns) + " |",
         "| :-- |" + " --: |" * (1 + len(columns)),
     ]
-    for each in every:
-        shares = [percent(each.without[part]) if part in each.without else "–" for part in columns]
-        lines.append(f"| {escape_markdown(each.whole.name)} | {percent(each.whole.accuracy)} | {' | '.join(shares)} |")
+    for each in results:
+        shares = [percent(each.ablated_accuracy[part]) if part in each.ablated_accuracy else "–" for part in columns]
+        lines.append(f"| {escape_markdown(each.full.name)} | {percent(each.full.accuracy)} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
 def _curves(each: PartOutcome, key: str) -> None:
     """Draw the accuracy of a variant's models during training."""
-    lines = [_line(_("all parts"), each.whole, each.whole.colour, "solid")]
+    lines = [_line(_("all parts"), each.full, each.full.colour, "solid")]
     lines += [
-        _line(_(COLUMNS[part]), outcome, each.whole.colour, DASHES[part]) for part, outcome in each.removed.items()
+        _line(_(COLUMNS[part]), outcome, each.full.colour, DASHES[part]) for part, outcome in each.ablations.items()
     ]
     x_title, y_title = _(AXES["step"]), _(AXES["accuracy"])
     figure = curves(lines, x_title=x_title, y_title=y_title, height=HEIGHT, top=1.03, percent=True, form=".0%")
-    alt = _("{name}: {y} against {x}", name=each.whole.name, y=y_title, x=x_title)
+    alt = _("{name}: {y} against {x}", name=each.full.name, y=y_title, x=x_title)
     chart.show(figure, key=key, name="learn-parts", alt=alt)
 
 

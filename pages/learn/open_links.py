@@ -23,8 +23,8 @@ from pages.learn.outcomes import Outcome, outcomes
 
 def show(rows: Sequence[LearnRow]) -> None:
     """Cache the weights of the trained models, and draw menus of links to Matrices, and for digits to Picture."""
-    found = [(outcome, last(outcome.rows)) for outcome in outcomes(rows)]
-    trained = [(outcome, row) for outcome, row in found if row.row.step]
+    last_rows = [(outcome, last_row(outcome.rows)) for outcome in outcomes(rows)]
+    trained = [(outcome, row) for outcome, row in last_rows if row.row.step]
     if not trained:
         return
     for _outcome, row in trained:
@@ -58,7 +58,7 @@ def _link(page: str, outcome: Outcome, spec: TrainSpec) -> None:
     )
 
 
-def last(rows: Sequence[LearnRow]) -> LearnRow:
+def last_row(rows: Sequence[LearnRow]) -> LearnRow:
     """Return the last measurement of the first seed during training."""
     first = min(each.spec.seed for each in rows)
     return max((each for each in rows if each.spec.seed == first), key=lambda each: each.row.step)

@@ -17,11 +17,11 @@ from attention_core.learning.removed_parts import PARTS, with_parts_removed
 from attention_core.learning.tasks import TASKS
 from attention_core.limits import current
 
-MOST_LAYERS = 4
-MOST_SEEDS = 5
-OWN = "own"
+MAX_LAYERS = 4
+MAX_SEEDS = 5
+TASK_DEFAULT = "own"
 """Choice of the position encoding that the task uses by default."""
-TOKENS = 3
+CONVOLUTION_SIZE = 3
 """Tokens of the short convolution when it is on."""
 
 
@@ -43,12 +43,12 @@ class LearnOptions(Options, prefix="l_"):
     seeds = whole(
         1,
         1,
-        MOST_SEEDS,
+        MAX_SEEDS,
         N_("Seeds to train"),
         widget=st.slider,
         help=N_("Number of models trained here for each variant, with different initial weights and data."),
     )
-    layers = whole(2, 1, MOST_LAYERS, N_("Layers"), widget=st.slider)
+    layers = whole(2, 1, MAX_LAYERS, N_("Layers"), widget=st.slider)
     heads = stops(
         (1, 2, 4),
         1,
@@ -67,7 +67,7 @@ class LearnOptions(Options, prefix="l_"):
         ),
     )
     positions = selection(
-        {OWN: N_("as usual for the task"), "none": N_("none"), "learned": N_("learned"), "rotary": N_("RoPE")},
+        {TASK_DEFAULT: N_("as usual for the task"), "none": N_("none"), "learned": N_("learned"), "rotary": N_("RoPE")},
         N_("Positions"),
         help=N_("Position encoding of the model. Without it, a model still knows the order from the causal mask."),
     )
@@ -82,7 +82,7 @@ class LearnOptions(Options, prefix="l_"):
     )
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))
     by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
-    layer = pills({i: str(i) for i in range(MOST_LAYERS)}, N_("Layer"), default=1, opening=0)
+    layer = pills({i: str(i) for i in range(MAX_LAYERS)}, N_("Layer"), default=1, opening=0)
     checkpoint = whole(STEPS, 0, 800, N_("Training step"))
 
 
@@ -100,17 +100,17 @@ def show() -> None:
     """Draw the controls of the task and of the models, and those of the axes in the view that has a choice of axes."""
     with st.container(width="content", key="controls.task"):
         LearnOptions.task.draw(width=210, label_visibility="collapsed")
-    lazy_popover(_("Model and training"), _set_up, key="learn.set_up", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Model and training"), _show_setup, key="learn.set_up", icon=":material/tune:", type="tertiary")
     if LearnOptions.view.value == "race":
-        lazy_popover(_("Axes"), _axes, key="learn.axes", icon=":material/show_chart:", type="tertiary")
+        lazy_popover(_("Axes"), _show_axes, key="learn.axes", icon=":material/show_chart:", type="tertiary")
 
 
-def _axes() -> None:
+def _show_axes() -> None:
     LearnOptions.measure.draw()
     LearnOptions.by.draw()
 
 
-def _set_up() -> None:
+def _show_setup() -> None:
     left, right = st.columns(2)
     with left:
         LearnOptions.layers.draw()
@@ -125,21 +125,21 @@ def _set_up() -> None:
 
 def trainable() -> tuple[list[ac.Attention], dict[str, str]]:
     """Return the chosen variants that can be trained on the task, and for the others the reason by title."""
-    task, left, refused = LearnOptions.task.value, [], {}
+    task, accepted, refused = LearnOptions.task.value, [], {}
     for attention in SharedOptions.variants.value:
         if reason := refusal(ModelSpec(task=task, word=attention.word)):
             refused[attention.title] = reason
         else:
-            left.append(attention)
-    return left, refused
+            accepted.append(attention)
+    return accepted, refused
 
 
-def models_each(seeds: int) -> int:
+def models_per_variant(seeds: int) -> int:
     """Return how many models the shown view trains for each variant."""
     return seeds * (1 + len(PARTS) if LearnOptions.view.value == "parts" else 1)
 
 
-def most_variants(models: int) -> int:
+def max_variants(models: int) -> int:
     """Return how many variants the profile lets a visitor train with this many models for each; at least one."""
     return max(1, current().learn_models // models)
 
@@ -156,30 +156,30 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
         more_items=MORE.get(task, ()),
         layers=options.layers,
         heads=options.heads,
-        convolution=TOKENS if options.convolution == "on" else 0,
-        positions=TASKS[task].positions if options.positions == OWN else options.positions,
+        convolution=CONVOLUTION_SIZE if options.convolution == "on" else 0,
+        positions=TASKS[task].positions if options.positions == TASK_DEFAULT else options.positions,
         fixed=options.gates == "fixed",
     )
 
 
-def _plan(seeds: tuple[int, ...], most: int) -> Plan:
-    """Return the plan of the first ``most`` variants with these seeds, and in the view of parts without each part."""
-    whole = plan_of(LearnOptions.now(), [attention.word for attention in trainable()[0][:most]], seeds)
-    return with_parts_removed(whole) if LearnOptions.view.value == "parts" else whole
+def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
+    """Return the plan of the first ``limit`` variants with these seeds, and in the view of parts without each part."""
+    full_plan = plan_of(LearnOptions.now(), [attention.word for attention in trainable()[0][:limit]], seeds)
+    return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan
 
 
-def whole_models() -> list[ModelSpec]:
+def full_models() -> list[ModelSpec]:
     """Return the models of the chosen variants with all parts."""
-    words = [attention.word for attention in trainable()[0][: most_variants(1)]]
+    words = [attention.word for attention in trainable()[0][: max_variants(1)]]
     return [spec.model for spec in plan_of(LearnOptions.now(), words, SEEDS[:1]).specs]
 
 
 def live_plan() -> Plan:
     """Return the plan that a press of the button runs."""
     seeds = LearnOptions.seeds.value
-    return _plan(tuple(range(seeds)), most_variants(models_each(seeds)))
+    return _plan(tuple(range(seeds)), max_variants(models_per_variant(seeds)))
 
 
 def recorded_plan() -> Plan:
     """Return the plan whose recorded runs are shown until a visitor trains."""
-    return _plan(SEEDS, most_variants(len(SEEDS)))
+    return _plan(SEEDS, max_variants(len(SEEDS)))

@@ -15,9 +15,9 @@ from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.removed_parts import without
 
-LEARNED = 0.95
+THRESHOLD = 0.95
 """Accuracy from which a variant counts as having learned the task."""
-CLOSE = 0.05
+MAX_CLOSE = 0.05
 """Largest difference of two accuracies that counts as none."""
 
 
@@ -52,21 +52,21 @@ class Outcome:
         return median(each.row.accuracy for each in self.rows if each.row.step == self.step)
 
     @property
-    def learned(self) -> tuple[int, float] | None:
+    def learned_at(self) -> tuple[int, float] | None:
         """Steps and CPU seconds until at least half of the seeds had learned the task; None if they have not.
 
-        A seed whose accuracy is below ``LEARNED`` at its last step has not learned the task.
+        A seed whose accuracy is below ``THRESHOLD`` at its last step has not learned the task.
         """
-        first = self.learned_by_seed
-        reached = sorted(each for each in first if each is not None)
-        return reached[(len(first) - 1) // 2] if 2 * len(reached) > len(first) - 1 and reached else None
+        first = self.learned_at_by_seed
+        steps = sorted(each for each in first if each is not None)
+        return steps[(len(first) - 1) // 2] if 2 * len(steps) > len(first) - 1 and steps else None
 
     @property
-    def learned_by_seed(self) -> list[tuple[int, float] | None]:
+    def learned_at_by_seed(self) -> list[tuple[int, float] | None]:
         """For each seed in order, steps and CPU seconds until it had learned the task; None if it has not."""
         return [
-            next((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= LEARNED)
-            if own[-1].row.accuracy >= LEARNED
+            next((each.row.step, each.row.seconds) for each in own if each.row.accuracy >= THRESHOLD)
+            if own[-1].row.accuracy >= THRESHOLD
             else None
             for own in self._by_seed
         ]
@@ -77,32 +77,32 @@ class Outcome:
         return not np.isfinite([each.row.loss for each in self.rows]).all()
 
     @property
-    def jump(self) -> tuple[int, int] | None:
+    def largest_rise(self) -> tuple[int, int] | None:
         """The two measured steps of the first seed between which the accuracy rises most; None without a rise."""
-        own = self._by_seed[0]
-        place = steepest([each.row.accuracy for each in own])
-        return None if place is None else (own[place - 1].row.step, own[place].row.step)
+        seed_rows = self._by_seed[0]
+        index = steepest_rise([each.row.accuracy for each in seed_rows])
+        return None if index is None else (seed_rows[index - 1].row.step, seed_rows[index].row.step)
 
     @property
     def is_trained(self) -> bool:
         """True if all seeds have reached the last step."""
         return self.step == self.rows[0].spec.steps
 
-    def points(self, by: str) -> list[tuple[int, float]]:
+    def test_points(self, by: str) -> list[tuple[int, float]]:
         """Return the accuracies of the trained models by length, or by number of items.
 
         Args:
             by: ``"length"``: tests with as many items as in training; ``"items"``: tests with other numbers of items.
         """
-        own = self.rows[0].spec
+        spec = self.rows[0].spec
         if by == "length":
-            return [(each.row.length, each.row.accuracy) for each in self.tests if each.row.items == own.items]
-        same = [each for each in self.tests if each.row.items != own.items or each.row.length == own.length]
-        return [(each.row.items, each.row.accuracy) for each in same]
+            return [(each.row.length, each.row.accuracy) for each in self.tests if each.row.items == spec.items]
+        matching = [each for each in self.tests if each.row.items != spec.items or each.row.length == spec.length]
+        return [(each.row.items, each.row.accuracy) for each in matching]
 
-    def at_end(self, by: str) -> tuple[int, float] | None:
+    def largest_test(self, by: str) -> tuple[int, float] | None:
         """Return the largest tested length or number of items and the median accuracy there; None without tests."""
-        if not (points := self.points(by)):
+        if not (points := self.test_points(by)):
             return None
         largest = max(x for x, _share in points)
         shares = sorted(share for x, share in points if x == largest)
@@ -124,45 +124,45 @@ class PartOutcome:
     """A variant's models with all parts, and without each part.
 
     Attributes:
-        whole: the measurements with all parts.
-        has: the parts that can be removed.
-        removed: the measurements without a part, by the part.
+        full: the measurements with all parts.
+        parts: the parts that can be removed.
+        ablations: the measurements without a part, by the part.
     """
 
-    whole: Outcome
-    has: tuple[str, ...]
-    removed: Mapping[str, Outcome]
+    full: Outcome
+    parts: tuple[str, ...]
+    ablations: Mapping[str, Outcome]
 
     @property
-    def without(self) -> dict[str, float]:
+    def ablated_accuracy(self) -> dict[str, float]:
         """The median accuracy without each part at the last step that all seeds have reached."""
-        return {part: outcome.accuracy for part, outcome in self.removed.items()}
+        return {part: outcome.accuracy for part, outcome in self.ablations.items()}
 
 
-def steepest(y: Sequence[float]) -> int | None:
+def steepest_rise(y: Sequence[float]) -> int | None:
     """Return the index of the point before which a line rises most; None if it never rises."""
     rises = [(after - before, i) for i, (before, after) in enumerate(pairwise(y), start=1)]
-    rise, place = max(rises, default=(0.0, 0), key=lambda each: each[0])
-    return place if rise > 0 else None
+    rise, index = max(rises, default=(0.0, 0), key=lambda each: each[0])
+    return index if rise > 0 else None
 
 
 def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
     """Return one outcome for each variant in the order of its first row."""
     words = list(dict.fromkeys(each.row.variant for each in rows if not each.is_test))
-    found = []
+    results = []
     for word, colour in zip(words, palette.places(words), strict=True):
-        attention, own = ac.from_word(word), [each for each in rows if each.row.variant == word]
-        found.append(
+        attention, variant_rows = ac.from_word(word), [each for each in rows if each.row.variant == word]
+        results.append(
             Outcome(
                 word=word,
                 name=label(attention),
                 title=_(attention.title),
                 colour=colour,
-                rows=tuple(each for each in own if not each.is_test),
-                tests=tuple(each for each in own if each.is_test),
+                rows=tuple(each for each in variant_rows if not each.is_test),
+                tests=tuple(each for each in variant_rows if each.is_test),
             )
         )
-    return found
+    return results
 
 
 def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list[PartOutcome]:
@@ -175,12 +175,17 @@ def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list
     by_model: dict[ModelSpec, list[LearnRow]] = {}
     for each in rows:
         by_model.setdefault(each.spec.model, []).append(each)
-    found = []
+    results = []
     for model in models:
         if model not in by_model:
             continue
-        [whole] = outcomes(by_model[model])
+        [full] = outcomes(by_model[model])
         parts = without(model)
-        removed = {part: own for part, less in parts.items() if less in by_model for own in outcomes(by_model[less])}
-        found.append(PartOutcome(whole=whole, has=tuple(parts), removed=removed))
-    return found
+        ablations = {
+            part: outcome
+            for part, ablated in parts.items()
+            if ablated in by_model
+            for outcome in outcomes(by_model[ablated])
+        }
+        results.append(PartOutcome(full=full, parts=tuple(parts), ablations=ablations))
+    return results

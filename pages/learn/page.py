@@ -44,7 +44,9 @@ def top() -> LearningTask:
     return task_of(LearnOptions.task.value)
 
 
-def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask) -> None:
+def _show_view(
+    draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..., str], task: LearningTask
+) -> None:
     """Draw the result, the controls, and one view of the rows of the live run or of the recorded runs."""
     st.caption(_("**{task}.** {summary}", task=_(task.title), summary=_(task.summary)))
     result = st.container(key="learn.summary").empty()
@@ -57,10 +59,10 @@ def _view(draw: Callable[[Sequence[LearnRow], str], None], describe: Callable[..
     picture, origin = st.container(), st.container()
     plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
 
-    def show(found: runs.Run[LearnRow] | None, key: str) -> None:
-        live = found is not None and found.request == plan and found.rows
-        rows = found.rows if live and found else recorded
-        if not rows or (view == "parts" and not missing.found(rows)):
+    def show(results: runs.Run[LearnRow] | None, key: str) -> None:
+        live = results is not None and results.request == plan and results.rows
+        rows = results.rows if live and results else recorded
+        if not rows or (view == "parts" and not missing.part_results(rows)):
             result.info(gaps.not_recorded_at_all(), icon=":material/model_training:")
             return
         missing_runs = "" if live else gaps.not_recorded(options.trainable()[0], rows)
@@ -93,24 +95,26 @@ def _limits() -> Iterator[str]:
     for title, reason in refused.items():
         yield _("{name} cannot be trained on this task: {reason}", name=_(title), reason=_(reason))
     seeds = LearnOptions.seeds.value
-    if text := gaps.too_many(chosen, seeds, options.models_each(seeds)):
+    if text := gaps.variants_left_out(chosen, seeds, options.models_per_variant(seeds)):
         yield text
 
 
-def progress(plan: Plan, found: runs.Run[LearnRow]) -> tuple[float, str]:
+def progress(plan: Plan, results: runs.Run[LearnRow]) -> tuple[float, str]:
     """Return the fraction of a run that is done, from 0 to 1, and a text that reports it."""
-    done = len([each for each in found.rows if not each.is_test])
-    every = learning.total(plan) - (len(plan.specs) if plan.tests else 0)
-    share = min(1.0, done / every)
-    return share, _("{share:.0%} trained · {left}", share=share, left=runs.time_left(found.seconds, share))
+    done = len([each for each in results.rows if not each.is_test])
+    total = learning.total(plan) - (len(plan.specs) if plan.tests else 0)
+    share = min(1.0, done / total)
+    return share, _("{share:.0%} trained · {left}", share=share, left=runs.time_left(results.seconds, share))
 
 
 def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
-    found = outcomes(rows)
+    results = outcomes(rows)
     chosen = [attention.word for attention in SharedOptions.variants.value]
-    there = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
-    more = "#" + url.query_string(there) if LessonOptions.lesson.value is None else ""  # a lesson stays on its screen
-    return paragraph(words.headline(found, more), words.diverged(found))
+    link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
+    link = (
+        "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
+    )  # a lesson stays on its screen
+    return paragraph(words.headline(results, link), words.diverged_note(results))
 
 
 def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
@@ -118,32 +122,32 @@ def _describe_attention(rows: Sequence[LearnRow], task: LearningTask) -> str:
 
 
 def _describe_parts(rows: Sequence[LearnRow], _task: LearningTask) -> str:
-    return part_words.losses(missing.found(rows))
+    return part_words.largest_losses(missing.part_results(rows))
 
 
 def _describe_tests(rows: Sequence[LearnRow], task: LearningTask, *, by: str) -> str:
-    spec, found = rows[0].spec, outcomes(rows)
-    longest = max((x for each in found for x, _share in each.points(by)), default=spec.length)
+    spec, results = rows[0].spec, outcomes(rows)
+    longest = max((x for each in results for x, _share in each.test_points(by)), default=spec.length)
     return paragraph(
-        generalisation_words.tested(found, by=by, trained_at=spec.length if by == "length" else spec.items),
-        generalisation_words.hidden(found, longest) if by == "length" else "",
+        generalisation_words.headline(results, by=by, trained_at=spec.length if by == "length" else spec.items),
+        generalisation_words.hidden_answers(results, longest) if by == "length" else "",
     )
 
 
 def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     """Draw how the numbers were made, and the download."""
     parts = LearnOptions.view.value == "parts"
-    shown = [each.whole for each in missing.found(rows)] if parts else outcomes(rows)
+    shown = [each.full for each in missing.part_results(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec
-    found = recorded_runs.recorded(spec.model.task)
-    made = (
+    results = recorded_runs.recorded(spec.model.task)
+    origin = (
         _("Trained on this server.")
-        if live or found is None
-        else _("Recorded on {cpu}, {date}.", cpu=found.stamp.cpu, date=found.stamp.date[:10])
+        if live or results is None
+        else _("Recorded on {cpu}, {date}.", cpu=results.stamp.cpu, date=results.stamp.date[:10])
     )
     st.caption(
         paragraph(
-            made,
+            origin,
             _("The numbers below are for complete models, with no part removed.") if parts else "",
             _(
                 "Each model has {layers}, {heads} of size {size} per layer, and no feed-forward part. It trains on "
@@ -197,10 +201,10 @@ PAGE = Page(
     top=top,
     view=LearnOptions.view,
     views={
-        "race": partial(_view, race.show_race, _describe_race),
-        "attention": partial(_view, attention.show, _describe_attention),
-        "longer": partial(_view, partial(race.show_tests, by="length"), partial(_describe_tests, by="length")),
-        "capacity": partial(_view, partial(race.show_tests, by="items"), partial(_describe_tests, by="items")),
-        "parts": partial(_view, missing.show, _describe_parts),
+        "race": partial(_show_view, race.show_race, _describe_race),
+        "attention": partial(_show_view, attention.show, _describe_attention),
+        "longer": partial(_show_view, partial(race.show_tests, by="length"), partial(_describe_tests, by="length")),
+        "capacity": partial(_show_view, partial(race.show_tests, by="items"), partial(_describe_tests, by="items")),
+        "parts": partial(_show_view, missing.show, _describe_parts),
     },
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.words.i18n import N_, _, enumeration, escape_markdown, paragraph
 from attention_core.formatting import percent
-from pages.learn.outcomes import CLOSE, PartOutcome
+from pages.learn.outcomes import MAX_CLOSE, PartOutcome
 
 PART_NAMES = {
     "convolution": N_("the short convolution"),
@@ -13,7 +13,7 @@ PART_NAMES = {
     "layer": N_("the last layer"),
 }
 """Names of the parts that can be removed from a model, within a sentence."""
-LACKING = {
+MISSING_PARTS = {
     "convolution": N_("a short convolution"),
     "gate": N_("a gate"),
     "positions": N_("a position encoding"),
@@ -22,28 +22,28 @@ LACKING = {
 """Names of the parts that a model does not have, within a sentence."""
 
 
-def losses(found: Sequence[PartOutcome]) -> str:
+def largest_losses(results: Sequence[PartOutcome]) -> str:
     """Return the part whose removal lowers each variant's accuracy most, and by how much.
 
     Args:
-        found: the variants; those without a removed part are left out.
+        results: the variants; those without a removed part are left out.
     """
-    lost, steady = [], []
-    for outcome in found:
-        if not outcome.without:
+    lost, unchanged = [], []
+    for outcome in results:
+        if not outcome.ablated_accuracy:
             continue
-        part, accuracy = min(outcome.without.items(), key=lambda each: each[1])
-        if (loss := outcome.whole.accuracy - accuracy) > CLOSE:
+        part, accuracy = min(outcome.ablated_accuracy.items(), key=lambda each: each[1])
+        if (loss := outcome.full.accuracy - accuracy) > MAX_CLOSE:
             text = _(
                 "{name} without {part} ({low} instead of {high})",
-                name=escape_markdown(outcome.whole.name),
+                name=escape_markdown(outcome.full.name),
                 part=_(PART_NAMES[part]),
                 low=percent(accuracy),
-                high=percent(outcome.whole.accuracy),
+                high=percent(outcome.full.accuracy),
             )
             lost.append((-loss, text))
         else:
-            steady.append(f"**{escape_markdown(outcome.whole.name)}**")
+            unchanged.append(f"**{escape_markdown(outcome.full.name)}**")
     return paragraph(
         _(
             "**Accuracy falls when one part is removed: {losses}.**",
@@ -53,24 +53,26 @@ def losses(found: Sequence[PartOutcome]) -> str:
         else "",
         _(
             "With {names}, removing any one part lowers accuracy by at most {most} percentage points.",
-            most=round(100 * CLOSE),
-            names=enumeration(steady),
+            most=round(100 * MAX_CLOSE),
+            names=enumeration(unchanged),
         )
-        if steady
+        if unchanged
         else "",
     )
 
 
-def not_removable(found: Sequence[PartOutcome]) -> str:
+def not_removable(results: Sequence[PartOutcome]) -> str:
     """Return which of the parts a variant's model does not have; empty if all models have all parts."""
     lacking = {
-        part: [escape_markdown(outcome.whole.name) for outcome in found if part not in outcome.has]
+        part: [escape_markdown(outcome.full.name) for outcome in results if part not in outcome.parts]
         for part in PART_NAMES
     }
     sentences = []
     for part, names in lacking.items():
-        if names and len(names) == len(found):
-            sentences.append(_("No model here has {part}.", part=_(LACKING[part])))
+        if names and len(names) == len(results):
+            sentences.append(_("No model here has {part}.", part=_(MISSING_PARTS[part])))
         elif names:
-            sentences.append(_("Models without {part}: {names}.", part=_(LACKING[part]), names=enumeration(names)))
+            sentences.append(
+                _("Models without {part}: {names}.", part=_(MISSING_PARTS[part]), names=enumeration(names))
+            )
     return paragraph(_("Variants differ in the parts that can be removed."), *sentences) if sentences else ""

@@ -13,15 +13,15 @@ from pages.learn import generalisation_words, shared_runs
 from pages.learn.options import LearnOptions
 from pages.learn.outcomes import outcomes
 
-OTHER: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
+OTHER_POSITIONS: dict[Positions, Positions] = {"none": "rotary", "rotary": "none"}
 """The position encoding that each of the two is compared with."""
 
 
 def show(rows: Sequence[LearnRow]) -> None:
     """Draw the comparison of the models with both position encodings, and a button that changes the encoding."""
-    if not (text := generalisation_words.with_and_without(outcomes(rows), outcomes(counterparts(rows)))):
+    if not (text := generalisation_words.compare_positions(outcomes(rows), outcomes(counterparts(rows)))):
         return
-    other = OTHER[rows[0].spec.model.positions]
+    other = OTHER_POSITIONS[rows[0].spec.model.positions]
     label = _("Show with RoPE") if other == "rotary" else _("Show without positions")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(text, width="content")
@@ -37,8 +37,8 @@ def show(rows: Sequence[LearnRow]) -> None:
 
 def counterparts(rows: Sequence[LearnRow]) -> list[LearnRow]:
     """Return the known rows of the same models with the other position encoding."""
-    found: list[LearnRow] = []
-    for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER):
-        model = replace(spec.model, positions=OTHER[spec.model.positions])
-        found += shared_runs.known(replace(spec, model=model, rate=rate(model)))
-    return found
+    known_rows: list[LearnRow] = []
+    for spec in dict.fromkeys(each.spec for each in rows if each.spec.model.positions in OTHER_POSITIONS):
+        model = replace(spec.model, positions=OTHER_POSITIONS[spec.model.positions])
+        known_rows += shared_runs.known_rows(replace(spec, model=model, rate=rate(model)))
+    return known_rows

@@ -19,12 +19,12 @@ from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
 from pages.learn import gaps, generalisation_words, positions, words
 from pages.learn.options import LearnOptions
-from pages.learn.outcomes import LEARNED, Outcome, outcomes
+from pages.learn.outcomes import THRESHOLD, Outcome, outcomes
 
 HEIGHT = 300
-FLOAT32 = 4
+FLOAT32_BYTES = 4
 """Bytes of a number."""
-STEEP = (0.62, 0.42, 0.75, 0.85)
+NAME_HEIGHTS = (0.62, 0.42, 0.75, 0.85)
 """Accuracies at which a variant that learned the task may have its name next to its line."""
 AXES = {
     "accuracy": N_("correct answers"),
@@ -40,36 +40,36 @@ AXES = {
 def show_race(rows: Sequence[LearnRow], key: str) -> None:
     """Draw each variant's accuracy or loss during training."""
     measure, by = LearnOptions.measure.value, LearnOptions.by.value
-    found = outcomes(rows)
+    results = outcomes(rows)
     spec = rows[0].spec
     task = task_of(spec.model.task)
     chance = task.chance(spec.length, spec.items)
     # The chance level of selective copying is that of guessing any symbol.
     from_sequence = task.shows_answers and chance > 1 / task.classes
-    lines = [_line(each, measure, by) for each in found]
+    lines = [_line(each, measure, by) for each in results]
     if measure == "accuracy":
         # The guides reach the last planned step, so that curves that grow do not move.
-        last = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
-        text = words.guess(chance, from_sequence=from_sequence)
+        x_end = spec.steps if by == "step" else max((x for line in lines for x in line.x), default=0.0) or 1.0
+        text = words.guess_label(chance, from_sequence=from_sequence)
         # Accuracy starts below guessing if a guess is an answer of the sequence, and otherwise rises from guessing.
         side = "top right" if from_sequence else "bottom right"
-        lines.append(replace(_guide(text, (0.0, last), (chance, chance)), text_position=side))
-        learned = _guide(_("{share}: learned", share=percent(LEARNED)), (0.0, last), (LEARNED, LEARNED))
+        lines.append(replace(_guide(text, (0.0, x_end), (chance, chance)), text_position=side))
+        threshold = _guide(_("{share}: learned", share=percent(THRESHOLD)), (0.0, x_end), (THRESHOLD, THRESHOLD))
         # Above its line, the text would touch the line at 100%.
-        lines.append(replace(learned, text_position="bottom right"))
-        hidden = {share for outcome in found if (share := words.with_guesses(outcome)) is not None}
+        lines.append(replace(threshold, text_position="bottom right"))
+        hidden = {share for outcome in results if (share := words.guess_accuracy(outcome)) is not None}
         if len(hidden) == 1:
             share = hidden.pop()
             text = _("{share}: only hidden<br>answers guessed", share=percent(share))
-            lines.append(replace(_guide(text, (0.0, last), (share, share)), text_position="bottom right"))
+            lines.append(replace(_guide(text, (0.0, x_end), (share, share)), text_position="bottom right"))
     _draw(lines, x=by, y=measure, key=f"learn.race.{key}", name="learn")
     definition = paragraph(
-        words.threshold(from_sequence=from_sequence),
-        words.hidden_guesses(found, chance) if measure == "accuracy" else "",
-        words.with_features(found),
-        words.fastest(found),
+        words.threshold_note(from_sequence=from_sequence),
+        words.hidden_guesses_note(results, chance) if measure == "accuracy" else "",
+        words.feature_map_note(results),
+        words.fastest_by_seed(results),
     )
-    _explain(rows, found, definition=definition)
+    _explain(rows, results, definition=definition)
 
 
 def _guide(name: str, x: Sequence[float], y: Sequence[float]) -> Curve:
@@ -89,39 +89,39 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     line = summary.curve(outcome.title, outcome.colour, band=len({each.row.seed for each in outcome.rows}) > 1)
     x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
     # Lines that reach 100% end in the same place, so their names are where they rise.
-    heights = STEEP if measure == "accuracy" and outcome.learned else ()
+    heights = NAME_HEIGHTS if measure == "accuracy" and outcome.learned_at else ()
     return replace(line, name=outcome.name, x=x, label=outcome.title, marks=False, named_on_rise=heights)
 
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
     """Draw the accuracy of the trained models on longer sequences, or with more items to remember."""
-    found = [each for each in outcomes(rows) if each.points(by)]
+    results = [each for each in outcomes(rows) if each.test_points(by)]
     if text := gaps.no_tests(task_of(rows[0].spec.model.task), by=by):
         st.info(text)
         return
-    if not found:
-        st.info(gaps.tests_missing(outcomes(rows)), icon=":material/timer:")
+    if not results:
+        st.info(gaps.missing_tests(outcomes(rows)), icon=":material/timer:")
         return
     spec = rows[0].spec
-    wanted = task_of(spec.model.task)
+    task = task_of(spec.model.task)
     lines = [
         Curve(each.name, line.x, line.y, low=line.low, high=line.high, colour=each.colour, label=each.title)
-        for each in found
-        for line in [spread(each.points(by)).curve(each.title, each.colour)]
+        for each in results
+        for line in [spread(each.test_points(by)).curve(each.title, each.colour)]
     ]
     x = sorted({place for line in lines for place in line.x})
     if by == "length":
-        level = _guide(_("guessing"), x, [wanted.chance(int(n), spec.items) for n in x])
-        lines.append(replace(level, text_position="bottom right"))
+        guessing = _guide(_("guessing"), x, [task.chance(int(n), spec.items) for n in x])
+        lines.append(replace(guessing, text_position="bottom right"))
     else:
         # The line falls, so there is room below and to the left of its second point.
-        level = guide(_("guessing"), x, [wanted.chance(spec.length, int(n)) for n in x])
+        guessing = guide(_("guessing"), x, [task.chance(spec.length, int(n)) for n in x])
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
-        lines.append(replace(level, name_at_end=False, texts=texts, text_position="bottom left"))
+        lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
-    longest = length_for(wanted, spec.length, int(x[-1]))
-    stored = {each.name: numbers_stored(each.rows[0].spec.model) for each in found}
-    _explain(rows, found, generalisation_words.memory(stored, longest) if by == "items" else "")
+    longest = length_for(task, spec.length, int(x[-1]))
+    numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
+    _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
     if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
         positions.show(rows)
 
@@ -131,14 +131,14 @@ def numbers_stored(model: ModelSpec) -> tuple[int, int]:
     """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
     size, attention = model.width // model.heads, ac.from_word(model.word)
     fixed, grown = generation.memory(attention, model.heads, size, size)
-    return fixed // FLOAT32, grown // FLOAT32
+    return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 
-def _explain(rows: Sequence[LearnRow], found: Sequence[Outcome], *texts: str, definition: str = "") -> None:
+def _explain(rows: Sequence[LearnRow], results: Sequence[Outcome], *texts: str, definition: str = "") -> None:
     """Draw what the lines show, after other texts, and how to read the chart behind an information icon."""
-    seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in found)
-    help_text = paragraph(definition, words.reading(seeds, dashes=dashes))
-    st.caption(paragraph(*texts, words.medians(seeds)), help=help_text or None)
+    seeds, dashes = len({each.row.seed for each in rows}), any(style(each.colour).dash != "solid" for each in results)
+    help_text = paragraph(definition, words.reading_note(seeds, dashes=dashes))
+    st.caption(paragraph(*texts, words.medians_note(seeds)), help=help_text or None)
 
 
 def _draw(

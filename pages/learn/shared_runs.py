@@ -17,41 +17,41 @@ from attention_core.learning import recorded_runs
 from attention_core.learning.train import TrainSpec
 from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
-_known: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
+_cache: ByteLRUCache[Frozen[tuple[LearnRow, ...]]] = cached.cache(8, 2)
 
 
 def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
     """Exchange a run's rows with the cache, and return the tasks that can run then."""
-    found: list[LearnRow] = []
+    all_rows: list[LearnRow] = []
     for spec in plan.specs:
         key = digest((spec, plan.every))
-        own, cached_rows = _without_repetitions([each for each in rows if each.spec == spec]), _known.known(key)
-        if cached_rows is not None and len(cached_rows.value) >= len(own):
-            own = cached_rows.value
-        elif not own and plan.every == learning.EVERY:
+        spec_rows, cached_rows = _without_repetitions([each for each in rows if each.spec == spec]), _cache.known(key)
+        if cached_rows is not None and len(cached_rows.value) >= len(spec_rows):
+            spec_rows = cached_rows.value
+        elif not spec_rows and plan.every == learning.EVERY:
             # Another page that trained the model measured it at the same steps. If only its weights are cached, the
             # measurements before the last are missing.
             trained = dispatch.known("learning", trained_form.task_of(spec)) or ()
-            own = trained if len(trained) > 1 else ()
-        if own and (cached_rows is None or len(cached_rows.value) < len(own)):
-            _known.drop(key)
-            own = _known.get(key, partial(Frozen, own)).value
-        found += own
-    rows[:] = found
+            spec_rows = trained if len(trained) > 1 else ()
+        if spec_rows and (cached_rows is None or len(cached_rows.value) < len(spec_rows)):
+            _cache.drop(key)
+            spec_rows = _cache.get(key, partial(Frozen, spec_rows)).value
+        all_rows += spec_rows
+    rows[:] = all_rows
     return learning.next_tasks(plan, rows)
 
 
-def known(spec: TrainSpec) -> Sequence[LearnRow]:
+def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
     """Return the recorded rows of a model, otherwise those that a visitor's training has left in the cache."""
-    cached_rows = _known.known(digest((spec, learning.EVERY)))
+    cached_rows = _cache.known(digest((spec, learning.EVERY)))
     return recorded_runs.known(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:
     """Return each measurement of a model once, and of its checkpoints the last alone."""
-    found = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
-    last = max((i for i, each in enumerate(found.values()) if each.checkpoint is not None), default=-1)
+    unique = {(each.is_test, each.row.step, each.row.length, each.row.items): each for each in rows}
+    last = max((i for i, each in enumerate(unique.values()) if each.checkpoint is not None), default=-1)
     return tuple(
         each if i == last or each.checkpoint is None else replace(each, checkpoint=None)
-        for i, each in enumerate(found.values())
+        for i, each in enumerate(unique.values())
     )

@@ -17,8 +17,8 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
     for model in dict.fromkeys(models):
         for each in model.trainable:
             name = escape_markdown(label(ac.registry.from_word(model.word)))
-            if name not in (own := names.setdefault(each.title, [])):
-                own.append(name)
+            if name not in (tensors := names.setdefault(each.title, [])):
+                tensors.append(name)
     if not names:
         return _(
             "The projections to queries, keys and values are trained. The settings of the variants are not trained."
@@ -27,16 +27,16 @@ def trained_tensors(models: Sequence[ModelSpec]) -> str:
         "The projections to queries, keys and values are trained, and so are {tensors}. The other settings "
         "of the variants are not trained.",
         tensors=enumeration(
-            _("{title} ({names})", title=_(title), names=enumeration(own)) for title, own in names.items()
+            _("{title} ({names})", title=_(title), names=enumeration(tensors)) for title, tensors in names.items()
         ),
     )
 
 
-def learning_rates(found: Sequence[Outcome]) -> str:
+def learning_rates(results: Sequence[Outcome]) -> str:
     """Return the learning rate of each variant, and how it was chosen."""
     tuned: list[str] = []
     default: list[str] = []
-    for outcome in found:
+    for outcome in results:
         model, rate = outcome.rows[0].spec.model, outcome.rows[0].spec.rate
         text = f"{escape_markdown(outcome.name)} {rate:g}"
         (default if tuned_rate(model) is None else tuned).append(text)
@@ -60,15 +60,15 @@ def duration(seconds: Sequence[float | None]) -> str:
     Args:
         seconds: CPU seconds of each model; None if they are not known.
     """
-    known = [each for each in seconds if each is not None]
-    values = {"seconds": math.ceil(sum(known)), "count": len(known)}
-    if not known:
+    known_seconds = [each for each in seconds if each is not None]
+    values = {"seconds": math.ceil(sum(known_seconds)), "count": len(known_seconds)}
+    if not known_seconds:
         return _n(
             "This run trains {n} model. No run of this variant is recorded, so its training time is not known.",
             "This run trains {n} models. No runs of these variants are recorded, so their training time is not known.",
             n=len(seconds),
         )
-    if len(known) < len(seconds):
+    if len(known_seconds) < len(seconds):
         text = N_(
             "This run trains {n} models. {count} of them train for about {seconds} CPU seconds in total, as in "
             "the recorded runs."

@@ -24,7 +24,7 @@ from attention_core.learning.studies import STUDIES, parted, rotated
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
-from pages.learn.outcomes import LEARNED, outcomes
+from pages.learn.outcomes import THRESHOLD, outcomes
 
 open_learn = partial(open_page, "learn")
 PAIR = (ac.get("softmax"), ac.get("linear", feature_map="elu+1"))
@@ -40,7 +40,7 @@ def texts(at):
     return [each.value for each in at.markdown]
 
 
-def test_the_recorded_runs_answer_at_first_sight():
+def test_the_first_visit_shows_recorded_runs():
     at = visit("learn", {})
     assert not at.info
     assert not any("no recorded run" in text for text in texts(at))
@@ -107,7 +107,7 @@ def test_the_result_says_which_variants_have_no_recorded_run():
     )
 
 
-def test_the_recorded_runs_hold_the_default_selection_of_their_tasks():
+def test_the_recorded_runs_include_the_default_variants_of_their_tasks():
     plan = defaults.default_plan("recall")
     rows = recorded_runs.known(plan)
     assert len([row for row in rows if not row.is_test]) == len(plan.specs) * (1 + defaults.STEPS // learning.EVERY)
@@ -128,7 +128,7 @@ def test_every_view_opens_without_a_run(view, task):
     assert any(TASKS[task].summary in each.value for each in at.caption)
 
 
-def test_settings_that_are_not_recorded_ask_for_a_press():
+def test_unrecorded_settings_show_the_training_button():
     at = open_learn(l_layers=1, **QUICK)
     assert "No run is recorded with these settings." in at.info[0].value
     assert not charts(at)
@@ -150,7 +150,7 @@ def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     assert not any(kind in ("button", "button_group", "selectbox") for kind, _text in kinds[picture:])
 
 
-def test_the_button_tells_the_time_that_training_takes():
+def test_the_button_shows_the_training_time():
     at = open_learn(l_steps=200, l_seeds=2, variants=(ac.get("softmax"), ac.get("cosine")))
     [button] = [each for each in at.button if each.label == "Train on this machine"]
     [end] = [
@@ -167,7 +167,7 @@ def test_the_button_tells_the_time_that_training_takes():
 def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     [chart] = charts(visit("learn", {}))
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
-    assert set(numbers(drawn["95%: learned"]["y"])) == {LEARNED}
+    assert set(numbers(drawn["95%: learned"]["y"])) == {THRESHOLD}
     assert set(numbers(drawn["25%: guessing an answer<br>from the sequence"]["y"])) == {0.25}
     assert chart["layout"]["yaxis"]["tickformat"] == "~%"
     [chart] = charts(open_learn(l_measure="loss", variants=PAIR))
@@ -175,7 +175,7 @@ def test_the_chart_of_accuracy_shows_what_counts_as_learned():
     assert "tickformat" not in chart["layout"]["yaxis"]
 
 
-def test_the_names_of_guides_keep_off_the_lines_above_them():
+def test_names_of_guides_do_not_overlap_lines():
     drawn = [
         charts(visit("learn", {}))[0],
         *(charts(open_learn(variants=PAIR, **own))[0] for own in ({"l_view": "longer"}, {"l_task": "parity"})),
@@ -196,7 +196,7 @@ def test_the_names_of_variants_that_learn_the_task_are_next_to_their_rises():
     names = {each["text"].split("</span> ")[1]: each.get("xref") == "paper" for each in chart["layout"]["annotations"]}
     assert {name for name, is_at_end in names.items() if is_at_end} == {"Local", "Gated linear"}
     assert {name for name, is_at_end in names.items() if not is_at_end} == {
-        each.title for each in outcomes(recorded_runs.known(defaults.default_plan("recall"))) if each.learned
+        each.title for each in outcomes(recorded_runs.known(defaults.default_plan("recall"))) if each.learned_at
     }
 
 
@@ -220,7 +220,7 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
     drawn = {trace["name"]: trace for trace in charts(at)[0]["data"] if trace.get("name")}
     for each in outcomes(recorded_runs.known(rotated())):
         x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
-        assert (x[-1], y[-1]) == pytest.approx(each.at_end("length"))
+        assert (x[-1], y[-1]) == pytest.approx(each.largest_test("length"))
 
 
 @pytest.mark.parametrize(("shown", "other"), [("own", "rotary"), ("rotary", "none")])
@@ -228,7 +228,7 @@ def test_a_button_shows_the_models_with_the_other_positions(shown, other):
     at = open_learn(l_view="longer", l_positions=shown, variants=(ac.get("softmax"), ac.get("relu2")))
     plans = rotated(), STUDIES["relu2_longer"]()[0]
     softmax, relu2 = zip(*(outcomes(recorded_runs.known(plan)) for plan in plans), strict=True)
-    of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.at_end("length")[1]) for each in both))  # noqa: E731
+    of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.largest_test("length")[1]) for each in both))  # noqa: E731
     text = f"at 256 tokens: **Softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
     assert any(each.value.startswith("Compare only models") and each.value.endswith(text) for each in at.caption)
     at = press(at, "Show with RoPE" if other == "rotary" else "Show without positions")
@@ -248,7 +248,7 @@ def test_the_view_of_more_to_remember_shows_the_memory_of_the_chosen_heads():
     assert any("4 heads of size 16" in each.value for each in at.caption)
 
 
-def test_models_that_visitors_have_trained_are_compared_too():
+def test_models_trained_by_visitors_are_compared():
     settings = {"l_view": "longer", "l_steps": 50, "l_layers": 1, "variants": (ac.get("cosine"),)}
     at = press(open_learn(l_positions="rotary", **settings), "Train on this machine")
     assert not any("with RoPE" in each.value for each in at.caption)
@@ -279,7 +279,7 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     assert any(text.startswith("**Accuracy falls when one part is removed: ") for text in texts(at))
 
 
-def test_a_press_trains_every_model_of_the_view_of_parts():
+def test_the_button_trains_every_model_of_the_view_of_parts():
     at = press(open_learn(l_view="parts", l_steps=50, variants=(ac.get("softmax"),)), "Train on this machine")
     rows = at.session_state["learn.parts.run"].rows
     assert {(row.spec.model.convolution, row.spec.model.layers) for row in rows} == {(3, 2), (0, 2), (3, 1)}
@@ -287,13 +287,13 @@ def test_a_press_trains_every_model_of_the_view_of_parts():
     assert "–" not in table
 
 
-def test_the_view_of_parts_without_recorded_runs_asks_for_a_press():
+def test_the_view_of_parts_without_recorded_runs_shows_the_button():
     at = open_learn(l_view="parts", l_layers=3, variants=(ac.get("softmax"), ac.get("linear")))
     assert any("No run is recorded with these settings." in each.value for each in at.info)
     assert not charts(at)
 
 
-def test_a_press_trains_and_shows_the_same_numbers_as_the_library():
+def test_training_shows_the_same_numbers_as_the_library():
     at = press(open_learn(**QUICK), "Train on this machine")
     rows = at.session_state["learn.run"].rows
     plan = learning.plan(
@@ -412,7 +412,7 @@ def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch)
     assert np.nan_to_num(drawn) == pytest.approx(last.matrices[1].astype(float), abs=2e-3)
 
 
-def test_a_press_shows_the_curves_of_a_model_that_matrices_trained_without_another_training():
+def test_curves_of_models_trained_on_matrices_need_no_training():
     settings = {"lengths": defaults.LONGER["recall"], "more_items": defaults.MORE["recall"], "steps": 50, "layers": 1}
     plan = learning.plan(["softmax"], seeds=(3,), **settings)
     [spec] = plan.specs
@@ -448,7 +448,7 @@ def test_an_untrained_model_has_no_link():
     assert not links(at)
 
 
-def test_a_variant_that_cannot_be_trained_on_the_task_says_why():
+def test_variants_that_cannot_be_trained_are_explained():
     at = open_learn(variants=(ac.get("softmax"), ac.get("nystrom")))
     assert any("Nyström cannot be trained on this task" in each.value for each in at.caption)
     at = open_learn(variants=(ac.get("softmax"), ac.get("nystrom")), l_task="digits")

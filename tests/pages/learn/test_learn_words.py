@@ -19,8 +19,8 @@ from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import Row, evaluate, evaluation_batch, steps
 from attention_core.limits import HOSTED
 from pages.learn import attention_words, gaps, generalisation_words, part_words, training_words, words
-from pages.learn.options import most_variants
-from pages.learn.outcomes import LEARNED, PartOutcome, outcomes, steepest
+from pages.learn.options import max_variants
+from pages.learn.outcomes import THRESHOLD, PartOutcome, outcomes, steepest_rise
 from pages.learn.race import numbers_stored
 
 
@@ -52,28 +52,28 @@ def row_of_test(rows, **changes):
     return LearnRow(spec=last.spec, row=replace(last.row, **changes), is_test=True)
 
 
-def test_a_variant_has_learned_from_the_threshold_on():
-    [outcome] = outcomes(rows_of("softmax", [0.1, LEARNED - 1e-9, LEARNED, 1.0]))
-    assert outcome.learned == (20, 1.0)
+def test_a_variant_has_learned_at_the_threshold():
+    [outcome] = outcomes(rows_of("softmax", [0.1, THRESHOLD - 1e-9, THRESHOLD, 1.0]))
+    assert outcome.learned_at == (20, 1.0)
     assert outcome.accuracy == 1.0
-    [outcome] = outcomes(rows_of("softmax", [0.1, LEARNED - 1e-9]))
-    assert outcome.learned is None
+    [outcome] = outcomes(rows_of("softmax", [0.1, THRESHOLD - 1e-9]))
+    assert outcome.learned_at is None
 
 
 def test_a_variant_that_forgets_the_task_has_not_learned_it():
     [outcome] = outcomes(rows_of("softmax", [0.1, 1.0, 0.4]))
-    assert outcome.learned is None
+    assert outcome.learned_at is None
     assert words.headline([outcome]) == "**Softmax has not learned the task so far: 40% of its answers are correct.**"
 
 
 def test_at_least_half_of_the_seeds_must_have_learned():
     quick, slow, never = [0.1, 1.0, 1.0], [0.1, 0.2, 1.0], [0.1, 0.2, 0.3]
     of = lambda *curves: outcomes([r for s, curve in enumerate(curves) for r in rows_of("softmax", curve, seed=s)])[0]  # noqa: E731
-    assert of(quick, slow, never).learned == (20, 1.0)
-    assert of(quick, never, never).learned is None
-    assert of(quick, slow).learned == (10, 0.5)
-    assert of(quick, never).learned == (10, 0.5)
-    assert of(quick, quick, slow).learned == (10, 0.5)
+    assert of(quick, slow, never).learned_at == (20, 1.0)
+    assert of(quick, never, never).learned_at is None
+    assert of(quick, slow).learned_at == (10, 0.5)
+    assert of(quick, never).learned_at == (10, 0.5)
+    assert of(quick, quick, slow).learned_at == (10, 0.5)
     assert of(quick, slow, never).accuracy == 1.0
     assert of(quick, slow[:2], never).step == 10
 
@@ -94,18 +94,18 @@ def test_the_headline_orders_those_that_learned_by_steps_and_the_others_by_accur
     )
 
 
-def test_the_accuracy_that_counts_as_learned_is_told():
+def test_the_threshold_is_explained():
     text = "A variant has learned the task if at least 95% of its answers are correct."
-    assert words.threshold(from_sequence=False) == text
-    assert words.threshold(from_sequence=True) == (
+    assert words.threshold_note(from_sequence=False) == text
+    assert words.threshold_note(from_sequence=True) == (
         f"{text} Before training, a model also guesses answers that the sequence does not contain, so its "
         "accuracy starts below guessing."
     )
 
 
-def test_guessing_is_named_with_what_is_guessed():
-    assert words.guess(0.25, from_sequence=True) == "25%: guessing an answer<br>from the sequence"
-    assert words.guess(0.5, from_sequence=False) == "50%: guessing"
+def test_the_label_of_guessing_names_the_choices():
+    assert words.guess_label(0.25, from_sequence=True) == "25%: guessing an answer<br>from the sequence"
+    assert words.guess_label(0.5, from_sequence=False) == "50%: guessing"
 
 
 def trained(*curves, steps=20):
@@ -210,7 +210,7 @@ def test_the_fastest_variant_is_reported_if_seeds_disagree(softmax, linear, text
         "fewest "
         f"steps: {text}."
     )
-    assert words.fastest(found) == (expected if text else "")
+    assert words.fastest_by_seed(found) == (expected if text else "")
 
 
 @pytest.mark.parametrize(
@@ -226,17 +226,17 @@ def test_variants_that_still_solve_the_task_with_more_items_are_named(softmax, l
     rows = [*own, *other, *never, *(row_of_test(each, items=8, accuracy=1.0) for each in (own, other, never))]
     rows += [row_of_test(own, items=16, accuracy=softmax), row_of_test(other, items=16, accuracy=linear)]
     sentence = f"With 16 pairs instead of 4, {text}"
-    assert words.remembering(outcomes(rows)) == sentence
+    assert words.capacity_note(outcomes(rows)) == sentence
     assert f"\n{sentence}" in words.headline(outcomes(rows))
     assert f"\nWith [16 pairs](#there) instead of 4, {text}" in words.headline(outcomes(rows), "#there")
-    alone = words.remembering(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
+    alone = words.capacity_note(outcomes([*own, row_of_test(own, items=16, accuracy=softmax)]))
     assert alone == sentence.replace("only ", "").replace(" and **Linear** still reach ", " still reaches ")
     third = rows_of("gla", GOOD)
-    three = words.remembering(outcomes([*rows, *third, row_of_test(third, items=16, accuracy=0.9)]))
-    assert ("only **Softmax** and **Linear** still reach an accuracy of 95%." in three) == (linear >= LEARNED)
-    assert not words.remembering(outcomes(rows[:-1])), "not tested with the same numbers of items"
-    assert not words.remembering(outcomes([*own, *other])), "not tested"
-    assert not words.remembering(outcomes([*own, row_of_test(own, accuracy=1.0)])), "not tested with more items"
+    three = words.capacity_note(outcomes([*rows, *third, row_of_test(third, items=16, accuracy=0.9)]))
+    assert ("only **Softmax** and **Linear** still reach an accuracy of 95%." in three) == (linear >= THRESHOLD)
+    assert not words.capacity_note(outcomes(rows[:-1])), "not tested with the same numbers of items"
+    assert not words.capacity_note(outcomes([*own, *other])), "not tested"
+    assert not words.capacity_note(outcomes([*own, row_of_test(own, accuracy=1.0)])), "not tested with more items"
 
 
 @pytest.mark.parametrize(
@@ -262,13 +262,13 @@ def test_a_variant_that_learns_first_and_fails_with_more_pairs_is_the_finding(so
     own = {word: rows_of(word, curve) for word, curve in curves.items()}
     shares = {"softmax": softmax, "linear": 0.5, "deltanet": deltanet}
 
-    def headline(*words_of_all, more="", **changes):
+    def headline(*words_of_all, link="", **changes):
         rows = [row for word in words_of_all for row in own[word]]
         tests = [row_of_test(own[each], items=16, accuracy=(shares | changes)[each]) for each in words_of_all]
-        return words.headline(outcomes([*rows, *tests]), more)
+        return words.headline(outcomes([*rows, *tests]), link)
 
     assert headline("softmax", "linear", "deltanet") == text
-    linked = headline("softmax", "linear", "deltanet", more="#there")
+    linked = headline("softmax", "linear", "deltanet", link="#there")
     assert linked == text.replace("16 pairs", "[16 pairs](#there)")
     assert headline("softmax", "linear").endswith("still reaches an accuracy of 95%.**"), "no other variant learns"
     for changes in ({"linear": 0.95}, {"softmax": 0.5, "deltanet": 0.5}):
@@ -287,12 +287,12 @@ def test_the_slow_learning_of_gated_linear_attention_is_explained():
     slow = gated_linear(BAD, 20)
     assert words.cause(slow) == ("**Gated linear** gets 60% right: without a feature map, its weights can be negative.")
     assert words.headline([slow]).endswith(f"\n{words.cause(slow)}")
-    assert words.with_features([slow]) == (
+    assert words.feature_map_note([slow]) == (
         "With the feature map elu + 1, Gated linear learned the task within 150 steps."
     )
     others = [gated_linear(GOOD, 20), gated_linear(BAD, 30), gated_linear(BAD, 20, layers=1), *trained(BAD)]
     assert not any(map(words.cause, others))
-    assert not words.with_features(others)
+    assert not words.feature_map_note(others)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -307,9 +307,9 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
 
     monkeypatch.setattr(Layer, "qkv", with_features)
     [spec] = learning.plan(["gla"], seeds=[seed]).specs
-    model, _checkpoint = steps(spec, words.WITH_FEATURES)
+    model, _checkpoint = steps(spec, words.MAX_STEPS)
     _loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
-    assert accuracy >= LEARNED
+    assert accuracy >= THRESHOLD
     [matrix] = model.matrices(evaluation_batch(spec, spec.length, spec.items, sequences=1).inputs)[0]
     assert (matrix[0] >= 0).all()
 
@@ -338,31 +338,31 @@ def test_the_accuracy_of_a_window_is_compared_with_guesses_of_the_hidden_answers
     expected = accuracy_with_guesses(spec)
     assert expected == pytest.approx(np.mean(rights))
     [local] = outcomes(rows_of("local", [0.1, expected + away]))
-    assert words.right_guesses(spec) == pytest.approx(np.mean(guessed))
+    assert words.right_guess_share(spec) == pytest.approx(np.mean(guessed))
     text = f" Guessing the hidden answers and knowing the others would give {percent(expected)}."
     assert words.cause(local).endswith(text if is_close else "of the answers.")
-    assert words.with_guesses(local) == (expected if is_close else None)
-    assert words.with_guesses(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
-    assert words.with_guesses(outcomes(rows_of("linear", [0.1, expected]))[0]) is None, "no mask"
+    assert words.guess_accuracy(local) == (expected if is_close else None)
+    assert words.guess_accuracy(outcomes(rows_of("local", [expected]))[0]) is None, "not trained"
+    assert words.guess_accuracy(outcomes(rows_of("linear", [0.1, expected]))[0]) is None, "no mask"
 
 
 def test_guesses_of_hidden_answers_are_explained_if_they_are_right_more_often_than_other_guesses():
     spec = rows_of("local", [0.1])[0].spec
     local, softmax = outcomes([*rows_of("local", [0.1, accuracy_with_guesses(spec)]), *rows_of("softmax", BAD)])
-    assert words.hidden_guesses([softmax, local], 0.25).endswith(
-        f"so {percent(words.right_guesses(spec))} of these guesses are right instead of 25%."
+    assert words.hidden_guesses_note([softmax, local], 0.25).endswith(
+        f"so {percent(words.right_guess_share(spec))} of these guesses are right instead of 25%."
     )
-    assert words.hidden_guesses([softmax, local], words.right_guesses(spec)) == ""
-    assert words.hidden_guesses([softmax], 0.25) == ""
+    assert words.hidden_guesses_note([softmax, local], words.right_guess_share(spec)) == ""
+    assert words.hidden_guesses_note([softmax], 0.25) == ""
 
 
 def test_shares_of_right_guesses_are_in_ascending_order(monkeypatch):
     found = outcomes([row for word in ("local", "local~window~4") for row in rows_of(word, BAD)])
     shares = {"local": 0.11, "local~window~4": 0.09}
-    monkeypatch.setattr(words, "with_guesses", lambda outcome: outcome.accuracy)
-    monkeypatch.setattr(words, "right_guesses", lambda spec: shares[spec.model.word])
-    assert "so 9% and 11% of these guesses are right instead of 25%." in words.hidden_guesses(found, 0.25)
-    assert "so 9% of these guesses are right instead of 11%." in words.hidden_guesses(found, 0.11)
+    monkeypatch.setattr(words, "guess_accuracy", lambda outcome: outcome.accuracy)
+    monkeypatch.setattr(words, "right_guess_share", lambda spec: shares[spec.model.word])
+    assert "so 9% and 11% of these guesses are right instead of 25%." in words.hidden_guesses_note(found, 0.25)
+    assert "so 9% of these guesses are right instead of 11%." in words.hidden_guesses_note(found, 0.11)
 
 
 def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence():
@@ -380,8 +380,8 @@ def test_hidden_answers_are_guessed_among_the_different_answers_of_the_sequence(
         (2, "The lines are medians over 2 training runs of each variant, with different seeds."),
     ],
 )
-def test_what_the_lines_show(seeds, text):
-    assert words.medians(seeds) == text
+def test_the_note_on_medians(seeds, text):
+    assert words.medians_note(seeds) == text
 
 
 BAND, DASHES = (
@@ -394,13 +394,16 @@ BAND, DASHES = (
     ("seeds", "dashes", "text"), [(1, False, ""), (2, False, BAND), (1, True, DASHES), (2, True, f"{BAND} {DASHES}")]
 )
 def test_how_to_read_the_lines(seeds, dashes, text):
-    assert words.reading(seeds, dashes=dashes) == text
+    assert words.reading_note(seeds, dashes=dashes) == text
 
 
 def test_a_mask_that_hides_answers_is_reported_with_their_share():
     local, softmax = outcomes(rows_of("local", [0.1, 0.5]) + rows_of("softmax", [0.1, 0.5]))
-    assert generalisation_words.hidden([softmax], 32) == ""
-    own, longer = generalisation_words.hidden([softmax, local], 32), generalisation_words.hidden([local], 256)
+    assert generalisation_words.hidden_answers([softmax], 32) == ""
+    own, longer = (
+        generalisation_words.hidden_answers([softmax, local], 32),
+        generalisation_words.hidden_answers([local], 256),
+    )
     shares = [
         float(np.mean([step - place > 16 for step, place in queried(local.rows[0].spec, length)]))
         for length in (32, 256)
@@ -410,12 +413,12 @@ def test_a_mask_that_hides_answers_is_reported_with_their_share():
     assert own == text.format(n=32, names=f"{name} ({percent(shares[0])})")
     assert longer == text.format(n=256, names=f"{name} ({percent(shares[1])})")
     twice = outcomes(rows_of("local", [0.1]) + rows_of("local~window~8", [0.1]))
-    assert generalisation_words.hidden(twice, 32).count("tokens") == 1
-    assert "Local · window 8" in generalisation_words.hidden(twice, 32)
+    assert generalisation_words.hidden_answers(twice, 32).count("tokens") == 1
+    assert "Local · window 8" in generalisation_words.hidden_answers(twice, 32)
     assert shares[0] < 0.5 < shares[1]
     [wide] = outcomes(rows_of("local~window~31", [0.1]))
-    assert generalisation_words.hidden([wide], 32) == ""
-    assert generalisation_words.hidden([wide], 64) != ""
+    assert generalisation_words.hidden_answers([wide], 32) == ""
+    assert generalisation_words.hidden_answers([wide], 64) != ""
 
 
 def queried(spec, length):
@@ -432,57 +435,57 @@ def test_a_task_whose_answers_are_not_in_the_sequence_has_no_hidden_answers(task
     assert hidden_share(spec) == 0.0
 
 
-def test_a_window_hides_what_was_repeated_longer_ago():
+def test_a_window_hides_earlier_repetitions():
     share = lambda window: hidden_share(learning.plan([f"local~window~{window}"], task="induction").specs[0])  # noqa: E731
     assert (share(14), share(15)) == (1.0, 0.0)  # The next symbol is 15 tokens back in a sequence of two halves of 16.
 
 
 @pytest.mark.parametrize(("loss", "fails"), [(math.nan, True), (math.inf, True), (1e30, False)])
 def test_a_loss_that_is_not_finite_is_reported(loss, fails):
-    text = words.diverged(outcomes(rows_of("softmax", [0.1, 0.0], loss=loss)))
+    text = words.diverged_note(outcomes(rows_of("softmax", [0.1, 0.0], loss=loss)))
     assert text == ("The loss of Softmax is no longer finite, so training has failed." if fails else "")
 
 
 def test_the_largest_rise_is_between_two_measured_steps():
     rows = rows_of("softmax", [0.1, 0.3, 0.9, 1.0]) + rows_of("linear", [0.1, 0.1, 0.05])
-    assert attention_words.jump_text(outcomes(rows)) == (
+    assert attention_words.rise_text(outcomes(rows)) == (
         "Accuracy rises most between these training steps (▲ below the slider): Softmax (10 to 20)."
     )
-    assert not attention_words.jump_text(outcomes(rows_of("linear", [0.1, 0.1])))
-    assert not attention_words.jump_text(outcomes(rows_of("linear", [0.1])))
+    assert not attention_words.rise_text(outcomes(rows_of("linear", [0.1, 0.1])))
+    assert not attention_words.rise_text(outcomes(rows_of("linear", [0.1])))
 
 
-def test_tests_are_told_at_the_largest_length_or_number_of_items():
+def test_the_headline_reports_tests_at_the_largest_length_or_number_of_items():
     own, other = rows_of("softmax", [0.1, 1.0]), rows_of("linear", [0.1, 0.9])
     rows = [*own, *other]
     rows += [row_of_test(own, length=64, accuracy=0.9), row_of_test(own, length=256, accuracy=0.7)]
     rows += [row_of_test(other, length=64, accuracy=0.8), row_of_test(other, length=256, accuracy=0.2)]
     rows += [row_of_test(own, items=8, accuracy=0.99), row_of_test(own, length=64, items=16, accuracy=0.95)]
     found = outcomes(rows)
-    assert generalisation_words.tested(found, by="length", trained_at=32) == (
+    assert generalisation_words.headline(found, by="length", trained_at=32) == (
         "**At 256 tokens, no variant gives 95% correct answers: Softmax (70%) and Linear (20%).** The models were "
         "trained on sequences of 32 tokens."
     )
-    assert generalisation_words.tested(found, by="items", trained_at=4) == (
+    assert generalisation_words.headline(found, by="items", trained_at=4) == (
         "**With 16 pairs to remember, at least 95% of the answers are correct with Softmax (95%).** The models were "
         "trained with 4 pairs."
     )
     rows += [row_of_test(other, length=64, items=16, accuracy=0.94)]
-    assert generalisation_words.tested(outcomes(rows), by="items", trained_at=4) == (
+    assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4) == (
         "**With 16 pairs to remember, at least 95% of the answers are correct with Softmax (95%).** Correct answers of "
         "the other variants: Linear (94%). The models were trained with 4 pairs."
     )
     rows[-2] = row_of_test(own, length=64, items=16, accuracy=0.94)
-    assert generalisation_words.tested(outcomes(rows), by="items", trained_at=4).startswith(
+    assert generalisation_words.headline(outcomes(rows), by="items", trained_at=4).startswith(
         "**With 16 pairs to remember, no variant gives 95% correct answers: Linear (94%) and Softmax (94%).** "
     )
     rows += [row_of_test(own, length=512, accuracy=0.95)]
-    assert generalisation_words.tested(outcomes(rows), by="length", trained_at=32).startswith(
+    assert generalisation_words.headline(outcomes(rows), by="length", trained_at=32).startswith(
         "**At 512 tokens, at least 95% of the answers are correct with Softmax (95%).** The models"
     )
-    assert found[0].points("length") == [(64, 0.9), (256, 0.7)]
-    assert found[0].points("items") == [(8, 0.99), (16, 0.95)]
-    assert not generalisation_words.tested(outcomes(own), by="length", trained_at=32)
+    assert found[0].test_points("length") == [(64, 0.9), (256, 0.7)]
+    assert found[0].test_points("items") == [(8, 0.99), (16, 0.95)]
+    assert not generalisation_words.headline(outcomes(own), by="length", trained_at=32)
 
 
 def of_a_test(word, accuracy, *, positions="none", seed=0, length=256):
@@ -516,8 +519,8 @@ NO_CHANGE = "Rotary positions (RoPE) change the accuracy at 256 tokens by at mos
 def test_the_accuracy_with_rotary_positions_is_compared_with_that_without_positions(shares, text):
     rotary = [of_a_test(word, share, positions="rotary") for word, (share, _plain) in shares.items()]
     plain = [of_a_test(word, share) for word, (_rotary, share) in shares.items()]
-    assert generalisation_words.with_and_without(rotary, plain) == text
-    assert generalisation_words.with_and_without(plain, rotary) == text
+    assert generalisation_words.compare_positions(rotary, plain) == text
+    assert generalisation_words.compare_positions(plain, rotary) == text
 
 
 def test_only_equal_tests_of_a_variant_are_compared():
@@ -525,9 +528,9 @@ def test_only_equal_tests_of_a_variant_are_compared():
     others = [of_a_test("linear", 0.5), of_a_test("softmax", 0.5, seed=1), of_a_test("softmax", 0.5, length=128)]
     untested = outcomes(rows_of("softmax", [0.1, 1.0]))
     for other in (*others, *untested):
-        assert generalisation_words.with_and_without([one], [other]) == ""
-    assert generalisation_words.with_and_without(untested, [one]) == ""
-    assert generalisation_words.with_and_without([one], []) == ""
+        assert generalisation_words.compare_positions([one], [other]) == ""
+    assert generalisation_words.compare_positions(untested, [one]) == ""
+    assert generalisation_words.compare_positions([one], []) == ""
 
 
 @pytest.mark.parametrize(
@@ -546,7 +549,7 @@ def test_only_equal_tests_of_a_variant_are_compared():
         ),
     ],
 )
-def test_the_time_of_training_is_told_before_the_press(seconds, text):
+def test_the_training_time_is_shown_before_training(seconds, text):
     assert training_words.duration(seconds) == text
 
 
@@ -566,11 +569,11 @@ def test_the_time_of_training_is_told_before_the_press(seconds, text):
     ],
 )
 def test_the_memory_of_a_layer_is_named_for_each_variant(stored, text):
-    assert generalisation_words.memory(stored, 64) == text
+    assert generalisation_words.memory_note(stored, 64) == text
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4])
-def test_a_state_has_fewer_numbers_with_more_heads_and_a_cache_has_not(heads):
+def test_more_heads_shrink_states_but_not_caches(heads):
     of = lambda word: numbers_stored(learning.plan([word], heads=heads).specs[0].model)  # noqa: E731
     assert of("softmax") == (0, 2 * 64)
     assert of("deltanet") == (64 * 64 // heads, 0)
@@ -594,11 +597,11 @@ def test_variants_without_a_recorded_run_are_named():
 def test_variants_beyond_the_profile_are_named(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     chosen = [ac.get(key) for key in ("softmax", "local", "linear", "gla", "deltanet")]
-    assert not gaps.too_many(chosen[:4], 5, 5)
-    assert gaps.too_many(chosen, 5, 5) == (
+    assert not gaps.variants_left_out(chosen[:4], 5, 5)
+    assert gaps.variants_left_out(chosen, 5, 5) == (
         "Too many models: with 5 seeds, this machine leaves out DeltaNet. Choose fewer variants or fewer seeds."
     )
-    assert not gaps.too_many(chosen, 1, 1)
+    assert not gaps.variants_left_out(chosen, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -615,13 +618,13 @@ def test_variants_beyond_the_profile_are_named(monkeypatch):
         ("digits", "length", "Models of the task “Handwritten digits” are not tested on longer sequences."),
     ],
 )
-def test_a_task_without_tests_says_so(task, by, text):
+def test_a_task_without_tests_has_a_note(task, by, text):
     assert gaps.no_tests(TASKS[task], by=by) == text
 
 
 def test_a_hosted_lab_shows_the_recorded_runs_of_all_default_variants(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    assert most_variants(len(SEEDS)) >= HOSTED.compared_variants >= len(VARIANTS)
+    assert max_variants(len(SEEDS)) >= HOSTED.compared_variants >= len(VARIANTS)
 
 
 def test_the_trained_tensors_are_named_with_their_variants():
@@ -664,7 +667,7 @@ def part_outcome(word, whole, **without):
     """Return the outcome of a variant that has these parts; an accuracy of None is not trained."""
     [outcome] = outcomes(rows_of(word, [0.1, whole]))
     removed = {part: outcomes(rows_of(word, [0.1, share]))[0] for part, share in without.items() if share is not None}
-    return PartOutcome(whole=outcome, has=tuple(without), removed=removed)
+    return PartOutcome(full=outcome, parts=tuple(without), ablations=removed)
 
 
 LOST = "**Accuracy falls when one part is removed: "
@@ -687,16 +690,19 @@ STEADY = "With **Linear**, removing any one part lowers accuracy by at most 5 pe
     ],
 )
 def test_the_part_that_matters_most_is_named_with_its_loss(found, text):
-    assert part_words.losses([part_outcome(word, whole, **parts) for word, whole, parts in found]) == f"{LOST}{text}.**"
+    assert (
+        part_words.largest_losses([part_outcome(word, whole, **parts) for word, whole, parts in found])
+        == f"{LOST}{text}.**"
+    )
 
 
-def test_a_loss_of_five_points_is_none():
-    assert part_words.losses([part_outcome("linear", 0.9, layer=0.86)]) == STEADY
-    assert part_words.losses([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
+def test_a_loss_of_five_points_is_not_reported():
+    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.86)]) == STEADY
+    assert part_words.largest_losses([part_outcome("linear", 0.9, layer=0.84)]).startswith(LOST)
     both = [part_outcome("linear", 0.9, layer=0.95), part_outcome("softmax", 0.9, layer=0.5)]
-    assert part_words.losses(both) == f"{LOST}Softmax without the last layer (50% instead of 90%).** {STEADY}"
-    assert not part_words.losses([part_outcome("linear", 0.9)])
-    assert not part_words.losses([part_outcome("linear", 0.9, layer=None)])
+    assert part_words.largest_losses(both) == f"{LOST}Softmax without the last layer (50% instead of 90%).** {STEADY}"
+    assert not part_words.largest_losses([part_outcome("linear", 0.9)])
+    assert not part_words.largest_losses([part_outcome("linear", 0.9, layer=None)])
 
 
 def test_the_parts_that_models_do_not_have_are_named():
@@ -721,15 +727,15 @@ def test_models_that_are_not_trained_without_a_part_are_named():
 def test_missing_tests_are_explained():
     [spec] = learning.plan(["softmax"]).specs
     trained = outcomes(rows_of("softmax", [0.1, 1.0], every=spec.steps))
-    assert gaps.tests_missing(trained).startswith("No tests are recorded for these variants and settings.")
-    assert gaps.tests_missing(outcomes(rows_of("softmax", [0.1, 1.0]))) == (
+    assert gaps.missing_tests(trained).startswith("No tests are recorded for these variants and settings.")
+    assert gaps.missing_tests(outcomes(rows_of("softmax", [0.1, 1.0]))) == (
         "The trained models are tested when training is complete."
     )
 
 
 @pytest.mark.parametrize(("line", "place"), [([0.1, 0.2, 0.9, 1.0], 2), ([0.1, 0.1], None), ([0.5], None), ([], None)])
 def test_the_steepest_rise_ends_at_a_point(line, place):
-    assert steepest(line) == place
+    assert steepest_rise(line) == place
 
 
 def with_matrices(word, weights, *, task="recall", **model):
@@ -757,15 +763,17 @@ def test_the_weight_on_the_answer_is_reported_in_the_layer_where_it_is_largest()
         "**With Softmax, a key that appears again attends mostly to its value.** In layer 0, the weight on the "
         "answer (framed) changes from step 0 to step 20: **Softmax** (4.0% to 98%) and **Linear** (2.0% to 40%)."
     )
-    assert attention_words.finding(found, 0) == text
-    assert attention_words.finding(found, 1) == f"{text} Choose layer 0 to see these weights."
+    assert attention_words.attention_headline(found, 0) == text
+    assert attention_words.attention_headline(found, 1) == f"{text} Choose layer 0 to see these weights."
     rows = with_matrices("softmax", [[0.0, 0.5]]) + with_matrices("linear", [[0.0, 0.6]])
-    assert attention_words.finding(outcomes(rows), 1).startswith("**With Linear and Softmax, a key that appears again")
+    assert attention_words.attention_headline(outcomes(rows), 1).startswith(
+        "**With Linear and Softmax, a key that appears again"
+    )
 
 
 def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts():
     found = outcomes(with_matrices("deltanet", [[0.0], [-0.3]]) + with_matrices("softmax", [[0.01], [0.49]]))
-    assert attention_words.finding(found, 0) == (
+    assert attention_words.attention_headline(found, 0) == (
         "**No variant here attends mostly to the answer.** In layer 0, the weight on the answer (framed) "
         "changes from step 0 to step 10: **Softmax** (1.0% to 49%) and **DeltaNet** (0% to −30%). A negative weight "
         "(orange) subtracts the value."
@@ -773,9 +781,9 @@ def test_no_variant_attends_mostly_to_the_answer_and_a_negative_weight_subtracts
 
 
 @pytest.mark.parametrize("key", sorted(key for key, task in TASKS.items() if task.shows_answers))
-def test_every_task_whose_answers_are_in_the_sequence_says_what_is_attended_to(key):
+def test_every_task_with_answers_in_the_sequence_has_an_attention_sentence(key):
     found = outcomes(with_matrices("softmax", [[1.0]], task=key))
-    assert attention_words.finding(found, 0).startswith("**With Softmax, a ")
+    assert attention_words.attention_headline(found, 0).startswith("**With Softmax, a ")
 
 
 def test_the_answer_of_induction_is_the_symbol_that_followed_the_first_time():
