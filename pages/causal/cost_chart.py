@@ -20,26 +20,28 @@ Points = Mapping[str, Sequence[tuple[float, float]]]
 
 def over_length(rows: Sequence[CostRow | BytesRow], measure: str, unit: float = 1.0) -> Points:
     """Return a measure as a function of the length, by form or way to compute the gradient."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    points_by_form: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        found.setdefault(row.way, []).append((float(row.n), getattr(row, measure) / unit))
-    return {way: found[way] for way in COLOURS if way in found}
+        points_by_form.setdefault(row.way, []).append((float(row.n), getattr(row, measure) / unit))
+    return {form: points_by_form[form] for form in COLOURS if form in points_by_form}
 
 
-def crossing(found: Points) -> tuple[float, float] | None:
+def cumsum_crossing(points_by_form: Points) -> tuple[float, float] | None:
     """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
-    return causal_modes.crossing(found.get("cumsum", ()), found.get(MATRIX, ()))
+    return causal_modes.crossing(points_by_form.get("cumsum", ()), points_by_form.get(MATRIX, ()))
 
 
-def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mark: float | None = None) -> None:
+def show_costs(
+    points_by_form: Points, names: Mapping[str, str], unit: str, key: str, marked_length: float | None = None
+) -> None:
     """Draw a cost as a function of the length.
 
     Args:
-        found: lengths and costs, by way.
+        points_by_form: lengths and costs, by way.
         names: names of the ways on screen.
         unit: title of the vertical axis.
         key: key of the chart, whose last part is also the name of its file.
-        mark: length to mark with a vertical line; the chart then also marks where cumsum becomes cheaper.
+        marked_length: length to mark with a vertical line; the chart then also marks where cumsum becomes cheaper.
     """
     lines = [
         Curve(
@@ -49,12 +51,12 @@ def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mar
             colour=COLOURS[way],
             dash="dash" if way == MATRIX else "solid",
         )
-        for way, points in found.items()
+        for way, points in points_by_form.items()
     ]
     ticks = sorted({x for line in lines for x in line.x})
-    if mark and (at := crossing(found)) is not None and at[0] > ticks[0]:
-        title = _("cumsum needs less than the matrix above n ≈ {n}", n=format_interpolated(at[0]))
-        lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
+    if marked_length and (crossing := cumsum_crossing(points_by_form)) is not None and crossing[0] > ticks[0]:
+        title = _("cumsum needs less than the matrix above n ≈ {n}", n=format_interpolated(crossing[0]))
+        lines.append(Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True))
     show_lines(
         lines,
         key=key,
@@ -64,7 +66,7 @@ def show_costs(found: Points, names: Mapping[str, str], unit: str, key: str, mar
         y_title=unit,
         log_x=True,
         log_y=True,
-        mark=mark and (mark, "n = d²"),
+        mark=marked_length and (marked_length, "n = d²"),
         x_ticks=ticks,
         height=HEIGHT,
     )

@@ -27,20 +27,20 @@ from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from pages.causal import gates
-from pages.causal.fading_words import Line, laws, sentence
+from pages.causal.fading_words import Line, fitted_laws, summary
 from pages.causal.shared import export_panel, show_lines
 
-STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
+DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
 """Dash patterns that distinguish the decays of retention, which share one colour."""
 HEIGHT = 380
-LOWEST = 1e-8
+MIN_WEIGHT = 1e-8
 """Lower end of a logarithmic weight axis; smaller weights are not drawn."""
 
 
-def maps() -> dict[str, str]:
+def feature_maps() -> dict[str, str]:
     """Return the feature maps of linear attention with their names on screen."""
-    known = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
-    return {name: readable(name) for name in known}
+    choices = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
+    return {name: readable(name) for name in choices}
 
 
 class FadingOptions(Options, prefix="c_"):
@@ -56,7 +56,7 @@ class FadingOptions(Options, prefix="c_"):
         ),
     )
     feature_map = choice(
-        maps, N_("Feature map φ"), link="c_map", help=N_("Feature map of linear attention and of retention.")
+        feature_maps, N_("Feature map φ"), link="c_map", help=N_("Feature map of linear attention and of retention.")
     )
     log = switch(True, N_("Logarithmic axis"))
 
@@ -65,18 +65,18 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
-    options, gate = FadingOptions.now(), gates.chosen()
+    options, gate = FadingOptions.now(), gates.selected_gate()
     token = options.early
     lines = _lines(chosen, options)
     if gate is not None:
-        with computing(gates.name(gate)):
+        with computing(gates.gate_name(gate)):
             gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
-    headline.markdown(sentence(lines, token, labels))
-    _controls(labels)
+    headline.markdown(summary(lines, token, labels))
+    _show_controls(labels)
     name = escape_markdown(labels[token])
     st.markdown("## " + _("Weight of token {token} “{name}” in later rows", token=token, name=name), anchors=False)
-    _weights(lines, token, log=options.log)
+    _show_weights(lines, token, log=options.log)
     st.caption(
         paragraph(
             _(
@@ -91,15 +91,15 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     st.caption(
         _("A falling line means that the beginning of the text receives a smaller and smaller share of the weight.")
     )
-    _quarters(lines)
+    _show_quarters(lines)
     if gate is not None and n > 1:
 
         def gate_details() -> None:
-            st.markdown(gates.sentence(gated, gate, token, labels))
+            st.markdown(gates.summary(gated, gate, token, labels))
             gates.draw(gated, token, labels, colour=lines[-1].colour)
 
         lazy_expander(_("Untrained gate"), gate_details, key="causal.gate")
-    lazy_expander(_("Fitted decay of each variant"), partial(_table, lines), key="causal.decay")
+    lazy_expander(_("Fitted decay of each variant"), partial(_show_table, lines), key="causal.decay")
     averaged = _("Weights are averaged over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("All variants are causal here."), averaged))
     _explain()
@@ -108,16 +108,16 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: the chosen head or the heads' average, and the variants whose curves are drawn."""
-    options, gate = FadingOptions.now(), gates.chosen()
+    options, gate = FadingOptions.now(), gates.selected_gate()
     words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     if gate is not None:
-        words += [gates.word(gate), gates.even_word(gate)]
+        words += [gates.gate_word(gate), gates.fixed_decay_word(gate)]
     return replace(input_panel.scope(chosen), variants=tuple(words))
 
 
 def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
     """Return the lines of softmax, linear attention and retention at each chosen decay."""
-    strokes, lines = iter(STROKES), []
+    dashes, lines = iter(DASHES), []
     for attention in variants(sorted(options.decays), options.feature_map):
         with computing(_name(attention)):
             weights = cached.causal_weights(chosen.source, attention, head=chosen.head)
@@ -126,10 +126,10 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 name=_name(attention),
                 word=attention.word,
                 weights=weights,
-                found=fade(weights, options.early, decay=_decay(attention)),
+                token_weight=fade(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
                 colour=palette.place(attention.key),
-                dash=next(strokes) if attention.key == "retention" else "solid",
+                dash=next(dashes) if attention.key == "retention" else "solid",
             )
         )
     return lines
@@ -143,13 +143,13 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
             word=word,
             weights=weights,
             law="factor",
-            colour=palette.place(gates.COLOUR),
+            colour=palette.place(gates.COLOUR_VARIANT),
             dash=dash,
-            found=fade(weights, token, decay=min(gated.mean, gates.MOST)),
+            token_weight=fade(weights, token, decay=min(gated.mean, gates.MAX_FITTED_MEAN)),
         )
         for name, word, weights, dash in (
-            (gates.name(gate), gates.word(gate), gated.weights, "solid"),
-            (gates.even_name(gated), gates.even_word(gate), gated.even, "dot"),
+            (gates.gate_name(gate), gates.gate_word(gate), gated.weights, "solid"),
+            (gates.fixed_decay_name(gated), gates.fixed_decay_word(gate), gated.even, "dot"),
         )
     ]
 
@@ -164,75 +164,82 @@ def _name(attention: ac.Attention) -> str:
     return _(attention.title)
 
 
-def _quarter(n: int) -> int:
+def _quarter_length(n: int) -> int:
     return max(1, n // 4)
 
 
-def _controls(labels: tuple[str, ...]) -> None:
+def _show_controls(labels: tuple[str, ...]) -> None:
     left, right = st.columns([8, 2], vertical_alignment="bottom")
     with left:
         if len(labels) > 1:
             FadingOptions.early.draw(**tokens(labels))
     with right:
-        lazy_popover(_("Curves"), _curves, key="causal.curves", icon=":material/tune:", type="tertiary")
+        lazy_popover(_("Curves"), _show_curve_options, key="causal.curves", icon=":material/tune:", type="tertiary")
 
 
-def _curves() -> None:
+def _show_curve_options() -> None:
     """Draw the options of the curves."""
     FadingOptions.decays.draw(format_func="{:g}".format)
     FadingOptions.feature_map.draw()
-    gates.controls()
+    gates.show_controls()
     FadingOptions.log.draw(width="content")
     chart.choose_format()
 
 
-def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
+def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     rows = range(token, len(lines[0].weights))
-    weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
-    drawn = _drawn(lines, rows, weights, _("equal weights"), of=1)
+    weights = [
+        [100 * w if w > MIN_WEIGHT or not log else None for w in line.token_weight.weights.tolist()] for line in lines
+    ]
+    curves_ = _curves_with_baseline(lines, rows, weights, _("equal weights"), count=1)
     title = _("weight on token j, %")
     text = _("Curves: the weight of token {token} in every later row, with one curve per variant", token=token)
     axes = {"x_title": _("row i (query)"), "y_title": title, "log_y": log, "form": ".2g", "height": HEIGHT}
-    show_lines(drawn, key="causal.fading", name="fading", alt=text, **axes)
+    show_lines(curves_, key="causal.fading", name="fading", alt=text, **axes)
 
 
-def _quarters(lines: Sequence[Line]) -> None:
-    quarter = _quarter(len(lines[0].weights))
+def _show_quarters(lines: Sequence[Line]) -> None:
+    quarter = _quarter_length(len(lines[0].weights))
     rows = range(quarter - 1, len(lines[0].weights))
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
-    drawn = _drawn(lines, rows, shares, _("equal weights"), of=quarter)
+    curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
     axes = {"x_title": _("row i (query)"), "y_title": title, "form": ".1f", "height": HEIGHT}
-    show_lines(drawn, key="causal.quarter", name="first-quarter", alt=text, **axes)
+    show_lines(curves_, key="causal.quarter", name="first-quarter", alt=text, **axes)
 
 
-def _drawn(
-    lines: Sequence[Line], rows: Sequence[int], shares: Sequence[Sequence[float | None]], even: str, *, of: int
+def _curves_with_baseline(
+    lines: Sequence[Line],
+    rows: Sequence[int],
+    shares: Sequence[Sequence[float | None]],
+    baseline_name: str,
+    *,
+    count: int,
 ) -> list[Curve]:
-    """Return one curve per line, and last a grey one: the share of ``of`` tokens in each row under equal weights."""
+    """Return one curve per line, and last a grey one: the share of ``count`` tokens in each row under equal weights."""
     marks = len(rows) < 3
     return [
         *(
             Curve(line.name, rows, y, colour=line.colour, dash=line.dash, marks=marks)
             for line, y in zip(lines, shares, strict=True)
         ),
-        Curve(even, rows, [100 * of / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
+        Curve(baseline_name, rows, [100 * count / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
     ]
 
 
-def _table(lines: Sequence[Line]) -> None:
+def _show_table(lines: Sequence[Line]) -> None:
     n = len(lines[0].weights)
     columns: list[tuple[str, str, Callable[[Line], object]]] = [
         (
             _("weight in row j, %"),
             _("Weight of token j in row j."),
-            lambda line: number(100 * line.found.weights[0], 3),
+            lambda line: number(100 * line.token_weight.weights[0], 3),
         ),
         (
             _("weight in last row, %"),
             _("Weight of token j in the last row."),
-            lambda line: number(100 * line.found.weights[-1], 3),
+            lambda line: number(100 * line.token_weight.weights[-1], 3),
         ),
         (
             _("fit from row"),
@@ -240,12 +247,12 @@ def _table(lines: Sequence[Line]) -> None:
                 "The fit uses the rows from row 2j + 1 on. With a decay, it uses those from row 1 / (1 − γ) or row j "
                 "on, whichever is later. In earlier rows, the normaliser still changes quickly."
             ),
-            lambda line: "—" if not line.law or line.found.start >= n else str(line.found.start),
+            lambda line: "—" if not line.law or line.token_weight.start >= n else str(line.token_weight.start),
         ),
         (
             _("half-life"),
             _("Number of tokens after which half of the weight remains, computed from the fitted factor."),
-            lambda line: _digits(line.found.half_life, 1),
+            lambda line: _digits(line.token_weight.half_life, 1),
         ),
         (
             _("power of i"),
@@ -253,25 +260,25 @@ def _table(lines: Sequence[Line]) -> None:
                 "For linear attention, the exponent of a power of (i + 1) fitted to the weight in row i. If all "
                 "weights of a row are equal, the exponent is −1."
             ),
-            lambda line: _digits(line.found.power if line.law == "power" else None, 2),
+            lambda line: _digits(line.token_weight.power if line.law == "power" else None, 2),
         ),
         (
             _("kept per token"),
             _("Fitted share of the weight that remains after each token."),
-            lambda line: _digits(line.found.factor, 3),
+            lambda line: _digits(line.token_weight.factor, 3),
         ),
         (
             _("first quarter, %"),
             _("Weight of the first quarter of the tokens in the last row."),
-            lambda line: 100 * first_share(line.weights[-1], _quarter(n)),
+            lambda line: 100 * first_share(line.weights[-1], _quarter_length(n)),
         ),
     ]
-    shown = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]
-    if fitted := laws(lines):
-        st.markdown(fitted)
+    cells = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]
+    if law_text := fitted_laws(lines):
+        st.markdown(law_text)
     config = {title: st.column_config.Column(help=text) for title, text, _cell in columns}
     config[columns[-1][0]] = st.column_config.NumberColumn(format="%.1f", help=columns[-1][1])
-    st.dataframe(shown, hide_index=True, column_config=config)
+    st.dataframe(cells, hide_index=True, column_config=config)
 
 
 def _digits(value: float | None, digits: int) -> str:
@@ -299,22 +306,23 @@ def _explain() -> None:
     )
 
 
-def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, further: str) -> None:
+def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: str) -> None:
     options = FadingOptions.now()
-    own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
+    variant_words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
-    followed = [(line.word, line.found.weights.tolist()) for line in lines]
+    weights_by_word = [(line.word, line.token_weight.weights.tolist()) for line in lines]
     header = (_("variant"), "j", "i", _("weight"))
 
     def rows() -> list[list[object]]:
-        return [[word, token, token + i, w] for word, weights in followed for i, w in enumerate(weights)]
+        return [[word, token, token + i, w] for word, weights in weights_by_word for i, w in enumerate(weights)]
 
     export_panel(
         [(_("Numbers (CSV)"), lambda: export.to_csv(header, rows()), "fading.csv")],
         "import attention_core as ac\n"
         "from attention_core.analysis.state.token_weight import causal_weights, fade\n\n"
         f"qkv = {chosen.source.code}.load()\n"
-        f"for word in {own!r}:\n"
+        f"for word in {variant_words!r}:\n"
         f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
-        f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n' + further,
+        f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
+        + gate_code,
     )

@@ -18,7 +18,7 @@ class Line:
         name: name on screen.
         word: name in files.
         weights: causal matrix, ``[n, n]``.
-        found: weight of the followed token in later rows, with the fitted law.
+        token_weight: weight of the followed token in later rows, with the fitted law.
         law: form of the fitted law: ``"power"`` of the row's number, ``"factor"`` per token, or ``""`` for none.
         colour: index of the colour.
         dash: dash pattern of the line.
@@ -27,13 +27,13 @@ class Line:
     name: str
     word: str
     weights: np.ndarray
-    found: TokenWeight
+    token_weight: TokenWeight
     law: str
     colour: int
     dash: str
 
 
-def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
+def summary(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     """Return the token's weight with linear attention and its smallest weight in the last row.
 
     Args:
@@ -45,7 +45,9 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
     if n == 1:
         return _("The input has only one token, which receives all the weight. Use a longer input.")
     linear = next(line for line in lines if line.law == "power")
-    least = min((line for line in lines if line is not linear), key=lambda line: float(line.found.weights[-1]))
+    smallest = min(
+        (line for line in lines if line is not linear), key=lambda line: float(line.token_weight.weights[-1])
+    )
     return paragraph(
         _(
             "**The last of {n} tokens gives token {token} “{name}” {linear} of its attention weight with {first} and "
@@ -53,31 +55,31 @@ def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
             n=n,
             token=token,
             name=escape_markdown(labels[token]),
-            linear=percent(linear.found.weights[-1]),
+            linear=percent(linear.token_weight.weights[-1]),
             first=linear.name,
-            least=percent(least.found.weights[-1]),
-            other=least.name,
+            least=percent(smallest.token_weight.weights[-1]),
+            other=smallest.name,
         ),
         _("Linear attention adds every token to one sum, so each new token dilutes all earlier ones."),
         _("With equal weights, every token would get {even}.", even=percent(1 / n)),
     )
 
 
-def laws(lines: Iterable[Line]) -> str:
+def fitted_laws(lines: Iterable[Line]) -> str:
     """Return the fitted law of linear attention and of the first line with a factor; empty if linear's is unknown."""
-    known = [line for line in lines if line.law]
-    power = next((line.found.power for line in known if line.law == "power"), None)
+    fitted = [line for line in lines if line.law]
+    power = next((line.token_weight.power for line in fitted if line.law == "power"), None)
     if power is None:
         return ""
     text = formatted(power, ".2f")
-    for line in known:
-        if line.law == "factor" and line.found.factor is not None:
+    for line in fitted:
+        if line.law == "factor" and line.token_weight.factor is not None:
             return _(
                 "With linear attention, the weight of the followed token in row i is approximately proportional to i "
                 "to the power {power}. With {name}, its weight is multiplied by {factor:.2f} at each later token.",
                 power=text,
                 name=line.name,
-                factor=line.found.factor,
+                factor=line.token_weight.factor,
             )
     return _(
         "With linear attention, the weight of the followed token in row i is approximately proportional to i to the "

@@ -15,12 +15,12 @@ from attention_core.analysis.state.token_weight import DECAYS
 from pages.causal.fading_words import percent
 from pages.causal.shared import show_lines
 
-COLOUR = "fox"
+COLOUR_VARIANT = "fox"
 """Variant whose colour the gate has: the forgetting transformer, which also has a gate per token."""
-NONE, DRAWN = "none", "drawn"
-GATES = {"surprise": N_("by key novelty"), DRAWN: N_("random")}
+NO_GATE, RANDOM = "none", "drawn"
+GATES = {"surprise": N_("by key novelty"), RANDOM: N_("random")}
 """Names of the kinds of gates within a sentence."""
-MOST = 1 - 1e-9
+MAX_FITTED_MEAN = 1 - 1e-9
 """Largest mean that is fitted as a decay; beyond it the fit would begin after the last row."""
 
 
@@ -28,7 +28,7 @@ class GateOptions(Options, prefix="c_"):
     """The options of the gate that a link carries."""
 
     gate = choice(
-        {"surprise": N_("By key novelty"), DRAWN: N_("Random"), NONE: N_("None")},
+        {"surprise": N_("By key novelty"), RANDOM: N_("Random"), NO_GATE: N_("None")},
         N_("Untrained gate γₜ"),
         help=N_(
             "By key novelty: the state decays faster when a key differs more from the mean of earlier keys. "
@@ -48,24 +48,24 @@ class GateOptions(Options, prefix="c_"):
     gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
 
 
-def chosen() -> Gate | None:
+def selected_gate() -> Gate | None:
     """Return the chosen gate; None for no gate."""
     options = GateOptions.now()
-    if options.gate == NONE:
+    if options.gate == NO_GATE:
         return None
     # The seed affects only the gate with random weights. The other kind always gets the seed 0, so that its result is
     # cached once, not once per seed.
-    return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
+    return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == RANDOM else 0)
 
 
-def name(gate: Gate) -> str:
+def gate_name(gate: Gate) -> str:
     """Return the name of a gate on screen."""
     return _("Gate {kind}", kind=_(GATES[gate.kind]))
 
 
 def meaning(gate: Gate) -> str:
     """Return what sets γ at each token with a gate."""
-    if gate.kind == DRAWN:
+    if gate.kind == RANDOM:
         return _(
             "A gate sets γ, the share of the state that is kept, at each token. Here, γ depends on the key's "
             "component along a random direction."
@@ -76,48 +76,48 @@ def meaning(gate: Gate) -> str:
     )
 
 
-def even_name(found: Gated) -> str:
+def fixed_decay_name(gated: Gated) -> str:
     """Return the name on screen of the fixed decay that forgets as much as a gate."""
-    return _("Mean gate γ: {mean:.3g}", mean=found.mean)
+    return _("Mean gate γ: {mean:.3g}", mean=gated.mean)
 
 
-def word(gate: Gate) -> str:
+def gate_word(gate: Gate) -> str:
     """Return the name of a gate in files."""
-    return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == DRAWN else "")
+    return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == RANDOM else "")
 
 
-def even_word(gate: Gate) -> str:
+def fixed_decay_word(gate: Gate) -> str:
     """Return the name in files of the fixed decay that forgets as much as a gate."""
-    return f"{word(gate)}~even"
+    return f"{gate_word(gate)}~even"
 
 
-def controls() -> None:
+def show_controls() -> None:
     """Draw the options of the gate: its kind, the decay of a neutral key, and the seed of a drawn gate."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         kind = GateOptions.gate.draw()
-        if kind != NONE:
+        if kind != NO_GATE:
             GateOptions.gate_decay.draw(width=260)
-        if kind == DRAWN:
+        if kind == RANDOM:
             GateOptions.gate_seed.draw()
 
 
-def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
+def summary(gated: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
     """Return how much the gates keep, where they forget most, and the weight of the token in the last row.
 
     Args:
-        found: the computed gate, on at least two tokens.
+        gated: the computed gate, on at least two tokens.
         gate: settings of the gate.
         token: index of the followed token.
         labels: labels of the tokens.
     """
-    later, least = found.gates[1:], int(np.argmin(found.gates[1:])) + 1
+    gates, lowest = gated.gates[1:], int(np.argmin(gated.gates[1:])) + 1
     kind = _(GATES[gate.kind])
-    if np.ptp(later) < 1e-6:
+    if np.ptp(gates) < 1e-6:
         message = _(
             "The untrained **gate** ({kind}) keeps {share:.1%} of the state at every token, so it acts "
             "as a fixed decay.",
             kind=kind,
-            share=later.mean(),
+            share=gates.mean(),
         )
     else:
         message = paragraph(
@@ -125,29 +125,31 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
                 "At each token, the untrained **gate** ({kind}) keeps {low:.1%} to {high:.1%} of the state. It "
                 "keeps the smallest share at token {least} “{name}”.",
                 kind=kind,
-                low=later.min(),
-                high=later.max(),
-                least=least,
-                name=escape_markdown(labels[least]),
+                low=gates.min(),
+                high=gates.max(),
+                least=lowest,
+                name=escape_markdown(labels[lowest]),
             ),
-            _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=found.mean),
+            _("On average, the state decays as quickly as with a fixed γ of {mean:.3g}.", mean=gated.mean),
         )
     last = _(
         "In the last row, token {token} gets {gated} of the weight with the gate and {even} with this fixed γ.",
         token=token,
-        gated=percent(found.weights[-1, token]),
-        even=percent(found.even[-1, token]),
+        gated=percent(gated.weights[-1, token]),
+        even=percent(gated.even[-1, token]),
     )
     return paragraph(message, last)
 
 
-def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
+def draw(gated: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
     """Draw the chart of the gates over the tokens."""
-    at = list(range(1, len(labels)))
-    notes = [f"{t} “{escape_label(labels[t])}”: γ {found.gates[t]:.3f}" for t in at]
+    positions = list(range(1, len(labels)))
+    notes = [f"{t} “{escape_label(labels[t])}”: γ {gated.gates[t]:.3f}" for t in positions]
     lines = [
-        Curve(_("gate γₜ"), at, found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
-        guide(even_name(found), at, [found.mean] * len(at), "dash"),
+        Curve(
+            _("gate γₜ"), positions, gated.gates[1:].tolist(), colour=colour, notes=notes, marks=len(positions) < 100
+        ),
+        guide(fixed_decay_name(gated), positions, [gated.mean] * len(positions), "dash"),
     ]
     text = _("A curve: the share of the state that each token's gate keeps")
     axes = {

@@ -30,11 +30,11 @@ from attention_core.experiments.generation import MemoryRow
 from attention_core.formatting import memory
 from attention_core.limits import current
 from attention_core.registry import recurrent, smaller_caches
-from pages.causal.shared import KIB, bold, show_lines, size_in_words, with_settings
+from pages.causal.shared import KIB, bold, show_lines, size_text, with_settings
 
-SHORTEST, LONGEST = 64, 16_384
+MIN_LENGTH, MAX_LENGTH = 64, 16_384
 HEIGHT = 420
-SIMILAR = 1.1
+MAX_SIZE_RATIO = 1.1
 """Largest ratio of the sizes of states that share a line, because separate lines would overlap."""
 
 
@@ -42,7 +42,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the view: the sentence, the charts of memory and of time, and the method."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    tasks = generation.tasks(_words(), heads=heads, d=d, d_v=d_v)
+    tasks = generation.tasks(_variant_words(), heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     spec = TimingSpec(
         variants=(REFERENCE, *(a.word for a in attentions)),
@@ -53,14 +53,18 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     )
 
     def draw(run: Run | None, key: str) -> None:
-        own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
-        _draw_times(attentions, rows, run if own else None, f"causal.generation.{key}")
+        is_comparable = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (
+            heads,
+            d,
+            spec.dtype,
+        )
+        _draw_times(attentions, rows, run if is_comparable else None, f"causal.generation.{key}")
 
     states, caches = (
         [row for row in rows if (ac.from_word(row.variant).variant.family == "cache") == wanted]
         for wanted in (False, True)
     )
-    headline.markdown(sentence(rows, heads, d))
+    headline.markdown(summary(rows, heads, d))
     st.markdown("## " + _("Memory of variants with a constant state"), anchors=False)
     st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
@@ -75,28 +79,28 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     _method(chosen)
 
 
-def _words() -> list[str]:
+def _variant_words() -> list[str]:
     """Return the words of the variants whose states and caches are compared."""
     return [a.word for a in (*with_settings(recurrent()), *with_settings(smaller_caches()))]
 
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: sizes of all heads together."""
-    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=(REFERENCE, *_words()))
+    return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=(REFERENCE, *_variant_words()))
 
 
 def _sizes(width: int) -> tuple[int, ...]:
     """Return the measured lengths, in powers of two, up to the longest one within the limits."""
     limits = current()
-    longest = max(SHORTEST, min(LONGEST, limits.timed_tokens, limits.synthetic_numbers // width))
-    return tuple(2**i for i in range(SHORTEST.bit_length() - 1, longest.bit_length()))
+    longest = max(MIN_LENGTH, min(MAX_LENGTH, limits.timed_tokens, limits.synthetic_numbers // width))
+    return tuple(2**i for i in range(MIN_LENGTH.bit_length() - 1, longest.bit_length()))
 
 
 def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str) -> None:
-    shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
-    lines = _series(run or shipped, attentions, live=run is not None)
+    recorded_run = next(other for other in recorded().values() if other.spec.mode == "decode")
+    lines = _series(run or recorded_run, attentions, live=run is not None)
     if len(lines) > 1:
-        st.markdown(paragraph(where_timed(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
+        st.markdown(paragraph(timing_origin(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
     _time_chart(lines, f"{key}.time")
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -122,14 +126,14 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
     ]
 
 
-def where_timed(spec: TimingSpec, *, live: bool) -> str:
+def timing_origin(spec: TimingSpec, *, live: bool) -> str:
     """Return the words that introduce times measured here, or times from a recorded run."""
     if live:
         return _("**Times measured on this machine, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
     return _("**Times of the recorded run, {heads} heads of size {d}.**", heads=spec.heads, d=spec.head_size)
 
 
-def sentence(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
+def summary(rows: Sequence[MemoryRow], heads: int, d: int) -> str:
     """Return the lengths from which a cache is larger than the smallest and larger than the largest state."""
     constant = sorted((row for row in rows if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = constant[0], constant[-1]
@@ -164,46 +168,46 @@ def group_by_size(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
     groups: list[list[MemoryRow]] = []
     for row in sorted(rows, key=lambda row: (row.grown_bytes, row.state_bytes)):
         smallest = groups[-1][0] if groups else None
-        if smallest and not row.grown_bytes and row.state_bytes <= SIMILAR * smallest.state_bytes:
+        if smallest and not row.grown_bytes and row.state_bytes <= MAX_SIZE_RATIO * smallest.state_bytes:
             groups[-1].append(row)
         else:
             groups.append([row])
     return groups
 
 
-def _first(rows: Sequence[MemoryRow]) -> MemoryRow:
+def _smallest(rows: Sequence[MemoryRow]) -> MemoryRow:
     return min(rows, key=lambda row: place(row.variant.partition("~")[0]))
 
 
-def name_of_group(rows: Sequence[MemoryRow]) -> str:
+def group_name(rows: Sequence[MemoryRow]) -> str:
     """Return the label of one line for variants of similar size."""
-    sizes = list(dict.fromkeys(map(size_in_words, rows)))
+    sizes = list(dict.fromkeys(map(size_text, rows)))
     size = sizes[0] if len(sizes) == 1 else _("{low} to {high}", low=sizes[0], high=sizes[-1])
-    return _("{name}: {size}", name=short_name(rows), size=size)
+    return _("{name}: {size}", name=group_short_name(rows), size=size)
 
 
-def short_name(rows: Sequence[MemoryRow]) -> str:
+def group_short_name(rows: Sequence[MemoryRow]) -> str:
     """Return the name at the end of one line for variants of similar size."""
-    name = _name(_first(rows))
+    name = _name(_smallest(rows))
     return name if len(rows) == 1 else _("{name} and {n} more", name=name, n=len(rows) - 1)
 
 
 def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> None:
-    longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in rows))
-    ends = [2**i for i in range(longest.bit_length() + 1)]
-    cache = [n * rows[0].token_bytes / KIB for n in ends]
-    lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=place(REFERENCE), marks=False)]
+    longest = max(MAX_LENGTH, *(2 * (row.outgrown or 0) for row in rows))
+    lengths = [2**i for i in range(longest.bit_length() + 1)]
+    cache = [n * rows[0].token_bytes / KIB for n in lengths]
+    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=place(REFERENCE), marks=False)]
     for group in group_by_size(rows):
-        row, name = _first(group), name_of_group(group)
+        row, name = _smallest(group), group_name(group)
         colour = place(row.variant.partition("~")[0])
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
-        along = ends if row.grown_bytes else [ends[0], ends[-1]]
-        sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in along]
-        lines.append(Curve(name, along, sizes, colour=colour, marks=False, label=short_name(group)))
-        if (at := row.outgrown) is not None:
-            notes = [_("{name}: from {n:,} tokens on, the state is smaller than the cache", name=name, n=at)]
-            height = (row.state_bytes + at * row.grown_bytes) / KIB
-            lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
+        xs = lengths if row.grown_bytes else [lengths[0], lengths[-1]]
+        sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in xs]
+        lines.append(Curve(name, xs, sizes, colour=colour, marks=False, label=group_short_name(group)))
+        if (crossing := row.outgrown) is not None:
+            notes = [_("{name}: from {n:,} tokens on, the state is smaller than the cache", name=name, n=crossing)]
+            height = (row.state_bytes + crossing * row.grown_bytes) / KIB
+            lines.append(Curve(name, [crossing], [height], colour=colour, notes=notes, hollow=True, name_at_end=False))
     show_lines(
         lines,
         key=key,
@@ -214,16 +218,16 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
         log_x=True,
         log_y=True,
         mark=(chosen.qkv.n, _("this input")),
-        x_ticks=ends[::2],
+        x_ticks=lengths[::2],
         height=HEIGHT,
     )
 
 
 def _time_chart(lines: Sequence[Series], key: str) -> None:
-    drawn = []
+    lines_ = []
     for line in lines:
         low, middle, high = zip(*(point.quartiles for point in line.points), strict=True)
-        drawn.append(
+        lines_.append(
             Curve(
                 line.name,
                 [point.n for point in line.points],
@@ -237,7 +241,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         )
     sizes = sorted({point.n for line in lines for point in line.points})
     figure = curves(
-        drawn,
+        lines_,
         x_title=_("tokens so far"),
         y_title=_("ms per new token"),
         log_x=True,

@@ -16,9 +16,9 @@ from attention_core.formatting import MIB, at_most, memory
 from pages.causal.cost_chart import HEIGHT, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
-REPORTED = 512
+MAX_REPORTED_LENGTH = 512
 """Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
-WAYS = {
+METHOD_NAMES = {
     SUMS: N_("running sums"),
     STATES: N_("autograd storing all states"),
     MATRIX: N_("autograd with the explicit matrix"),
@@ -36,7 +36,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
             points = over_length(counted, "peak_bytes", MIB)
-            show_costs(points, WAYS, _("memory in MiB, without q, k and v"), f"{key}.gradient")
+            show_costs(points, METHOD_NAMES, _("memory in MiB, without q, k and v"), f"{key}.gradient")
 
     def describe(rows: list[BytesRow | DifferenceRow]) -> str:
         return gradient_sentence(rows, label(attention))
@@ -67,11 +67,11 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         name: name of the variant.
     """
     counted = [row for row in rows if isinstance(row, BytesRow)]
-    apart = [row for row in rows if isinstance(row, DifferenceRow)]
-    single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
-    sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == way} for way in WAYS)
-    n = max((n for n in matrix if n <= REPORTED), default=None)
-    same = (
+    differences = [row for row in rows if isinstance(row, DifferenceRow)]
+    single = max((row.difference for row in differences if row.dtype == "float32"), default=None)
+    sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == method} for method in METHOD_NAMES)
+    n = max((n for n in matrix if n <= MAX_REPORTED_LENGTH), default=None)
+    agreement = (
         _(
             "The gradients from running sums and from autograd differ by at most {most} times the largest entry of "
             "autograd's gradient.",
@@ -81,7 +81,7 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
         else ""
     )
     if n is None:
-        return same
+        return agreement
     return paragraph(
         _(
             "To compute the gradient of {name} at {n} tokens, running sums over the tokens need **{sums}** of memory. "
@@ -93,5 +93,5 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
             states=memory(states[n]),
         ),
         _("If it stores the n × n attention matrix instead, it needs {matrix}.", matrix=memory(matrix[n])),
-        same,
+        agreement,
     )

@@ -30,7 +30,7 @@ from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
 from pages.causal.shared import export_panel
 
-Leaks = Mapping[ac.Attention, Influence]
+Influences = Mapping[ac.Attention, Influence]
 
 
 class LeaksOptions(Options, prefix="c_"):
@@ -49,29 +49,29 @@ class LeaksOptions(Options, prefix="c_"):
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the choice of the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
-    place = st.empty()
+    placeholder = st.empty()
     try:
-        found = _found(chosen, lambda standing: place.caption(runs.queue_text(standing)))
+        influences = _compute_influences(chosen, lambda standing: placeholder.caption(runs.queue_text(standing)))
     except ac.LabError as error:
-        place.info(escape_markdown(words_of(error)))
+        placeholder.info(escape_markdown(words_of(error)))
         return
-    labels = number_repeats(chosen.qkv.names[: len(found[SharedOptions.variants.value[0]].moved)])
+    labels = number_repeats(chosen.qkv.names[: len(influences[SharedOptions.variants.value[0]].moved)])
     t = min(LeaksOptions.token.restrict_to(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
-    headline.markdown(sentence(found, t, labels))
+    headline.markdown(summary(influences, t, labels))
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
         with left:
             t = LeaksOptions.token.draw(**tokens(labels))
         with right:
             chart.choose_format()
-    _strips(found, t, labels)
-    if why := reasons(found):
+    _strips(influences, t, labels)
+    if why := reasons(influences):
         st.caption("  \n".join(why))
-    _board(found, t, labels)
-    st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
+    _board(influences, t, labels)
+    st.caption(notes(len(labels), chosen.qkv.n, all_heads=chosen.head is None))
     _explain()
-    _export(found, labels, chosen)
+    _export(influences, labels, chosen)
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -80,30 +80,32 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), aggregation="each", tokens=tokens)
 
 
-def _found(chosen: ChosenInput, waiting: Callable[[TaskStatus], object]) -> dict[ac.Attention, Influence]:
+def _compute_influences(
+    chosen: ChosenInput, on_status: Callable[[TaskStatus], object]
+) -> dict[ac.Attention, Influence]:
     """Compute the influence maps of the chosen variants in workers, with one run per token and variant.
 
     Raises:
         LabError: if one of the maps could not be computed.
     """
-    shown = SharedOptions.variants.value
-    asked, found = tasks(chosen.source, [attention.word for attention in shown], head=chosen.head), {}
+    attentions = SharedOptions.variants.value
+    task_list, influences = tasks(chosen.source, [attention.word for attention in attentions], head=chosen.head), {}
     with (
         cached.spinner(_("Computing the variants …")),
-        closing(dispatch.stream("leaks", asked, runs.on_status_change(waiting))) as outcomes,
+        closing(dispatch.stream("leaks", task_list, runs.on_status_change(on_status))) as outcomes,
     ):
-        for attention, (_task, outcome) in zip(shown, outcomes, strict=True):
+        for attention, (_task, outcome) in zip(attentions, outcomes, strict=True):
             if isinstance(outcome, ac.LabError):
                 raise outcome
-            [found[attention]] = outcome
-    return found
+            [influences[attention]] = outcome
+    return influences
 
 
-def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
+def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
     """Return which variants leak when token t is replaced; for the first token, which variants leak at all.
 
     Args:
-        found: influence map of each variant.
+        influences: influence map of each variant.
         t: index of the replaced token.
         labels: labels of the tokens.
     """
@@ -113,9 +115,9 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
         leaking = [
-            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=leak.share)
-            for a, leak in found.items()
-            if leak.share
+            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=influence.share)
+            for a, influence in influences.items()
+            if influence.share
         ]
         if not leaking:
             return words
@@ -126,9 +128,9 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
                 names=enumeration(leaking),
             ),
         )
-    moved = {a: leak.before(t) for a, leak in found.items()}
+    changed = {a: influence.before(t) for a, influence in influences.items()}
     leaking = [
-        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in moved.items() if count
+        _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in changed.items() if count
     ]
     if not leaking:
         return _(
@@ -146,16 +148,16 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
             names=enumeration(leaking),
         ),
         _n("{n} other variant does not leak.", "{n} other variants do not leak.", n=others)
-        if (others := len(moved) - len(leaking))
+        if (others := len(changed) - len(leaking))
         else "",
     )
 
 
-def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
+def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     rows = []
-    for attention, leak in found.items():
-        text = moved_before(leak.before(t), t)
-        rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=leak.moved[t]))
+    for attention, influence in influences.items():
+        text = changed_outputs(influence.before(t), t)
+        rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=influence.moved[t]))
     figure = strips(
         rows,
         t,
@@ -174,7 +176,7 @@ def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     )
 
 
-def moved_before(count: int, t: int) -> str:
+def changed_outputs(count: int, t: int) -> str:
     """Return how many of the ``t`` outputs before a token move when the token is replaced."""
     if not count:
         return _("no earlier output changes")
@@ -183,24 +185,26 @@ def moved_before(count: int, t: int) -> str:
     )
 
 
-def reasons(found: Leaks) -> list[str]:
+def reasons(influences: Influences) -> list[str]:
     """Return why the variants without a causal form leak."""
     return [
         _(":material/water_drop: **{name}** leaks: {reason}", name=label(a), reason=_(a.variant.causal_reason))
-        for a in found
+        for a in influences
         if a.variant.causal_reason
     ]
 
 
-def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
+def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     panels = [
         Panel(
             attention.key,
             label(attention),
-            _("leaks: {share:.0%} of earlier outputs change", share=leak.share) if leak.share else _("does not leak"),
-            np.where(leak.moved > 0, leak.moved, np.nan),
+            _("leaks: {share:.0%} of earlier outputs change", share=influence.share)
+            if influence.share
+            else _("does not leak"),
+            np.where(influence.moved > 0, influence.moved, np.nan),
         )
-        for attention, leak in found.items()
+        for attention, influence in influences.items()
     ]
     matrix_board(
         panels,
@@ -208,7 +212,7 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         key="causal.leaks",
         transform="log",
         pinned=t,
-        on_pin=_take_token,
+        on_pin=_set_token,
         unit=_("change ÷ RMS of all outputs"),
         masked=_("unchanged"),
         row_title=_("replaced token t"),
@@ -220,27 +224,27 @@ def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     )
 
 
-def _take_token(row: int | None) -> None:
+def _set_token(row: int | None) -> None:
     if row is not None:
         LeaksOptions.token.set(row)
 
 
-def notes(shown: int, n: int, *, every_head: bool) -> str:
+def notes(replaced: int, n: int, *, all_heads: bool) -> str:
     """Return the notes on what the maps show.
 
     Args:
-        shown: number of tokens replaced in turn.
+        replaced: number of tokens replaced in turn.
         n: tokens of the input.
-        every_head: whether all heads are shown.
+        all_heads: whether all heads are shown.
     """
     return paragraph(
         _(
             "Cells left of the diagonal are earlier outputs, so a change there is a leak. Changes are divided "
             "by the root mean square (RMS) of all outputs. If a variant has a causal form, this form is used."
         ),
-        _("The outputs of all heads are concatenated.") if every_head else "",
-        _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=shown, n=n)
-        if n > shown
+        _("The outputs of all heads are concatenated.") if all_heads else "",
+        _("Only the first {shown} of {n} tokens are replaced by random vectors, one at a time.", shown=replaced, n=n)
+        if n > replaced
         else "",
     )
 
@@ -265,13 +269,17 @@ def _explain() -> None:
     )
 
 
-def _export(found: Leaks, labels: tuple[str, ...], chosen: ChosenInput) -> None:
+def _export(influences: Influences, labels: tuple[str, ...], chosen: ChosenInput) -> None:
     header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("change"))
-    words = {attention.word: leak.moved for attention, leak in found.items()}
+    words = {attention.word: influence.moved for attention, influence in influences.items()}
     export_panel(
         [
             (_("Maps (CSV)"), lambda: export.to_csv(header, export.matrix_rows(words, labels)), "leaks.csv"),
-            (_("Maps (NPZ)"), lambda: export.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"),
+            (
+                _("Maps (NPZ)"),
+                lambda: export.to_npz({a.key: influence.moved for a, influence in influences.items()}),
+                "leaks.npz",
+            ),
         ],
         "import attention_core as ac\nfrom attention_core.analysis.matrix.influence import influence\n\n"
         f"qkv = {chosen.source.code}.load()\n"

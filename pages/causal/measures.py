@@ -13,14 +13,14 @@ from pages.causal.leaks import LeaksOptions
 def _influence(screen: Screen, attention: ac.Attention) -> Influence:
     chosen = screen.chosen
     [task] = tasks(chosen.source, [attention.word], head=chosen.head)
-    [found] = dispatch.rows("leaks", task)
-    return found
+    [influence] = dispatch.rows("leaks", task)
+    return influence
 
 
-def _moved(screen: Screen, attention: ac.Attention) -> float:
+def _changed_outputs(screen: Screen, attention: ac.Attention) -> float:
     """Return the number of outputs before the replaced token that change."""
-    found = _influence(screen, attention)
-    return float(found.before(min(screen.options(LeaksOptions).token, len(found.moved) - 1)))
+    influence = _influence(screen, attention)
+    return float(influence.before(min(screen.options(LeaksOptions).token, len(influence.moved) - 1)))
 
 
 def _leaking(screen: Screen) -> float:
@@ -28,7 +28,7 @@ def _leaking(screen: Screen) -> float:
     return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
 
 
-def _token(screen: Screen) -> int:
+def _replaced_token(screen: Screen) -> int:
     """Return the position of the replaced token, which is also the number of outputs before it; at least 1."""
     return max(1, min(screen.options(LeaksOptions).token, screen.chosen.qkv.n - 1))
 
@@ -42,9 +42,9 @@ MEASURES = {
     ),
     "moved": VariantMeasure(
         N_("number of outputs of {name} before the replaced token that change"),
-        _moved,
+        _changed_outputs,
         unit=N_("outputs"),
-        high=_token,
+        high=_replaced_token,
         tolerance=1,
     ),
     "leaking": PageMeasure(

@@ -27,43 +27,43 @@ from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import LENGTHS, MemoryRow
 from attention_core.formatting import memory, number
-from pages.causal.shared import KIB, show_lines, size_in_words, with_settings
+from pages.causal.shared import KIB, show_lines, size_text, with_settings
 
 HEIGHT = 430
 TICKS = {16.0**i: f"{16**i} KiB" for i in range(3)} | {2.0**12 * 16**i: f"{4 * 16**i:,} MiB" for i in range(3)}
 """Texts of the ticks of the vertical axis, by KiB."""
-ENDS = tuple(2**i for i in range(15))
+TOKEN_COUNTS = tuple(2**i for i in range(15))
 """Numbers of tokens at which the chart has points."""
 KINDS = {"state": N_("a state of fixed size"), "some": N_("a few keys and values"), "all": N_("all keys and values")}
 """Kinds of memory of variants, in the order of the table."""
-GROWING, LESS, CONSTANT = 0, 10, 2
+SOFTMAX_COLOUR, GROWING_COLOUR, CONSTANT_COLOUR = 0, 10, 2
 """Colours of softmax's memory, of growing memories below it, and of constant memories."""
-LABELLED = 512
+LABEL_LENGTH = 512
 """Number of tokens at which lines have a text."""
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the result, the chart of memory, the table of all variants, and why some variants cannot generate."""
     attentions = with_settings(ac.all_variants())
-    refused = [attention for attention in attentions if attention.variant.causal_reason]
-    able = [attention for attention in attentions if attention not in refused]
+    not_causal = [attention for attention in attentions if attention.variant.causal_reason]
+    causal = [attention for attention in attentions if attention not in not_causal]
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    tasks = generation.tasks([attention.word for attention in able], heads=heads, d=d, d_v=d_v)
+    tasks = generation.tasks([attention.word for attention in causal], heads=heads, d=d, d_v=d_v)
     rows = [row for task in tasks for row in dispatch.rows("generation", task, in_process=True)]
     selected = SharedOptions.variants.value
-    refused.sort(key=lambda attention: attention not in selected)
+    not_causal.sort(key=lambda attention: attention not in selected)
     # A model that the text goes through, but that also sees later tokens, cannot generate text itself.
-    reader = forms()[chosen.source.key].name() if chosen.source.written and not chosen.qkv.causal else ""
-    headline.markdown(sentence(rows, [_(each.variant.title) for each in refused]), help=method(heads, d, reader))
+    model_name = forms()[chosen.source.key].name() if chosen.source.written and not chosen.qkv.causal else ""
+    headline.markdown(summary(rows, [_(each.variant.title) for each in not_causal]), help=method(heads, d, model_name))
     _chart(rows, heads)
     reasons = "\n".join(
-        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in refused
+        f"- **{escape_markdown(label(each))}**: {_(each.variant.causal_reason or '')}" for each in not_causal
     )
-    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(refused))
+    title = _n("Why {n} variant cannot generate text", "Why {n} variants cannot generate text", n=len(not_causal))
     lazy_expander(title, partial(st.markdown, reasons), key="causal.refused")
     st.markdown("## " + _("All variants"), anchors=False)
     st.dataframe(
-        table(rows, refused),
+        table(rows, not_causal),
         hide_index=True,
         height=430,
         column_config={
@@ -87,20 +87,20 @@ def scope(chosen: ChosenInput) -> Scope:
     return replace(input_panel.scope(chosen), head=None, aggregation="each", variants=words)
 
 
-def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
+def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> str:
     """Return the memory of softmax and of linear attention, and how many variants keep it constant or cannot generate.
 
     Args:
         rows: the variants that can generate text, with linear attention among them.
-        refused: names of the variants that cannot.
+        not_causal: names of the variants that cannot.
     """
     linear = linear_row(rows)
-    softmax = ENDS[-1] * linear.token_bytes
+    softmax = TOKEN_COUNTS[-1] * linear.token_bytes
     return paragraph(
         _(
             "**After {n:,} tokens, softmax stores {softmax} in one layer, {times} times as much as linear attention "
             "({linear} at any length).**",
-            n=ENDS[-1],
+            n=TOKEN_COUNTS[-1],
             softmax=memory(softmax),
             linear=memory(linear.state_bytes),
             times=number(softmax / linear.state_bytes),
@@ -113,14 +113,14 @@ def sentence(rows: Sequence[MemoryRow], refused: Sequence[str]) -> str:
         ),
         _(
             "{n} variants, such as {name}, cannot generate text, because their earlier outputs depend on later tokens.",
-            n=len(refused),
-            name=escape_markdown(refused[0]),
+            n=len(not_causal),
+            name=escape_markdown(not_causal[0]),
         ),
     )
 
 
-def method(heads: int, d: int, reader: str = "") -> str:
-    """Return what the chart measures, and that the input's model, if ``reader`` names it, cannot generate text."""
+def method(heads: int, d: int, model_name: str = "") -> str:
+    """Return what the chart measures, and that the input's model, if ``model_name`` names it, cannot generate text."""
     return paragraph(
         _(
             "Memory of one layer with {heads} heads of size {d} (float32). Point at a line to see the names of its "
@@ -128,8 +128,11 @@ def method(heads: int, d: int, reader: str = "") -> str:
             heads=heads,
             d=d,
         ),
-        _("{model} itself cannot generate text. Only the number and the size of its heads are used here.", model=reader)
-        if reader
+        _(
+            "{model} itself cannot generate text. Only the number and the size of its heads are used here.",
+            model=model_name,
+        )
+        if model_name
         else "",
     )
 
@@ -139,7 +142,7 @@ def linear_row(rows: Sequence[MemoryRow]) -> MemoryRow:
     return next(row for row in rows if ac.from_word(row.variant).key == "linear")
 
 
-def kind(row: MemoryRow) -> str:
+def memory_kind(row: MemoryRow) -> str:
     """Return what a variant remembers: one of ``KINDS``."""
     variant = ac.from_word(row.variant).variant
     if row.grown_bytes:
@@ -147,7 +150,7 @@ def kind(row: MemoryRow) -> str:
     return "state" if variant.decoder is not None and variant.family != "cache" else "some"
 
 
-def _short(names: Sequence[str]) -> str:
+def _abbreviated(names: Sequence[str]) -> str:
     """Return the first name and the number of the others."""
     first, *others = names
     return _n("{name} and {n} other", "{name} and {n} others", n=len(others), name=first) if others else first
@@ -161,30 +164,30 @@ def constant_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     linear, fixed = linear_row(rows), sorted((row for row in rows if not row.grown_bytes), key=_bytes)
     smallest, *others = (row for row in fixed if row is not linear)
     low, high = others[0].state_bytes / KIB, others[-1].state_bytes / KIB
-    band = _constant(others, _("{n} more, in this band", n=len(others)))
+    band = _constant_line(others, _("{n} more, in this band", n=len(others)))
     return [
-        _constant([linear], _(ac.from_word(linear.variant).title), _("constant")),
-        _constant([smallest], _(ac.from_word(smallest.variant).title)),
-        replace(band, low=[low] * len(ENDS), high=[high] * len(ENDS), name_at_end=False),
-        replace(band, x=ENDS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:], texts=()),
+        _constant_line([linear], _(ac.from_word(linear.variant).title), _("constant")),
+        _constant_line([smallest], _(ac.from_word(smallest.variant).title)),
+        replace(band, low=[low] * len(TOKEN_COUNTS), high=[high] * len(TOKEN_COUNTS), name_at_end=False),
+        replace(band, x=TOKEN_COUNTS[-1:], y=[math.sqrt(low * high)], notes=band.notes[-1:], texts=()),
     ]
 
 
-def _constant(own: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
+def _constant_line(rows: Sequence[MemoryRow], name: str, text: str = "") -> Curve:
     """Return the line of the last of these memories, whose tooltip lists all of them."""
-    note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in own)
+    note = "<br>".join(f"{label(ac.from_word(row.variant))}: {memory(row.state_bytes)}" for row in rows)
     return Curve(
         name,
-        ENDS,
-        [own[-1].state_bytes / KIB] * len(ENDS),
-        colour=CONSTANT,
+        TOKEN_COUNTS,
+        [rows[-1].state_bytes / KIB] * len(TOKEN_COUNTS),
+        colour=CONSTANT_COLOUR,
         marks=False,
-        notes=[note] * len(ENDS),
-        texts=[text if n == LABELLED else "" for n in ENDS],
+        notes=[note] * len(TOKEN_COUNTS),
+        texts=[text if n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
     )
 
 
-def crossing(linear: MemoryRow) -> Curve:
+def softmax_crossing(linear: MemoryRow) -> Curve:
     """Return the point at which the memory of softmax passes the memory of linear attention."""
     text = _(
         "softmax needs more<br>than {name} from<br>{n:,} tokens on",
@@ -196,7 +199,7 @@ def crossing(linear: MemoryRow) -> Curve:
         name,
         [linear.state_bytes / linear.token_bytes],
         [linear.state_bytes / KIB],
-        colour=GROWING,
+        colour=SOFTMAX_COLOUR,
         symbol="circle-open",
         size=11,
         notes=[name],
@@ -206,20 +209,20 @@ def crossing(linear: MemoryRow) -> Curve:
 
 def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
     """Return a line for each growing memory; the largest has most of the variants."""
-    own = sorted((row for row in rows if row.grown_bytes), key=_bytes)
+    growing = sorted((row for row in rows if row.grown_bytes), key=_bytes)
     lines = []
-    for size, same in groupby(own, key=_bytes):
-        names = [label(ac.from_word(row.variant)) for row in same]
-        held, is_last = [size[1] + n * size[0] for n in ENDS], size == _bytes(own[-1])
+    for size, group in groupby(growing, key=_bytes):
+        names = [label(ac.from_word(row.variant)) for row in group]
+        sizes, is_last = [size[1] + n * size[0] for n in TOKEN_COUNTS], size == _bytes(growing[-1])
         lines.append(
             Curve(
-                _short(names),
-                ENDS,
-                [each / KIB for each in held],
-                colour=GROWING if is_last else LESS,
+                _abbreviated(names),
+                TOKEN_COUNTS,
+                [each / KIB for each in sizes],
+                colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
                 marks=False,
-                notes=["<br>".join([memory(each), *names]) for each in held],
-                texts=[_("grows with the text") if is_last and n == LABELLED else "" for n in ENDS],
+                notes=["<br>".join([memory(each), *names]) for each in sizes],
+                texts=[_("grows with the text") if is_last and n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
             )
         )
     return lines
@@ -227,7 +230,7 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
 
 def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
     show_lines(
-        [*constant_lines(rows), *growing_lines(rows), crossing(linear_row(rows))],
+        [*constant_lines(rows), *growing_lines(rows), softmax_crossing(linear_row(rows))],
         key="causal.memory",
         name="causal-memory",
         alt=_("Lines: memory of the variants against the number of tokens"),
@@ -235,7 +238,7 @@ def _chart(rows: Sequence[MemoryRow], heads: int) -> None:
         y_title=_n("memory of one layer, {n} head", "memory of one layer, all {n} heads", n=heads),
         log_x=True,
         log_y=True,
-        x_ticks=ENDS[::2],
+        x_ticks=TOKEN_COUNTS[::2],
         y_ticks=TICKS,
         height=HEIGHT,
     )
@@ -245,29 +248,30 @@ def _bytes(row: MemoryRow) -> tuple[int, int]:
     return row.grown_bytes, row.state_bytes
 
 
-def table(rows: Sequence[MemoryRow], refused: Sequence[ac.Attention]) -> list[dict[str, Any]]:
+def table(rows: Sequence[MemoryRow], not_causal: Sequence[ac.Attention]) -> list[dict[str, Any]]:
     """Return a line for softmax, and for each variant by what it remembers; the last cannot generate text."""
     selected = [attention.key for attention in SharedOptions.variants.value]
 
     def order(row: MemoryRow) -> tuple[int, ...]:
         key = ac.from_word(row.variant).key
         place = selected.index(key) if key in selected else len(selected)
-        return (row.variant != REFERENCE, list(KINDS).index(kind(row)), place, *_bytes(row))
+        return (row.variant != REFERENCE, list(KINDS).index(memory_kind(row)), place, *_bytes(row))
 
     lines = [
-        (ac.from_word(row.variant), _(KINDS[kind(row)]), in_words(row), cheaper(row)) for row in sorted(rows, key=order)
+        (ac.from_word(row.variant), _(KINDS[memory_kind(row)]), memory_text(row), cheaper_from(row))
+        for row in sorted(rows, key=order)
     ]
-    lines += [(attention, _("cannot generate text"), "—", "—") for attention in refused]
+    lines += [(attention, _("cannot generate text"), "—", "—") for attention in not_causal]
     titles = (_("Remembers"), _("Memory"), _("Fewer multiply-adds than softmax"))
     return [{_("Variant"): label(attention), **dict(zip(titles, cells, strict=True))} for attention, *cells in lines]
 
 
-def in_words(row: MemoryRow) -> str:
+def memory_text(row: MemoryRow) -> str:
     """Return the constant part of a memory and the part per token."""
-    return size_in_words(row) if row.grown_bytes else _("{memory}, constant", memory=size_in_words(row))
+    return size_text(row) if row.grown_bytes else _("{memory}, constant", memory=size_text(row))
 
 
-def cheaper(row: MemoryRow) -> str:
+def cheaper_from(row: MemoryRow) -> str:
     """Return the length from which a variant takes fewer multiply-adds than softmax, in words."""
     if row.variant == REFERENCE:
         return _("reference")

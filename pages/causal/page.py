@@ -40,7 +40,7 @@ VIEWS = {
     "generation": generation,
     "gradient": training,
 }
-CHAPTER = "causal.chapter"
+CHAPTER_KEY = "causal.chapter"
 """Session state key of the chapter."""
 
 
@@ -50,7 +50,7 @@ class CausalOptions(LeaksOptions, TrainingOptions, StateOptions, FadingOptions, 
     view = choice({view: N_("Chapter") for view in VIEWS}, N_("Chapter"), default="leak", opening="overview")
 
 
-def chapter() -> str:
+def current_chapter() -> str:
     """Return the key of the chapter on screen; gradients are part of the Training chapter."""
     view = CausalOptions.view.value
     return "algorithms" if view == "gradient" else view
@@ -62,7 +62,7 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
     The tokens of all views are restricted to the input's length.
     """
     headline = st.container(key="causal.result")
-    _chapter()
+    _show_chapter_choice()
     chosen = input_panel.chosen(
         switch=False,
         one_sequence=_(
@@ -75,44 +75,44 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
     return chosen, headline
 
 
-def _chapter() -> None:
+def _show_chapter_choice() -> None:
     """Draw the choice of the chapter, and a button to the next chapter."""
-    now = st.session_state[CHAPTER] = chapter()
+    current = st.session_state[CHAPTER_KEY] = current_chapter()
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.segmented_control(
             _("Chapter"),
             list(CHAPTERS),
-            key=CHAPTER,
+            key=CHAPTER_KEY,
             format_func=lambda each: _(CHAPTERS[each]),
-            on_change=_take_chapter,
+            on_change=_set_chapter,
             required=True,
             label_visibility="collapsed",
         )
         # In a lesson this button is left out: the lesson has its own “Next” button, and this one would leave it.
-        if (after := following(now)) and LessonOptions.lesson.value is None:
+        if (next_key := next_chapter(current)) and LessonOptions.lesson.value is None:
             st.button(
-                _("Next: {chapter}", chapter=_(CHAPTERS[after])),
+                _("Next: {chapter}", chapter=_(CHAPTERS[next_key])),
                 icon=":material/arrow_forward:",
                 icon_position="right",
                 key="causal.next",
                 type="tertiary",
                 on_click=CausalOptions.view.set,
-                args=(after,),
+                args=(next_key,),
             )
 
 
-def _take_chapter() -> None:
-    CausalOptions.view.set(st.session_state[CHAPTER])
+def _set_chapter() -> None:
+    CausalOptions.view.set(st.session_state[CHAPTER_KEY])
 
 
-def following(view: str) -> str:
+def next_chapter(view: str) -> str:
     """Return the key of the next chapter; empty after the last."""
     order = [*CHAPTERS, ""]
     return order[order.index(view) + 1]
 
 
-def _show(view: Any, given: tuple[ChosenInput, DeltaGenerator]) -> None:  # noqa: ANN401 - a module
-    view.show(*given)
+def _show_view(view: Any, top_result: tuple[ChosenInput, DeltaGenerator]) -> None:  # noqa: ANN401 - a module
+    view.show(*top_result)
 
 
 def scope(chosen: ChosenInput) -> Scope:
@@ -131,6 +131,6 @@ PAGE = Page(
     has_causal_switch=False,
     top=top,
     view=CausalOptions.view,
-    views={name: partial(_show, view) for name, view in VIEWS.items()},
+    views={name: partial(_show_view, view) for name, view in VIEWS.items()},
     scope=scope,
 )

@@ -20,15 +20,15 @@ KIB = 2**10
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
     """Return the variants with the visitor's settings or defaults, except ``mode``, which keeps its default."""
-    found = []
+    result = []
     for variant in variants:
         params = with_chosen_settings(variant.key).params
         values = {s.name: getattr(params, s.name) for s in params.settings() if s.name != "mode"}
-        found.append(ac.get(variant.key, **values))
-    return found
+        result.append(ac.get(variant.key, **values))
+    return result
 
 
-def size_in_words(row: MemoryRow) -> str:
+def size_text(row: MemoryRow) -> str:
     """Return the memory that a variant keeps between tokens: the constant part and the part per token."""
     if not row.grown_bytes:
         return memory(row.state_bytes)

@@ -29,13 +29,13 @@ from attention_core.limits import current
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from pages.causal.shared import export_panel
-from pages.causal.state_words import FAST_WEIGHTS, SUMS, change, finding, notes, sentence
+from pages.causal.state_words import FAST_WEIGHTS, SUMS, notes, output_distance, state_change, state_size
 
-PICTURES = 40
+MAX_PICTURES = 40
 """Maximum pictures of one animation; longer texts advance in larger steps, so that it lasts at most half a minute."""
-WIDTH = 1100
+MAX_WIDTH = 1100
 """Width in pixels that the pictures of a token share, so that all of them fit next to each other."""
-FORM = ("mode",)
+HIDDEN_SETTINGS = ("mode",)
 """The setting that is not offered here: the causal form, because this view always uses the decoder."""
 
 
@@ -52,25 +52,25 @@ class StateOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
-    attention, head = _pick(), chosen.head or 0
-    again = partial(cached.state_history, chosen.source, attention, head=head)
+    attention, head = _choose_variant(), chosen.head or 0
+    load_history = partial(cached.state_history, chosen.source, attention, head=head)
     with computing(_(attention.title)):
-        grown = again()
-    headline.markdown(finding(grown))
-    labels = number_repeats(chosen.qkv.names[: len(grown.sums)])
+        history = load_history()
+    headline.markdown(state_size(history))
+    labels = number_repeats(chosen.qkv.names[: len(history.sums)])
     StateOptions.last.restrict_to(range(len(labels)))
-    if words := notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
+    if words := notes(history, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     last = len(labels) - 1
-    play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
+    play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // MAX_PICTURES))
     # While the animation plays, only this fragment reruns for each of its pictures.
-    st.fragment(_draw, run_every=play.tick_interval)(play, again, labels, play.is_running)
-    _explain(attention, grown)
-    header = ("i", *_sizes(grown), _("difference from the matrix output"), _("distance from softmax output"))
+    st.fragment(_draw, run_every=play.tick_interval)(play, load_history, labels, play.is_running)
+    _explain(attention, history)
+    header = ("i", *_sizes(history), _("difference from the matrix output"), _("distance from softmax output"))
     export_panel(
         [
-            (_("State sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv"),
-            (_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz"),
+            (_("State sizes (CSV)"), lambda: export.to_csv(header, _curve_rows(load_history())), "state.csv"),
+            (_("States (NPZ)"), lambda: export.to_npz(_arrays(load_history())), "state.npz"),
         ],
         "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
         f"qkv = {chosen.source.code}.load()\n"
@@ -82,13 +82,13 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: one head (the first if the average is chosen) and the tokens followed."""
     attention: ac.Attention = StateOptions.variant.value
-    found = input_panel.scope(chosen)
+    shown = input_panel.scope(chosen)
     return replace(
-        found, head=chosen.head or 0, tokens=followed_tokens(chosen.qkv, attention), variants=(attention.word,)
+        shown, head=chosen.head or 0, tokens=followed_tokens(chosen.qkv, attention), variants=(attention.word,)
     )
 
 
-def _pick() -> ac.Attention:
+def _choose_variant() -> ac.Attention:
     attention: ac.Attention = StateOptions.variant.value
     titles = {variant.key: _(variant.title) for variant in matrix_states()}
     st.session_state["causal.variant"] = attention.key
@@ -99,11 +99,11 @@ def _pick() -> ac.Attention:
             key="causal.variant",
             label_visibility="collapsed",
             format_func=titles.__getitem__,
-            on_change=_take_variant,
+            on_change=_set_variant,
             width=240,
         )
-        if any(setting.name not in FORM for setting in attention.variant.params.settings()):
-            draw = partial(variant_picker.knobs, attention, _turn, place="causal.knob", without=FORM)
+        if any(setting.name not in HIDDEN_SETTINGS for setting in attention.variant.params.settings()):
+            draw = partial(variant_picker.knobs, attention, _set_setting, place="causal.knob", without=HIDDEN_SETTINGS)
             lazy_popover(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
         if SharedOptions.input.value == "text":
             st.text_input(
@@ -111,13 +111,13 @@ def _pick() -> ac.Attention:
                 key="causal.typed",
                 placeholder=_("Type the next word"),
                 label_visibility="collapsed",
-                on_change=_write_on,
+                on_change=_append_words,
                 width=200,
             )
     return attention
 
 
-def _write_on() -> None:
+def _append_words() -> None:
     """Append the typed words to the text, and show the state after the last word."""
     typed, st.session_state["causal.typed"] = st.session_state["causal.typed"].strip(), ""
     if typed:
@@ -141,20 +141,20 @@ def _last_word() -> int:
     return max((i for i, special in enumerate(shown) if not special), default=len(shown) - 1)
 
 
-def _take_variant() -> None:
+def _set_variant() -> None:
     StateOptions.variant.set(with_chosen_settings(st.session_state["causal.variant"]))
 
 
-def _turn(name: str, value: Value) -> None:
+def _set_setting(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.with_setting(StateOptions.variant.value, name, value))
 
 
-def _draw(play: Animation, again: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool) -> None:
+def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tuple[str, ...], ticking: bool) -> None:
     """Draw the animated part: the slider, the buttons and the pictures.
 
-    The fragment keeps ``again``, which reads the state from the cache, so that no visitor's session holds a state.
+    The fragment keeps ``load_history``, which reads the cached state, so that no visitor's session holds a state.
     """
-    grown = again()
+    history = load_history()
     i, last = play.step(ticking), play.last
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -169,19 +169,19 @@ def _draw(play: Animation, again: Callable[[], StateHistory], labels: tuple[str,
                 args=(i + 1,),
             )
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    _board(grown, labels, i)
-    st.markdown("  \n".join(filter(None, (sentence(grown, i, labels), change(grown, i)))))
-    _figure(grown, i)
+    _board(history, labels, i)
+    st.markdown("  \n".join(filter(None, (output_distance(history, i, labels), state_change(history, i)))))
+    _figure(history, i)
     if not ticking:
         url.write_link()
     play.rerun_if_changed(ticking)
 
 
-def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
-    cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
-    rows = _("feature") if grown.changes is None else _("channel")
+def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
+    cache = np.where(np.arange(len(history.cache))[:, None] <= i, history.cache, np.nan)
+    rows = _("feature") if history.changes is None else _("channel")
     panels = [
-        *_states(grown, labels[i], i),
+        *_states(history, labels[i], i),
         Panel(
             "cache",
             _("Key-value cache"),
@@ -190,13 +190,13 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
             row_labels=labels,
             row_title=_("token"),
             col_title=_("entries of key and value"),
-            top=float(abs(grown.cache).max()),
+            top=float(abs(history.cache).max()),
         ),
     ]
     matrix_board(
         panels,
         key="causal.state",
-        panel_size=WIDTH // max(4, len(panels)),
+        panel_size=MAX_WIDTH // max(4, len(panels)),
         transform="sqrt",
         diverging=True,
         masked=_("later token"),
@@ -210,48 +210,50 @@ def _board(grown: StateHistory, labels: tuple[str, ...], i: int) -> None:
     )
 
 
-def _states(grown: StateHistory, token: str, i: int) -> Iterator[Panel]:
+def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
-    top = float(abs(grown.sums).max())  # All tokens share one colour scale, so that the growth of the state is visible.
-    yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), grown.sums[i], top=top)
-    if grown.changes is None:
-        yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), grown.added[i], top=top)
+    top = float(
+        abs(history.sums).max()
+    )  # All tokens share one colour scale, so that the growth of the state is visible.
+    yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), history.sums[i], top=top)
+    if history.changes is None:
+        yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i], top=top)
         return
-    if grown.changes.fades.any():
-        yield Panel("faded", _("Decayed"), _("from the previous state"), grown.faded(i), top=top)
-    if grown.changes.erases is not None:
-        if grown.changes.along:
-            reads = _("value retrieved by the erase direction w of “{token}”", token=token)
+    if history.changes.fades.any():
+        yield Panel("faded", _("Decayed"), _("from the previous state"), history.faded(i), top=top)
+    if history.changes.erases is not None:
+        if history.changes.along:
+            read_title = _("value retrieved by the erase direction w of “{token}”", token=token)
         else:
-            reads = _("value retrieved by the key of “{token}”", token=token)
-        yield Panel("erased", _("Erased"), reads, grown.erased(i), top=top)
-    yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
+            read_title = _("value retrieved by the key of “{token}”", token=token)
+        yield Panel("erased", _("Erased"), read_title, history.erased(i), top=top)
+    yield Panel("added", _("Written"), _("by “{token}”", token=token), history.added[i], top=top)
 
 
-def _sizes(grown: StateHistory) -> dict[str, np.ndarray]:
+def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
     """Return the norm of the state after each token, and the norm of what else changes, by name."""
-    sizes = {"‖S‖": lengths(grown.sums)}
-    if grown.keys is not None:
-        return sizes | {"‖z‖": lengths(grown.keys)}
-    return sizes | {_("written"): lengths(grown.added), _("removed"): grown.removed}
+    sizes = {"‖S‖": lengths(history.sums)}
+    if history.keys is not None:
+        return sizes | {"‖z‖": lengths(history.keys)}
+    return sizes | {_("written"): lengths(history.added), _("removed"): history.removed}
 
 
-def _figure(grown: StateHistory, i: int) -> None:
-    if grown.keys is not None:
-        features, title = grown.keys, _("z: the sum of φ(k) so far")
+def _figure(history: StateHistory, i: int) -> None:
+    if history.keys is not None:
+        features, title = history.keys, _("z: the sum of φ(k) so far")
         text = _("Bars: the state of the normaliser; lines: the norm of the state at every token; bars: the output")
     else:
-        features, title = grown.channels, _("norm of each row of the state S (a key channel)")
+        features, title = history.channels, _("norm of each row of the state S (a key channel)")
         text = _(
             "Bars: the norm of each row of the state; lines: the change of the state at every token; bars: the output"
         )
     figure = memory(
         features[i],
-        _sizes(grown),
-        {_("state"): grown.outputs[i], _("full matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
+        _sizes(history),
+        {_("state"): history.outputs[i], _("full matrix"): history.full[i], _("softmax"): history.softmax[i]},
         i,
         keys_title=title,
-        feature=_("feature") if grown.changes is None else _("channel"),
+        feature=_("feature") if history.changes is None else _("channel"),
         sizes_title=_("norm of the state"),
         position=_("token i"),
         outputs_title=_("output of token i"),
@@ -261,8 +263,8 @@ def _figure(grown: StateHistory, i: int) -> None:
     chart.show(figure, key="causal.memory", name="state", alt=text)
 
 
-def _explain(attention: ac.Attention, grown: StateHistory) -> None:
-    formula, text = SUMS if grown.changes is None else FAST_WEIGHTS
+def _explain(attention: ac.Attention, history: StateHistory) -> None:
+    formula, text = SUMS if history.changes is None else FAST_WEIGHTS
 
     def draw() -> None:
         st.latex(formula)
@@ -273,22 +275,22 @@ def _explain(attention: ac.Attention, grown: StateHistory) -> None:
     lazy_expander(_("Definitions"), draw, key="causal.method", icon=":material/function:")
 
 
-def _rows(grown: StateHistory) -> list[list[object]]:
+def _curve_rows(history: StateHistory) -> list[list[object]]:
     """Return the values of the curves, one row per token."""
-    sizes = zip(*_sizes(grown).values(), strict=True)
-    return [[i, *map(float, row), grown.difference(i), grown.lost(i)] for i, row in enumerate(sizes)]
+    sizes = zip(*_sizes(history).values(), strict=True)
+    return [[i, *map(float, row), history.difference(i), history.lost(i)] for i, row in enumerate(sizes)]
 
 
-def _arrays(grown: StateHistory) -> dict[str, np.ndarray]:
+def _arrays(history: StateHistory) -> dict[str, np.ndarray]:
     """Return the arrays that the view shows, by their names in the formula, without those the variant lacks."""
-    changes = grown.changes
+    changes = history.changes
     arrays = {
-        "S": grown.sums,
-        "z": grown.keys,
-        "out": grown.outputs,
-        "full": grown.full,
-        "softmax": grown.softmax,
+        "S": history.sums,
+        "z": history.keys,
+        "out": history.outputs,
+        "full": history.full,
+        "softmax": history.softmax,
         "fades": None if changes is None else changes.fades,
         "erases": None if changes is None else changes.erases,
     }
-    return {name: held for name, held in arrays.items() if held is not None}
+    return {name: values for name, values in arrays.items() if values is not None}

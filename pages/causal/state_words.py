@@ -46,29 +46,29 @@ FAST_WEIGHTS = (
 """Formula of variants with fast weights, and the notes on their pictures."""
 
 
-def finding(grown: StateHistory) -> str:
+def state_size(history: StateHistory) -> str:
     """Return the size of the state, and the length from which a key-value cache is larger."""
-    each = grown.cache.shape[1]
+    each = history.cache.shape[1]
     return paragraph(
         _(
             "**The state holds {size:,} numbers at any length**, because it merges all tokens into matrices of fixed "
             "size.",
-            size=grown.held,
+            size=history.held,
         ),
         _(
             "Softmax stores the key and the value of every token ({each:,} numbers per token). From **{n:,}** tokens "
             "on, this key-value cache is larger than the state.",
             each=each,
-            n=grown.held // each + 1,
+            n=history.held // each + 1,
         ),
     )
 
 
-def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
+def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str:
     """Return the distance of the output of token i from other outputs.
 
     Args:
-        grown: states after each token.
+        history: states after each token.
         i: index of the last token taken in.
         labels: labels of the tokens.
     """
@@ -82,40 +82,40 @@ def sentence(grown: StateHistory, i: int, labels: Sequence[str]) -> str:
         _(
             "Its output error compared with softmax is {lost:.0%}. Its n × n attention matrix gives the same output as "
             "the state, with differences of at most {difference}.",
-            lost=grown.lost(i),
-            difference=format_readable(grown.difference(i), 1),
+            lost=history.lost(i),
+            difference=format_readable(history.difference(i), 1),
         ),
     )
 
 
-def change(grown: StateHistory, i: int) -> str:
+def state_change(history: StateHistory, i: int) -> str:
     """Return what token i fades, erases and writes in fast weights; empty for running sums."""
-    if grown.changes is None:
+    if history.changes is None:
         return ""
-    written = _length(grown.added[i])
+    written = _length(history.added[i])
     if not i:
         return _("The first token adds a matrix of norm {written} to an empty state.", written=written)
-    before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
-    taken = ""
-    if grown.changes.erases is not None:
-        share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
-        if grown.changes.along:
-            taken = _(
+    before, now = (_length(state) for state in (history.before(i), history.sums[i]))
+    erased_text = ""
+    if history.changes.erases is not None:
+        share, erased = percent(history.changes.erases[i]), _length(history.erased(i))
+        if history.changes.along:
+            erased_text = _(
                 "The state returns a value for the token's erase direction w. The token erases **{share}** of this "
                 "value, which changes the state by a matrix of norm {erased}.",
                 share=share,
                 erased=erased,
             )
         else:
-            taken = _(
+            erased_text = _(
                 "The state returns a value for the token's key. The token erases **{share}** of this value, which "
                 "changes the state by a matrix of norm {erased}.",
                 share=share,
                 erased=erased,
             )
     return paragraph(
-        fading(grown.changes.fades[i]),
-        taken,
+        decay_text(history.changes.fades[i]),
+        erased_text,
         _(
             "The token adds a matrix of norm {written} to the state. The norm of the state, ‖S‖, changes from "
             "{before} to {now}.",
@@ -130,7 +130,7 @@ def _length(change: np.ndarray) -> str:
     return number(lengths(change[None]).item())
 
 
-def fading(shares: np.ndarray) -> str:
+def decay_text(shares: np.ndarray) -> str:
     """Return how much of a state decays, given the decaying share of each channel."""
     if not shares.any():
         return _("The previous state does not decay.")
@@ -142,11 +142,11 @@ def fading(shares: np.ndarray) -> str:
     )
 
 
-def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
+def notes(history: StateHistory, n: int, head: int, *, averaged: bool) -> str:
     """Return the notes on differences between the pictures and the computed state.
 
     Args:
-        grown: states after each token.
+        history: states after each token.
         n: tokens of the input.
         head: index of the head shown.
         averaged: whether the average of all heads is chosen on the other pages.
@@ -155,11 +155,11 @@ def notes(grown: StateHistory, n: int, head: int, *, averaged: bool) -> str:
         _("Head {head} is shown, because each head has its own state.", head=head) if averaged else "",
         _(
             "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
-            size=grown.held,
-            shown=len(grown.sums),
+            size=history.held,
+            shown=len(history.sums),
             n=n,
         )
-        if len(grown.sums) < n
+        if len(history.sums) < n
         else "",
-        _("S and z are shown in units of e^{power:.0f}.", power=grown.log_unit) if grown.log_unit else "",
+        _("S and z are shown in units of e^{power:.0f}.", power=history.log_unit) if history.log_unit else "",
     )

@@ -21,19 +21,24 @@ from attention_core.formatting import MIB, at_most, format_interpolated
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal import gradient
-from pages.causal.cost_chart import HEIGHT, crossing, over_length, show_costs
+from pages.causal.cost_chart import HEIGHT, cumsum_crossing, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
-FORMS = {"chunked": N_("chunked"), "recurrent": N_("recurrent"), "cumsum": N_("cumsum"), MATRIX: N_("explicit matrix")}
+FORM_NAMES = {
+    "chunked": N_("chunked"),
+    "recurrent": N_("recurrent"),
+    "cumsum": N_("cumsum"),
+    MATRIX: N_("explicit matrix"),
+}
 """Names of the forms on screen."""
 
 
-def sizes() -> list[int]:
+def head_sizes() -> list[int]:
     """Return the head sizes d for which lengths beyond n = d² are still measured."""
     return [d for d in (8, 16, 32, 64) if 2 * d * d <= current().timed_tokens]
 
 
-def summable() -> list[str]:
+def cumsum_variants() -> list[str]:
     """Return the keys of the variants that have a cumsum form, linear attention first."""
     keys = [v.key for v in ac.all_variants() if "cumsum" in causal_modes.forms(v)]
     return sorted(keys, key=lambda key: key != "linear")
@@ -42,8 +47,10 @@ def summable() -> list[str]:
 class TrainingOptions(Options, prefix="c_"):
     """The options that a link to this chapter carries."""
 
-    size = choice(lambda: {d: str(d) for d in sizes()}, N_("Head size d"), default=16)
-    counted = selection(lambda: {key: _(ac.variant(key).title) for key in summable()}, N_("Variant"), link="c_form")
+    size = choice(lambda: {d: str(d) for d in head_sizes()}, N_("Head size d"), default=16)
+    counted = selection(
+        lambda: {key: _(ac.variant(key).title) for key in cumsum_variants()}, N_("Variant"), link="c_form"
+    )
 
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
@@ -63,18 +70,18 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the comparison: one head or all heads, on at most ``AGREED`` tokens."""
-    words = tuple(attention.word for attention in _compared())
+    words = tuple(attention.word for attention in _compared_attentions())
     return replace(input_panel.scope(chosen), aggregation="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
 
 
-def _compared() -> list[ac.Attention]:
+def _compared_attentions() -> list[ac.Attention]:
     """Return the variants whose algorithms are compared, with the visitor's settings."""
     return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
 
 
 def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[AgreementRow | CostRow]:
     """Compare the algorithms of every variant, count the costs of one, and draw both."""
-    attentions, options = _compared(), TrainingOptions.now()
+    attentions, options = _compared_attentions(), TrainingOptions.now()
     counted = next(a for a in attentions if a.key == options.counted)
     tasks = causal_modes.tasks(
         chosen.source, [a.word for a in attentions], head=chosen.head, word=counted.word, d=options.size
@@ -86,37 +93,37 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
                 st.markdown("## " + _("Peak memory of one head"), anchors=False)
-                show_costs(memory, FORMS, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
+                show_costs(memory, FORM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
             with right:
                 st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
-                show_costs(work, FORMS, _("multiply-adds"), f"{key}.work", mark)
+                show_costs(work, FORM_NAMES, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
-        return sentence(chosen.qkv.n, rows, label(counted))
+        return summary(chosen.qkv.n, rows, label(counted))
 
     rows = runs.run_immediately(
         "causal_modes",
         tasks,
         draw,
         key="causal.algorithms",
-        effort=effort,
+        effort=task_milliseconds,
         describe=describe,
         place=headline,
         height=HEIGHT,
     )
-    without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
-    st.caption(notes(chosen.qkv.n, rows, without))
+    without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
+    st.caption(notes(chosen.qkv.n, rows, without_cumsum))
     return rows
 
 
-def effort(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
+def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
     """Return the approximate milliseconds of a task: 0.5 per counted step, a few nanoseconds per pair of tokens."""
     if isinstance(task, causal_modes.CostTask):
         return 0.5 * task.n if task.way == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
     return 100.0
 
 
-def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
+def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
     """Return from which length cumsum needs less memory than the explicit matrix, and whether the outputs are equal.
 
     Args:
@@ -125,7 +132,7 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
         name: name of the variant.
     """
     length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]
-    same = (
+    agreement = (
         _(
             "All algorithms give the **same output** on these {given} tokens, repeated to a length of {n}.",
             given=n,
@@ -135,33 +142,33 @@ def sentence(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
         else _("All algorithms give the **same output** on {n} tokens.", n=length)
     )
     if not costs:
-        return same
-    at = crossing(over_length(costs, "peak_bytes"))
-    if at is None:
-        pays = _(
+        return agreement
+    crossing_point = cumsum_crossing(over_length(costs, "peak_bytes"))
+    if crossing_point is None:
+        crossing_text = _(
             "**For {name}, cumsum takes more memory than the explicit matrix up to n = {last:,} tokens.**",
             name=escape_markdown(name),
             last=max(row.n for row in costs),
         )
     else:
-        pays = _(
+        crossing_text = _(
             "**For {name}, cumsum takes less memory than the explicit matrix above n ≈ {at} tokens.**",
             name=escape_markdown(name),
-            at=format_interpolated(at[0]),
+            at=format_interpolated(crossing_point[0]),
         )
-    why = _(
+    explanation = _(
         "The explicit n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size."
     )
-    return paragraph(pays, why, same)
+    return paragraph(crossing_text, explanation, agreement)
 
 
-def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]) -> str:
+def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequence[str]) -> str:
     """Return what the algorithms do, how far their outputs differ, and what is counted.
 
     Args:
         n: tokens of the input.
         rows: differences between the outputs of the algorithms, and counted costs.
-        without: names of the variants that have no cumsum form.
+        without_cumsum: names of the variants that have no cumsum form.
     """
     single, double = (
         at_most(max((r.difference for r in rows if isinstance(r, AgreementRow) and r.dtype == name), default=0.0))
@@ -182,7 +189,7 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without: Sequence[str]
         _(
             "The lab computes the features of {names} for a chunk of tokens together, so there is no cumsum form, "
             "which adds one token after another.",
-            names=bold(without),
+            names=bold(without_cumsum),
         ),
         _(
             "Costs are counted on random queries, keys and values of the same size d. Only the "

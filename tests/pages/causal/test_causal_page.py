@@ -8,7 +8,7 @@ from driver import visit
 
 import attention_core as ac
 from app.ui.input_forms import UPLOAD
-from pages.causal.page import CHAPTERS, PAGE, CausalOptions, following
+from pages.causal.page import CHAPTERS, PAGE, CausalOptions, next_chapter
 
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
 COSTS = {"overview": 1, "algorithms": 3, "generation": 3, "gradient": 3}
@@ -68,7 +68,7 @@ def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
     assert len(empty.error) == 1
 
 
-def test_what_links_carry_and_in_which_order():
+def test_links_carry_options_in_order():
     words = "view token size form state at early decays map log gate gate_decay gate_seed"
     assert list(CausalOptions.fields()) == [f"c_{word}" for word in words.split()]
 
@@ -82,7 +82,7 @@ def test_an_address_with_tokens_beyond_the_input_is_refused_whichever_view_is_dr
         assert f"For `{name}`, the page uses “{shown}” instead of “{word}”." in at.warning[0].value
 
 
-def test_links_carry_the_views_and_refuse_what_does_not_fit():
+def test_links_carry_the_views_and_invalid_values_are_rejected():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert [at.session_state[name] for name in ("c_size", "c_form")] == [16, "linear"]
     assert "`c_size`, the page uses “16” instead of “7” (allowed: 8, 16, 32 and 64)." in at.warning[0].value
@@ -91,7 +91,7 @@ def test_links_carry_the_views_and_refuse_what_does_not_fit():
 
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
-def test_a_link_to_no_state_opens_the_default(words):
+def test_a_link_with_an_invalid_state_opens_the_default(words):
     refused = dict.fromkeys(("c_state", "c_gate", "c_gate_decay", "c_gate_seed"), words) | {"c_decays": "2"}
     at = visit("causal", refused)
     assert at.session_state["c_state"] == ac.get("linear")
@@ -100,7 +100,7 @@ def test_a_link_to_no_state_opens_the_default(words):
     assert (state["c_gate"], state["c_gate_decay"], state["c_gate_seed"]) == ("surprise", 0.8, 0)
 
 
-def test_the_chapters_tell_one_story_from_the_first_to_the_last():
+def test_the_next_button_visits_all_chapters_in_order():
     at = visit("causal")
     assert at.session_state["c_view"] == "overview", "a first visit begins where the story does"
     seen = []
@@ -108,18 +108,18 @@ def test_the_chapters_tell_one_story_from_the_first_to_the_last():
         assert at.session_state["c_view"] == view
         assert at.button_group(key="causal.chapter").formatted_values == [title]
         seen.append(view)
-        if following(view):
-            assert at.button(key="causal.next").label == f"Next: {CHAPTERS[following(view)]}"
+        if next_chapter(view):
+            assert at.button(key="causal.next").label == f"Next: {CHAPTERS[next_chapter(view)]}"
             at.button(key="causal.next").click().run()
     assert {*seen, "gradient"} == set(PAGE.views)
     assert not any(button.key == "causal.next" for button in at.button)
 
 
-def test_during_a_lesson_only_the_lesson_has_a_next():
+def test_a_lesson_hides_the_button_to_the_next_chapter():
     at = visit("causal", {"n": "24", "lesson": "pooling"})
     assert "Step 1 of 4" in " ".join(each.proto.body for each in at.get("html"))
     assert not any(button.key == "causal.next" for button in at.button)
 
 
-def test_an_address_without_a_chapter_opens_the_one_it_always_did():
+def test_an_address_without_a_chapter_opens_the_leaks():
     assert visit("causal", {"n": "24"}).session_state["c_view"] == "leak"

@@ -10,7 +10,7 @@ import attention_core as ac
 from attention_core.analysis.state.gating import Gate, Gated, gated
 from attention_core.analysis.state.token_weight import causal_weights, fade
 from pages.causal import gates
-from pages.causal.fading_words import Line, laws, percent, sentence
+from pages.causal.fading_words import Line, fitted_laws, percent, summary
 
 
 def line(name, law="", *, n=40, token=2, decay=None):
@@ -19,7 +19,7 @@ def line(name, law="", *, n=40, token=2, decay=None):
     sizes = np.tril(np.ones((n, n)) if decay is None else float(decay) ** (rows - columns))
     weights = sizes / sizes.sum(-1, keepdims=True)
     found = fade(weights, token, decay=decay)
-    return Line(name=name, word=name.lower(), weights=weights, found=found, law=law, colour=0, dash="solid")
+    return Line(name=name, word=name.lower(), weights=weights, token_weight=found, law=law, colour=0, dash="solid")
 
 
 LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
@@ -30,8 +30,8 @@ LAW = (
 )
 
 
-def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
-    text = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
+def test_the_headline_compares_weights_with_equal_weights():
+    text = summary([line("Softmax"), LINEAR, HALF], 2, LABELS)
     assert text == (
         "**The last of 40 tokens gives token 2 “t\\_2” 2.5% of its attention weight with Linear and under 0.001% with "
         "Half.** "
@@ -41,28 +41,28 @@ def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
 
 
 @pytest.mark.parametrize("n", [2, 8, 24, 200])
-def test_an_even_share_is_one_nth(n):
+def test_equal_weights_are_one_over_n(n):
     lines = [line("Softmax", n=n, token=0), line("Linear", "power", n=n, token=0)]
-    text = sentence(lines, 0, LABELS[:1] * n)
+    text = summary(lines, 0, LABELS[:1] * n)
     even = re.search(r"With equal weights, every token would get ([\d.]+)%\.", text)
     assert even is not None
     assert float(even[1]) == pytest.approx(100 / n, rel=0.05)
 
 
 def test_one_token_keeps_all_the_weight():
-    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith(
+    assert summary([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith(
         "The input has only one token, which receives all the weight."
     )
 
 
-def test_which_laws_are_told():
+def test_fitted_laws():
     unfitted = line("Late", "factor", decay=0.5, token=38)
-    assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
-    assert laws([LINEAR, unfitted]) == f"{LAW}."
-    assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
+    assert fitted_laws([line("Softmax"), LINEAR]) == f"{LAW}."
+    assert fitted_laws([LINEAR, unfitted]) == f"{LAW}."
+    assert fitted_laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
         f"{LAW}. With Half, its weight is multiplied by 0.50 at each later token."
     )
-    assert laws([line("Linear", "power", token=39), HALF]) == ""
+    assert fitted_laws([line("Linear", "power", token=39), HALF]) == ""
 
 
 @pytest.mark.parametrize(("weight", "words"), [(0.2549, "25%"), (1e-5, "0.0010%"), (0.99e-5, "under 0.001%")])
@@ -70,7 +70,7 @@ def test_a_weight_in_per_cent_ends_at_a_thousandth(weight, words):
     assert percent(weight) == words
 
 
-def test_fading_draws_the_cores_weights(open_view, record):
+def test_the_curves_equal_the_weights_of_the_library(open_view, record):
     at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
     curves, quarters = (
         {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data}
@@ -125,7 +125,7 @@ def test_fading_without_a_decay_and_with_all_of_them(open_view):
     ("gate", "name"),
     [(Gate(kind="surprise", decay=0.7), "Gate by key novelty"), (Gate(kind="drawn", decay=0.9, seed=3), "Gate random")],
 )
-def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
+def test_a_gate_is_drawn_with_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
     at = open_view(
         "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
     )
@@ -150,7 +150,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, 
     assert space["found"].weights.shape == space["weights"].shape
 
 
-def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
+def test_the_seed_changes_only_the_random_gate(open_view):
     curves = [
         {t["name"]: numbers(t["y"]) for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]["data"]}
         for kind in ("surprise", "drawn")
@@ -160,13 +160,13 @@ def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
     assert curves[2] != curves[3]
 
 
-def test_a_gate_that_never_moves_is_called_a_fixed_decay():
+def test_a_constant_gate_is_called_a_fixed_decay():
     still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
     rule = Gate(kind="surprise", decay=0.5)
-    text = gates.sentence(still, rule, 2, ("a", "b", "c"))
+    text = gates.summary(still, rule, 2, ("a", "b", "c"))
     assert "keeps 50.0% of the state at every token, so it acts as a fixed decay." in text
     assert text.endswith("token 2 gets 100% of the weight with the gate and 100% with this fixed γ.")
     moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
-    text = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
+    text = gates.summary(moving, rule, 2, ("a", "b", "c_"))
     assert "keeps 40.0% to 90.0% of the state. It keeps the smallest share at token 2 “c\\_”." in text
     assert "On average, the state decays as quickly as with a fixed γ of 0.6." in text

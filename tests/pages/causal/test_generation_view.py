@@ -10,7 +10,7 @@ from attention_core.benchmarking.run_records import gather
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
-from pages.causal.generation import group_by_size, name_of_group, sentence, where_timed
+from pages.causal.generation import group_by_size, group_name, summary, timing_origin
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
@@ -28,8 +28,8 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     assert "**Times of the recorded run, 8 heads of size 64.**" in spoken(at)
 
 
-def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_view, monkeypatch):
-    monkeypatch.setattr("pages.causal.generation.LONGEST", 128)
+def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view, monkeypatch):
+    monkeypatch.setattr("pages.causal.generation.MAX_LENGTH", 128)
     at = open_view("generation")
     at.button(key="timing.button").click().run()
     found = at.session_state["timing.run"]
@@ -51,9 +51,9 @@ def test_variants_of_similar_size_are_one_line():
         for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_252), ("cosine", 2_253))
     ]
     assert group_by_size(rows) == [rows[:3], rows[3:]]  # 2,252 is less than 10% above 2,048
-    assert name_of_group(rows[:2]) == "Linear and 1 more: 2.0 KiB"
-    assert name_of_group(rows[:3]) == "Linear and 2 more: 2.0 KiB to 2.2 KiB"
-    assert name_of_group(rows[3:]) == "Cosine: 2.2 KiB"
+    assert group_name(rows[:2]) == "Linear and 1 more: 2.0 KiB"
+    assert group_name(rows[:3]) == "Linear and 2 more: 2.0 KiB to 2.2 KiB"
+    assert group_name(rows[3:]) == "Cosine: 2.2 KiB"
     growing = [replace(row, grown_bytes=64, state_bytes=0) for row in rows[:2]]
     assert group_by_size(growing) == [[row] for row in growing]
 
@@ -63,7 +63,7 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
         MemoryRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=held // 2048 + 1)
         for word, held in (("cosine", 4_096), ("taylor2", 3 * 2**20), ("linear", 2_048))
     ]
-    assert sentence(rows, 2, 32) == (
+    assert summary(rows, 2, 32) == (
         "**From 2 tokens on, the constant state of Linear (2.0 KiB) is smaller than a key-value cache.** "
         "The cache stores every key and value, so it grows by 2.0 KiB per token (2 heads of size 32). "
         "From 1,537 tokens on, the cache is larger than every constant state, even that of **Second-order Taylor** "
@@ -74,9 +74,9 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
 @pytest.mark.parametrize(
     ("live", "words"), [(True, "Times measured on this machine"), (False, "Times of the recorded run")]
 )
-def test_whose_times_are_told(live, words):
+def test_timing_origin(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
-    assert where_timed(spec, live=live) == f"**{words}, 3 heads of size 16.**"
+    assert timing_origin(spec, live=live) == f"**{words}, 3 heads of size 16.**"
 
 
 def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
@@ -84,7 +84,7 @@ def test_growing_caches_are_not_among_the_constant_states_of_the_sentence():
         MemoryRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
         MemoryRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
     ]
-    assert "Grouped queries" not in sentence(rows, 2, 32)
+    assert "Grouped queries" not in summary(rows, 2, 32)
 
 
 def test_states_and_caches_have_a_chart_each(open_view):

@@ -8,7 +8,7 @@ import attention_core as ac
 from app.jobs import dispatch
 from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.errors import WorkerError
-from pages.causal.leaks import moved_before, notes, reasons, sentence
+from pages.causal.leaks import changed_outputs, notes, reasons, summary
 
 TOKENS = ("the", "c_at", "sat", "down")
 
@@ -58,13 +58,13 @@ TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
     ],
     ids=["both", "none", "all", "first of a leak", "first"],
 )
-def test_the_sentence_names_who_leaks_and_who_does_not(moved, t, words):
-    assert sentence(influences(**moved), t, TOKENS) == words
+def test_the_headline_names_leaking_and_other_variants(moved, t, words):
+    assert summary(influences(**moved), t, TOKENS) == words
 
 
 def test_one_token_has_no_future():
     alone = {ac.get("softmax"): Influence(moved=np.ones((1, 1), np.float32), causal=True)}
-    assert sentence(alone, 0, ("a",)).startswith("The input has only one token, so no later token could leak.")
+    assert summary(alone, 0, ("a",)).startswith("The input has only one token, so no later token could leak.")
 
 
 def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
@@ -73,21 +73,21 @@ def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
 
 
 @pytest.mark.parametrize(("shown", "n", "every_head"), [(24, 24, False), (24, 24, True), (24, 25, False)])
-def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
-    text = notes(shown, n, every_head=every_head)
+def test_the_notes_name_the_cut_and_the_heads(shown, n, every_head):
+    text = notes(shown, n, all_heads=every_head)
     assert ("The outputs of all heads are concatenated." in text) == every_head
     assert (f"Only the first 24 of {n} tokens are replaced by random vectors, one at a time." in text) == (n > shown)
     assert text.startswith("Cells left of the diagonal are earlier outputs, so a change there is a leak.")
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_who_leaks_is_said_and_why(open_view, causal):
+def test_leaking_variants_are_explained(open_view, causal):
     keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
-    sentence = spoken(at)
-    assert "landmarks 32 (changed outputs: 9) and Pyramid pooling · levels 1 (changed outputs: 9)." in sentence
-    assert "**2 variants leak:** Nyström" in sentence
-    assert "4 other variants do not leak." in sentence
+    headline = spoken(at)
+    assert "landmarks 32 (changed outputs: 9) and Pyramid pooling · levels 1 (changed outputs: 9)." in headline
+    assert "**2 variants leak:** Nyström" in headline
+    assert "4 other variants do not leak." in headline
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
         reason = ac.variant(key).causal_reason
@@ -95,17 +95,17 @@ def test_who_leaks_is_said_and_why(open_view, causal):
     assert "Left out" not in " ".join(i.value for i in at.info)  # with the switch on or off, all variants are included
 
 
-def test_the_first_token_has_nothing_before_it(open_view):
-    sentence = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
-    assert "has no earlier outputs" in sentence
+def test_the_first_token_has_no_earlier_outputs(open_view):
+    headline = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
+    assert "has no earlier outputs" in headline
     assert (
         "**Variants whose earlier outputs change when a later token is replaced (a leak):** Nyström · landmarks 32 "
         "(100% of earlier outputs "
-        "change)." in sentence
+        "change)." in headline
     )
 
 
-def test_strips_and_maps_hold_the_cores_numbers(open_view, record):
+def test_strips_and_maps_show_the_numbers_of_the_library(open_view, record):
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
     found = {key: influence(record, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
     still, before, after = (
@@ -130,7 +130,7 @@ def test_a_long_input_is_cut_and_says_so(open_view):
     assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)
 
 
-def test_maps_that_could_not_be_computed_are_one_sentence_and_nothing_is_lost(open_view, monkeypatch):
+def test_failed_maps_are_reported_and_computed_later(open_view, monkeypatch):
     def lost(experiment, asked, waiting):
         assert experiment == "leaks"
         for task in asked:
@@ -143,6 +143,6 @@ def test_maps_that_could_not_be_computed_are_one_sentence_and_nothing_is_lost(op
 
 
 def test_a_strip_says_how_many_outputs_before_the_token_move():
-    assert moved_before(0, 7) == "no earlier output changes"
-    assert moved_before(2, 7) == "leaks: 2 of 7 earlier outputs change"
-    assert moved_before(1, 1) == "leaks: the only earlier output changes"
+    assert changed_outputs(0, 7) == "no earlier output changes"
+    assert changed_outputs(2, 7) == "leaks: 2 of 7 earlier outputs change"
+    assert changed_outputs(1, 1) == "leaks: the only earlier output changes"

@@ -7,7 +7,17 @@ from driver import charts, chosen, points, spoken, table
 
 import attention_core as ac
 from attention_core.experiments.generation import MemoryRow, MemoryTask, run
-from pages.causal.overview import ENDS, KINDS, cheaper, constant_lines, crossing, in_words, kind, method, sentence
+from pages.causal.overview import (
+    KINDS,
+    TOKEN_COUNTS,
+    cheaper_from,
+    constant_lines,
+    memory_kind,
+    memory_text,
+    method,
+    softmax_crossing,
+    summary,
+)
 
 
 def row(state=0, grown=0):
@@ -72,7 +82,7 @@ def test_the_chart_names_linear_attention_and_the_smallest_other_memory_and_join
 
 
 def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
-    point = crossing(replace(row(5000), outgrown=3))
+    point = softmax_crossing(replace(row(5000), outgrown=3))
     assert (point.x, point.y) == ([5000 / 2048], [5000 / 2**10])
     assert point.label == "softmax needs more<br>than Linear from<br>3 tokens on"
     assert point.name == "softmax needs more than Linear from 3 tokens on"
@@ -82,12 +92,12 @@ def test_the_chart_marks_where_softmax_needs_more_than_linear_attention():
     ("word", "found"),
     [("softmax", "all"), ("gqa", "all"), ("local", "some"), ("heavy_hitters", "some"), ("linear", "state")],
 )
-def test_what_a_variant_remembers(word, found):
+def test_memory_kind(word, found):
     [measured] = run(MemoryTask(word=word, heads=2, d=8, d_v=8))
-    assert kind(measured) == found
+    assert memory_kind(measured) == found
 
 
-def test_settings_of_selected_variants_count(open_view):
+def test_settings_of_selected_variants_are_used(open_view):
     found = table(open_view("overview", variants=(ac.get("softmax"), ac.get("local", window=4))))
     assert found.loc["Local · window 4", "Memory"] == "0.5 KiB, constant"
 
@@ -97,18 +107,18 @@ def test_settings_of_selected_variants_count(open_view):
     [(1024, 0, "1.0 KiB, constant"), (0, 1024, "1.0 KiB per token"), (2048, 1024, "2.0 KiB + 1.0 KiB per token")],
 )
 def test_a_memory_is_constant_or_grows(state, grown, words):
-    assert in_words(row(state, grown)) == words
+    assert memory_text(row(state, grown)) == words
 
 
 @pytest.mark.parametrize(("n", "words"), [(None, "never"), (16, "at any length"), (1024, "from 1,024 tokens")])
-def test_from_where_a_variant_is_cheaper(n, words):
-    assert cheaper(replace(row(), cheaper=n)) == words
+def test_cheaper_from(n, words):
+    assert cheaper_from(replace(row(), cheaper=n)) == words
 
 
 def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kinds():
     found = [row(2**14), replace(row(512), variant="longformer"), replace(row(0, 1024), variant="softmax")]
-    assert ENDS[-1] == 16384
-    assert sentence(found, ["Nyström", "Funnel"]) == (
+    assert TOKEN_COUNTS[-1] == 16384
+    assert summary(found, ["Nyström", "Funnel"]) == (
         "**After 16,384 tokens, softmax stores 32.0 MiB in one layer, 2,048 times as much as linear attention (16.0 "
         "KiB at any length).** 2 of the 3 variants that can generate text keep their memory constant, as linear "
         "attention does. To do so, they merge or discard earlier tokens. 2 variants, such as Nyström, cannot generate "
@@ -117,7 +127,7 @@ def test_the_sentence_compares_softmax_with_linear_attention_and_counts_the_kind
 
 
 @pytest.mark.parametrize(("model", "expected"), [("minilm", True), ("smollm2", False)])
-def test_a_model_that_sees_later_tokens_is_said_to_generate_nothing(open_view, model, expected):
+def test_a_bidirectional_model_is_named_as_unable_to_generate(open_view, model, expected):
     at = open_view("overview", input="text", text="A few words.", model=model, layer=0)
     [headline] = [each for each in at.markdown if each.value.startswith("**After 16,384 tokens")]
     assert ("itself cannot generate text. Only the number and the size" in headline.help) == expected

@@ -11,7 +11,7 @@ import attention_core as ac
 from app.ui import animation
 from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
 from attention_core.registry import matrix_states
-from pages.causal.state_words import change, finding, notes, sentence
+from pages.causal.state_words import notes, output_distance, state_change, state_size
 
 
 def grown(n=3, log_unit=0.0):
@@ -32,14 +32,14 @@ def grown(n=3, log_unit=0.0):
     )
 
 
-def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
-    text = sentence(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
+def test_the_headline_counts_stored_numbers_and_the_distance():
+    text = output_distance(grown(), 1, ("a", "b_", "c")).replace("\N{NO-BREAK SPACE}", " ")
     assert text == (
         "The variant has read 2 tokens, up to “b\\_”. Its output error compared with softmax is 25%. Its n × n "
         "attention matrix gives the same output as the state, with differences of at most 2 × 10⁻⁷."
     )
-    assert sentence(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
-    assert finding(grown()) == (
+    assert output_distance(grown(), 0, ("a", "b_", "c")).startswith("The variant has read 1 token: “a”. ")
+    assert state_size(grown()) == (
         "**The state holds 8 numbers at any length**, because it merges all tokens into matrices of fixed size. "
         "Softmax stores the key and the value of every token (5 numbers per token). From **2** tokens on, this "
         "key-value cache is larger than the state."
@@ -64,30 +64,32 @@ def weights(fades=0.0, erases=None, along=False):
         ([0.0, 0.00003], "At this token, **0% to 0.0030%** of the previous state decays, depending on the channel."),
     ],
 )
-def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, expected):
+def test_decay_text_has_one_share_or_a_range(fades, expected):
     ending = "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
-    assert change(weights(fades), 2) == f"{expected} {ending}"
+    assert state_change(weights(fades), 2) == f"{expected} {ending}"
 
 
-def test_what_is_taken_back_is_told_where_the_rule_takes_back():
+def test_erased_values_are_reported_for_rules_that_erase():
     # a quarter of 2 fades, 2 are written, and 4 result, so erasing added 0.5
-    assert change(weights(0.25, erases=1.5), 2) == (
+    assert state_change(weights(0.25, erases=1.5), 2) == (
         "At this token, **25%** of the previous state decays. The state returns a value for the token's key. The "
         "token erases **150%** of this value, which changes the state by a matrix of norm 0.50. "
         "The token adds a matrix of norm 2 to the state. The norm of the state, ‖S‖, changes from 2 to 4."
     )
     assert (
         "The state returns a value for the token's erase direction w. The token erases **150%** of this value, which "
-        "changes the state by a matrix of norm 0.50." in change(weights(0.25, 1.5, along=True), 2)
+        "changes the state by a matrix of norm 0.50." in state_change(weights(0.25, 1.5, along=True), 2)
     )
 
 
-def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
-    assert change(weights(0.25, erases=1.0), 0) == ("The first token adds a matrix of norm 0.50 to an empty state.")
-    assert change(grown(), 1) == ""
+def test_the_first_token_and_running_sums_have_no_decay():
+    assert state_change(weights(0.25, erases=1.0), 0) == (
+        "The first token adds a matrix of norm 0.50 to an empty state."
+    )
+    assert state_change(grown(), 1) == ""
 
 
-def test_the_notes_say_what_is_not_shown_as_it_is():
+def test_the_notes_name_differences_from_the_computed_state():
     assert notes(grown(), 3, 1, averaged=False) == ""
     assert notes(grown(), 3, 1, averaged=True) == "Head 1 is shown, because each head has its own state."
     assert notes(grown(), 4, 0, averaged=False) == (
@@ -102,7 +104,7 @@ def largest(panel):
 
 
 @pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
-def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
+def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
     grown = grow(record, ac.get(variant.key), head=1)
     shown = board(at, "causal.state")[1]
@@ -124,12 +126,12 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
     assert "Its n × n attention matrix gives the same output as the state, with differences of at most" in spoken(at)
     assert f"Its output error compared with softmax is {grown.lost(7):.0%}." in spoken(at)
-    assert change(grown, 7) in spoken(at)
+    assert state_change(grown, 7) in spoken(at)
     assert f"**The state holds {grown.held:,} numbers at any length**" in spoken(at)
     assert "has read 8 tokens" in spoken(at)
 
 
-def test_lines_of_fast_weights_say_what_is_written_and_what_goes(open_view, record):
+def test_fast_weights_report_writes_and_erasures(open_view, record):
     found = curves(open_view("state", c_state=ac.get("kda")))
     grown = grow(record, ac.get("kda"), head=1)
     np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
@@ -142,14 +144,14 @@ def test_colours_keep_their_scale_as_the_state_grows(open_view):
     assert len(tops) == 1
 
 
-def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut(open_view):
+def test_the_average_of_heads_shows_the_first_head_and_long_inputs_are_cut(open_view):
     at = open_view("state", head=-1)
     assert any("Head 0 is shown" in c.value for c in at.caption)
     at = open_view("state", n=60, d=64, c_state=ac.get("taylor2"))
     assert any("only the first 30 of 60 tokens" in c.value for c in at.caption)
 
 
-def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
+def test_the_animation_advances_and_stops(open_view, monkeypatch):
     monkeypatch.setattr(animation, "TICK", 0.02)
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
@@ -165,7 +167,7 @@ def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
     assert at.button(key="causal.play").label == "Play"
 
 
-def test_a_press_of_stop_stops_however_late_it_comes(open_view):
+def test_a_late_stop_still_stops(open_view):
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
@@ -174,7 +176,7 @@ def test_a_press_of_stop_stops_however_late_it_comes(open_view):
     assert at.button(key="causal.play").label == "Play"
 
 
-def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypatch):
+def test_the_animation_ends_at_the_last_token_or_without_viewers(open_view, monkeypatch):
     monkeypatch.setattr(animation, "TICK", 0.02)
     at = open_view("state", n=3, c_at=0)
     at.button(key="causal.play").click().run()
@@ -189,7 +191,7 @@ def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypat
     assert at.run().button(key="causal.play").label == "Play"
 
 
-def test_a_knob_of_the_state_turns_the_state_alone(open_view):
+def test_a_setting_of_the_state_changes_only_the_state(open_view):
     at = open_view("state", c_state=ac.get("retention"), variants=chosen("softmax", "retention"))
     at.slider(key="causal.knob.retention.decay").set_value(0.5).run()
     assert at.session_state["c_state"] == ac.get("retention", decay=0.5)
@@ -199,7 +201,7 @@ def test_a_knob_of_the_state_turns_the_state_alone(open_view):
     assert not any("mode" in str(w.key) for w in at.segmented_control)
 
 
-def test_the_next_token_is_taken_in_until_the_last(open_view):
+def test_the_next_button_adds_tokens_until_the_last(open_view):
     at = open_view("state", c_at=21)
     for place in (22, 23):
         at.button(key="causal.take").click().run()
@@ -208,7 +210,7 @@ def test_the_next_token_is_taken_in_until_the_last(open_view):
     assert "has read 24 tokens" in spoken(at)
 
 
-def test_the_cache_grows_beside_the_state(open_view, record):
+def test_the_cache_grows_next_to_the_state(open_view, record):
     for i in (4, 23):
         panel, shown = board(open_view("state", c_at=i), "causal.state")[1]["cache"]
         held = np.concatenate([record.k[1], record.v[1]], -1)
@@ -217,7 +219,7 @@ def test_the_cache_grows_beside_the_state(open_view, record):
         assert panel["caption"] == f"{(i + 1) * held.shape[1]} numbers so far"
 
 
-def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):
+def test_a_typed_word_is_appended_and_read(open_view):
     at = open_view("state", input="text", text="The cat sat", layer=0, c_at=1)
     assert at.session_state["c_at"] == 1
     before = len(at.select_slider(key="c_at").options)
@@ -231,5 +233,5 @@ def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):
     assert at.session_state["text"] == "The cat sat down"
 
 
-def test_what_is_not_a_text_is_not_written_on(open_view):
+def test_only_texts_can_be_extended(open_view):
     assert not open_view("state").text_input

@@ -11,7 +11,7 @@ from attention_core.experiments import causal_gradient, causal_modes
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import MATRIX, AgreementRow, CostRow, CostTask
 from pages.causal.gradient import gradient_sentence
-from pages.causal.training import notes, sentence
+from pages.causal.training import notes, summary
 
 MEMORY, WORK, GRADIENT = -3, -2, -1
 """Places of the charts."""
@@ -102,27 +102,27 @@ PAYS, NEVER = ((200, 100), (200, 200), (200, 400)), ((200, 100), (200, 150))
         (300, "All algorithms give the **same output** on 256 tokens."),
     ],
 )
-def test_the_sentence_says_on_how_many_tokens_answers_agree_and_how_well(n, words):
-    assert sentence(n, AGREED, "Linear") == words
+def test_the_headline_reports_the_agreement(n, words):
+    assert summary(n, AGREED, "Linear") == words
     assert (
         "The outputs of the algorithms differ by at most 4 × 10⁻⁷ of the largest output in float32 and by at most "
         "3 × 10⁻¹⁶ in float64." in notes(n, AGREED, []).replace("\N{NO-BREAK SPACE}", " ")
     )
 
 
-def test_the_sentence_says_from_where_cumsum_needs_less_or_that_it_never_does():
-    assert sentence(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
+def test_the_headline_reports_the_memory_crossing():
+    assert summary(24, [*AGREED, *counts(*PAYS)], "Linear_2").startswith(
         "**For Linear\\_2, cumsum takes less memory than the explicit matrix above n ≈ 32 tokens.** The explicit "
         "n × n matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )
-    assert sentence(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
+    assert summary(24, [*AGREED, *counts(*NEVER)], "Linear").startswith(
         "**For Linear, cumsum takes more memory than the explicit matrix up to n = 32 tokens.** The explicit n × n "
         "matrix has n² numbers, whereas cumsum (a cumulative sum) stores n states of fixed size. All algorithms"
     )
 
 
 @pytest.mark.parametrize(("n", "cut"), [(256, False), (300, True)])
-def test_the_notes_say_what_is_cut_and_what_is_lacking(n, cut):
+def test_the_notes_name_the_cut_and_variants_without_cumsum(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
     assert "of **Retention** and **Performer** for a chunk of tokens together, so there is no cumsum form" in shown
@@ -138,7 +138,7 @@ def test_the_gradients_bytes_and_differences(open_view):
     assert "at 512 tokens" in spoken(at)
 
 
-def test_the_gradient_takes_linears_own_feature_map(open_view):
+def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
     at = open_view("gradient", variants=(ac.get("softmax"), ac.get("linear", feature_map="exp")))
     found = {}
     for name in ("elu+1", "exp"):
