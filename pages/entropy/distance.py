@@ -22,16 +22,16 @@ from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View, quartiles
 
 DASHES = {TURNED: "solid", PLAIN: "dash", BIASED: "dashdot"}
-SAME = 1.05
+SAME_RATIO = 1.05
 """Ratio up to which two numbers count as equal."""
 
 
-def names() -> dict[str, str]:
+def form_names() -> dict[str, str]:
     """Return the names of the forms on screen."""
     return {TURNED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
-def origin(source: Source) -> str:
+def position_origin(source: Source) -> str:
     """Return whether the input's own queries and keys have RoPE, and how the other form is made, as Markdown."""
     notice = source.rope_notice()
     return _(notice.template, **{name: escape_markdown(f) if isinstance(f, str) else f for name, f in notice.fields})
@@ -46,36 +46,36 @@ def points(rows: Sequence[DistanceRow], name: str, form: str) -> list[tuple[int,
     ]
 
 
-def ends(
+def near_and_far_values(
     rows: Sequence[DistanceRow], form: str, name: str, n: int, *, mean: bool = False
 ) -> tuple[float, float] | None:
     """Return a measure at distance 1 and beyond n / 2, median or mean of the heads; None if no pair is that far."""
-    if not (found := near_and_far(rows, form, name, n)):
+    if not (values := near_and_far(rows, form, name, n)):
         return None
-    near, far = (np.mean if mean else np.median)(found, axis=0).tolist()
+    near, far = (np.mean if mean else np.median)(values, axis=0).tolist()
     return near, far
 
 
 def entropies(rows: Sequence[DistanceRow], question: Question) -> dict[str, list[float]]:
     """Return each head's entropy by form, in the chosen unit; forms that were not measured are left out."""
-    found = {
-        form: [question.per_nat * row.entropy for row in rows if row.form == form and row.entropy is not None]
-        for form in names()
+    values = {
+        form: [question.units_per_nat * row.entropy for row in rows if row.form == form and row.entropy is not None]
+        for form in form_names()
     }
-    return {form: nats for form, nats in found.items() if nats}
+    return {form: nats for form, nats in values.items() if nats}
 
 
 def describe(rows: Sequence[DistanceRow], question: Question) -> str:
     """Return the sentence about the chosen measure."""
-    n, mean = question.record.n, question.mean
+    n, mean = question.record.n, question.uses_mean
     if question.options.distance == "alone":
         distances = _distances(rows)
-        shape = _theory(distances, question)
-        return alone(distances[-1], shape["sums"][-1], shape["cosines"][-1])
-    middle = np.mean if mean else np.median
-    nats = {form: float(middle(values)) for form, values in entropies(rows, question).items()}
+        shape = _rotation_only(distances, question)
+        return rope_effect(distances[-1], shape["sums"][-1], shape["cosines"][-1])
+    average = np.mean if mean else np.median
+    nats = {form: float(average(values)) for form, values in entropies(rows, question).items()}
     by_form = {
-        name: {form: found for form in nats if (found := ends(rows, form, name, n, mean=mean))}
+        name: {form: found for form in nats if (found := near_and_far_values(rows, form, name, n, mean=mean))}
         for name in ("weight", "logit", "size", "bound")
     }
     if not by_form["weight"]:
@@ -98,9 +98,9 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
         ""
         if plain is None
         else _("**RoPE makes attention more local here.**")
-        if shares[TURNED] * SAME < plain
+        if shares[TURNED] * SAME_RATIO < plain
         else _("**RoPE makes attention less local here.**")
-        if shares[TURNED] > SAME * plain
+        if shares[TURNED] > SAME_RATIO * plain
         else _("**RoPE hardly changes how local attention is here.**"),
         _(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
@@ -154,9 +154,9 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
     }
     return paragraph(
         _("**With RoPE, distant keys have larger logits than adjacent keys, in absolute value.**")
-        if sizes[1] > SAME * sizes[0]
+        if sizes[1] > SAME_RATIO * sizes[0]
         else _("**With RoPE, distant keys have smaller logits than adjacent keys, in absolute value.**")
-        if SAME * sizes[1] < sizes[0]
+        if SAME_RATIO * sizes[1] < sizes[0]
         else _("**With RoPE, distant and adjacent keys have logits of about the same absolute value.**"),
         _(
             "The mean |logit| of distant keys (more than {half:g} tokens from the query) is {size} of the mean "
@@ -172,7 +172,7 @@ def size_and_bound(sizes: tuple[float, float], bounds: tuple[float, float], n: i
     )
 
 
-def alone(distance: int, bound: float, cosine: float) -> str:
+def rope_effect(distance: int, bound: float, cosine: float) -> str:
     """Return the effect of RoPE itself at the largest distance, relative to distance 0."""
     return paragraph(
         _("**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.**")
@@ -195,7 +195,7 @@ def alone(distance: int, bound: float, cosine: float) -> str:
 
 def entropy_by_form(nats: Mapping[str, float], unit: str) -> str:
     """Return the entropy of the rows in each form."""
-    values = {**{form: nats.get(form, 0.0) for form in names()}, "unit": unit}
+    values = {**{form: nats.get(form, 0.0) for form in form_names()}, "unit": unit}
     if PLAIN not in nats:
         return _("The mean entropy of a row is {turned:.2f} {unit}.", **values)
     if BIASED not in nats:
@@ -211,7 +211,7 @@ def _distances(rows: Sequence[DistanceRow]) -> range:
     return range(max(row.distance or 0 for row in rows) + 1)
 
 
-def _theory(distances: Sequence[int], question: Question) -> dict[str, list[float]]:
+def _rotation_only(distances: Sequence[int], question: Question) -> dict[str, list[float]]:
     return distance.theory(distances, distance.size(question.record, question.source), distance.base(question.source))
 
 
@@ -221,19 +221,19 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
     field = {"bound": "size", "alone": ""}.get(measure, measure)
     lines = [
         found.curve(title, colour, band=question.options.band, dash=DASHES[form])
-        for colour, (form, title) in enumerate(names().items())
-        if field and (found := spread(points(rows, field, form), mean=question.mean)).x
+        for colour, (form, title) in enumerate(form_names().items())
+        if field and (found := spread(points(rows, field, form), mean=question.uses_mean)).x
     ]
     if measure == "weight":
         n, x = question.record.n, lines[0].x
-        equal = [float(np.mean(1 / np.arange(i + 1, n + 1))) if question.causal else 1 / n for i in x]
-        lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=question.causal)), x, equal))
+        uniform = [float(np.mean(1 / np.arange(i + 1, n + 1))) if question.causal else 1 / n for i in x]
+        lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=question.causal)), x, uniform))
     if measure == "bound":
-        bound = spread(points(rows, "bound", TURNED), mean=question.mean)
+        bound = spread(points(rows, "bound", TURNED), mean=question.uses_mean)
         lines += [bound.curve(_("upper bound, with RoPE"), GREY, dash="dot", band=False)] if bound.x else []
     if measure == "alone":
         x = _distances(rows)
-        shape = _theory(x, question)
+        shape = _rotation_only(x, question)
         lines += [
             Curve(_("upper bound of |logit|"), x, shape["sums"], colour=0),
             Curve(_("dot product (q = k)"), x, shape["cosines"], colour=1),
@@ -254,14 +254,17 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
 
 def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, object]]:
     """Return entropies, weights and logits by form."""
-    shown: list[dict[str, object]] = []
+    table_rows: list[dict[str, object]] = []
     for form, nats in entropies(rows, question).items():
-        weight, logit = (ends(rows, form, name, question.record.n, mean=question.mean) for name in ("weight", "logit"))
-        shown.append(
+        weight, logit = (
+            near_and_far_values(rows, form, name, question.record.n, mean=question.uses_mean)
+            for name in ("weight", "logit")
+        )
+        table_rows.append(
             {
-                _("position encoding"): names()[form],
+                _("position encoding"): form_names()[form],
                 _("entropy H ({unit})", unit=question.unit): formatted(
-                    float((np.mean if question.mean else np.median)(nats)), ".2f"
+                    float((np.mean if question.uses_mean else np.median)(nats)), ".2f"
                 ),
                 _("H, quartiles over heads"): quartiles(nats),
                 _("mean weight at distance 1"): weight and percent(weight[0]),
@@ -270,7 +273,7 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
                 _("mean logit beyond distance n / 2"): logit and number(logit[1]),
             }
         )
-    return shown
+    return table_rows
 
 
 def notes(question: Question) -> str:
@@ -290,7 +293,7 @@ def notes(question: Question) -> str:
         "- Lines show the median or mean over heads and seeds, and bands show the quartiles.\n"
         "- A value at distances beyond n / 2 is the mean over the measured distances above n / 2."
     )
-    return f"{text}\n- {origin(question.source)}"
+    return f"{text}\n- {position_origin(question.source)}"
 
 
 VIEW = View(

@@ -23,14 +23,14 @@ DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True)
 """Dash patterns of squared ReLU's normalisers, which share one colour."""
 
 
-def reference(question: Question) -> int:
+def reference_length(question: Question) -> int:
     """Return the measured length closest to the chosen reference length."""
     return min(ladder(question.longest), key=lambda n: abs(math.log(n / question.options.trained)))
 
 
 def show_controls(question: Question) -> None:
     """Draw the choice of the measure and of the reference length."""
-    EntropyOptions.trained.set(reference(question))
+    EntropyOptions.trained.set(reference_length(question))
     EntropyOptions.drift.draw()
     EntropyOptions.trained.draw(options=ladder(question.longest))
 
@@ -45,7 +45,7 @@ def divisors() -> dict[str, str]:
     return {"length": "÷ n", "squared": "÷ n²", "fixed": _("÷ constant"), "sum": _("÷ row sum")}
 
 
-def names() -> dict[str, str]:
+def normalizer_names() -> dict[str, str]:
     """Return the names of the normalisers on screen."""
     named = {key: _("squared ReLU {divisor}", divisor=divisor) for key, divisor in divisors().items()}
     return {**named, SOFTMAX: _("softmax")}
@@ -53,47 +53,50 @@ def names() -> dict[str, str]:
 
 def drifts(rows: Sequence[DriftRow], question: Question, measure: str) -> dict[str, Spread]:
     """Return a measure relative to its value at the reference length, by normaliser."""
-    found = ratios(rows, reference(question), "size" if measure == "size" else "total")
-    return {name: spread(points, mean=question.mean) for name, points in found.items()}
+    spreads = ratios(rows, reference_length(question), "size" if measure == "size" else "total")
+    return {name: spread(points, mean=question.uses_mean) for name, points in spreads.items()}
 
 
-def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
+def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
     """Return the change with each fixed divisor at the measured length farthest from the reference length."""
-    lengths = found[SOFTMAX].x
+    lengths = spreads[SOFTMAX].x
     if len(lengths) < 2:
         return _("Measuring a change with the text length needs at least two lengths. Use a longer input.")
-    far = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
-    ends = {name: found[name].at(far) for name in ("length", "squared", "fixed")}
-    if None in ends.values():
+    farthest = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
+    factors_at_end = {name: spreads[name].at(farthest) for name in ("length", "squared", "fixed")}
+    if None in factors_at_end.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
-    factors = {name: end or 0.0 for name, end in ends.items()}
+    factors = {name: end or 0.0 for name, end in factors_at_end.items()}
     return paragraph(
-        least(factors, measures()[measure], base, int(far)),
+        smallest_change(factors, measures()[measure], base, int(farthest)),
         _("A row of squared ReLU has one term per key, so its sum can grow with the text."),
         _(
             "At {n:,} tokens, the {measure} is {length} times as large as at {base:,} tokens with division by n, "
             "{squared} times with division by n², and {fixed} times with division by a constant.",
             measure=measures()[measure],
             base=base,
-            n=int(far),
+            n=int(farthest),
             **{name: number(end) for name, end in factors.items()},
         ),
-        _("The output size of softmax is {softmax} times as large.", softmax=number(found[SOFTMAX].at(far) or 0.0))
+        _(
+            "The output size of softmax is {softmax} times as large.",
+            softmax=number(spreads[SOFTMAX].at(farthest) or 0.0),
+        )
         if measure == "size"
         else "",
     )
 
 
-def least(ends: Mapping[str, float], measure: str, base: int, n: int) -> str:
+def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: int) -> str:
     """Return the fixed divisor with the smallest change of a measure; doubling and halving count as equal changes.
 
     Args:
-        ends: factor by which the measure changes, by divisor.
+        changes: factor by which the measure changes, by divisor.
         measure: name of the measure on screen.
         base: the reference length in tokens.
         n: the length in tokens at which the change is measured.
     """
-    sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
+    sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in changes.items()}
     first, second = sorted(sizes.values())[:2]
     divisor = {"length": "n", "squared": "n²", "fixed": _("a constant")}[min(sizes, key=sizes.__getitem__)]
     values = {"measure": measure, "divisor": divisor, "base": base, "n": n}
@@ -112,30 +115,30 @@ def least(ends: Mapping[str, float], measure: str, base: int, n: int) -> str:
 
 def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per normaliser, relative to the reference length."""
-    softmax, relu2, base = palette.place("softmax"), palette.place("relu2"), reference(question)
-    drawn = []
+    softmax, relu2, base = palette.place("softmax"), palette.place("relu2"), reference_length(question)
+    curves_ = []
     for name, each in drifts(rows, question, question.options.drift).items():
         band = question.options.band and name in (SOFTMAX, "length")
         colour = softmax if name == SOFTMAX else relu2
-        drawn.append(each.curve(names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
-    lengths = drawn[-1].x
+        curves_.append(each.curve(normalizer_names()[name], colour, dash=DASHES.get(name, "solid"), band=band))
+    lengths = curves_[-1].x
     if lengths:
-        drawn.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
+        curves_.append(guide(_("no change"), lengths, [1.0] * len(lengths)))
     title = _("{measure}, relative to n = {base}", measure=measures()[question.options.drift], base=base)
     axes = {"x_title": question.length_title, "y_title": title, "log_x": True, "log_y": True}
     mark = (base, _("reference length")) if lengths else None  # The chart is empty until that length is measured.
-    return drawn, {**axes, "mark": mark, "x_ticks": doublings(drawn)}
+    return curves_, {**axes, "mark": mark, "x_ticks": doublings(curves_)}
 
 
 def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object]]:
     """Return both measures at the shortest and longest length, with their exponents."""
-    columns, base = measures(), reference(question)
-    found = {measure: drifts(rows, question, measure) for measure in columns}
-    shown = []
-    for name, title in names().items():
+    columns, base = measures(), reference_length(question)
+    spreads = {measure: drifts(rows, question, measure) for measure in columns}
+    table_rows = []
+    for name, title in normalizer_names().items():
         line: dict[str, object] = {_("variant"): title}
         for measure, word in columns.items():
-            each = found[measure][name]
+            each = spreads[measure][name]
             for i in (0, -1) if each.x else ():
                 if each.x[i] != base:  # At the reference length itself, the ratio is 1 by definition and says nothing.
                     line[_("{measure} at n = {n:g}, relative to n = {base}", measure=word, n=each.x[i], base=base)] = (
@@ -143,8 +146,8 @@ def table(rows: Sequence[DriftRow], question: Question) -> list[dict[str, object
                     )
             law = fit_growth(each.x, each.middle) if min(each.middle, default=0) > 0 else None
             line[_("exponent a of the {measure}, ∝ nᵃ", measure=word)] = law and law.exponent
-        shown.append(line)
-    return shown
+        table_rows.append(line)
+    return table_rows
 
 
 def notes(question: Question) -> str:
@@ -172,8 +175,8 @@ VIEW = View(
     ),
     variants=lambda question: (SOFTMAX, "relu2"),
     controls=show_controls,
-    describe=lambda rows, question: sentence(
-        drifts(rows, question, question.options.drift), reference(question), question.options.drift
+    describe=lambda rows, question: headline(
+        drifts(rows, question, question.options.drift), reference_length(question), question.options.drift
     ),
     chart=chart,
     table=table,

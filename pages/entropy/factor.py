@@ -10,32 +10,32 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.formatting import at_most, number
-from pages.entropy.growth import range_of_sums
+from pages.entropy.growth import row_sum_range
 from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View
 
-MOST = 256
+MAX_TOKENS = 256
 """Maximum tokens: the effect needs no more, and every factor is computed for every head."""
 SOFTMAX, RELU2 = VARIANTS[:2]
 
 
-def measured(question: Question) -> int:
+def measured_tokens(question: Question) -> int:
     """Return the number of the input's tokens that are measured."""
-    return min(question.record.m, MOST)
+    return min(question.record.m, MAX_TOKENS)
 
 
-def names() -> dict[str, str]:
+def variant_names() -> dict[str, str]:
     """Return the variants' names on screen."""
     return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU ÷ row sum"), _("Squared ReLU ÷ n")), strict=True))
 
 
 def entropies(rows: Sequence[HomogeneityRow], word: str, question: Question) -> Spread:
     """Return a variant's entropy by factor, in the chosen unit."""
-    own = ((row.factor, question.per_nat * row.entropy) for row in rows if row.variant == word)
-    return spread(own, mean=question.mean)
+    points = ((row.factor, question.units_per_nat * row.entropy) for row in rows if row.variant == word)
+    return spread(points, mean=question.uses_mean)
 
 
-def change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
+def largest_change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
     """Return the largest change of any weight of a variant that a factor causes."""
     return max((row.change for row in rows if row.variant == word and row.factor == factor), default=0.0)
 
@@ -43,10 +43,10 @@ def change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
 def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return the entropy of each variant against the factor."""
     drawn = []
-    for word, name in names().items():
+    for word, name in variant_names().items():
         colour, dash = palette.place(word.partition("~")[0]), "dash" if word == VARIANTS[2] else "solid"
-        found = entropies(rows, word, question)
-        drawn.append(found.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
+        spread_ = entropies(rows, word, question)
+        drawn.append(spread_.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
     axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=question.unit)}
     return drawn, {
         **axes,
@@ -59,33 +59,33 @@ def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curv
 def describe(rows: Sequence[HomogeneityRow], question: Question) -> str:
     """Return the sentence about the chosen factor."""
     factor, (softmax, relu2) = question.options.factor, (entropies(rows, word, question) for word in VARIANTS[:2])
-    return sentence(factor, softmax, relu2, change(rows, RELU2, factor), question.unit)
+    return headline(factor, softmax, relu2, largest_change(rows, RELU2, factor), question.unit)
 
 
-def sentence(factor: float, softmax: Spread, relu2: Spread, moved: float, unit: str) -> str:
+def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float, unit: str) -> str:
     """Return the effect of a factor on softmax's entropy, and that squared ReLU over its row sum does not change.
 
     Args:
         factor: the factor.
         softmax: softmax's entropies by factor.
         relu2: squared ReLU's entropies by factor.
-        moved: largest change of any weight of squared ReLU.
+        weight_change: largest change of any weight of squared ReLU.
         unit: unit of the entropies.
     """
-    plain, steered, still = softmax.at(1.0), softmax.at(factor), relu2.at(factor)
-    if plain is None or steered is None or still is None:
+    unchanged, changed, constant = softmax.at(1.0), softmax.at(factor), relu2.at(factor)
+    if unchanged is None or changed is None or constant is None:
         return _("Measuring λ = {factor:g} …", factor=factor)
-    values = {"still": still, "unit": unit, "moved": at_most(moved), "factor": factor}
-    values |= {"plain": plain, "steered": steered}
+    values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
+    values |= {"plain": unchanged, "steered": changed}
     text = _("The entropy of softmax changes from {plain:.2f} to {steered:.2f} {unit}.", **values)
-    if f"{plain:.2f}" == f"{steered:.2f}":
+    if f"{unchanged:.2f}" == f"{changed:.2f}":
         text = _("The entropy of softmax stays at {plain:.2f} {unit}.", **values)
         finding = _("**Multiplying all logits by λ = {factor:g} hardly changes the entropy of softmax.**", **values)
-    elif steered < plain:
+    elif changed < unchanged:
         finding = _("**Multiplying all logits by λ = {factor:g} sharpens softmax, but not squared ReLU.**", **values)
     else:
         finding = _("**Multiplying all logits by λ = {factor:g} flattens softmax, but not squared ReLU.**", **values)
-    if moved == 0:
+    if weight_change == 0:
         other = _(
             "The entropy of squared ReLU ÷ row sum stays at {still:.2f} {unit}: λ² multiplies each term of a row and "
             "their sum, so it cancels. No weight changes.",
@@ -110,12 +110,12 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
             _("entropy H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(
                 rows, word, question
             ).at(factor),
-            _("largest change of a weight, λ = {factor:g}", factor=factor): number(change(rows, word, factor)),
-            _("row sums, λ = {factor:g}", factor=factor): range_of_sums(
+            _("largest change of a weight, λ = {factor:g}", factor=factor): number(largest_change(rows, word, factor)),
+            _("row sums, λ = {factor:g}", factor=factor): row_sum_range(
                 [row for row in rows if row.variant == word and row.factor == factor]
             ),
         }
-        for word, title in names().items()
+        for word, title in variant_names().items()
     ]
 
 
@@ -126,7 +126,7 @@ def notes(question: Question) -> str:
         "After division by the row sum, the factor cancels. Neither a temperature nor log n scaling can therefore "
         "sharpen the rows. If the terms are divided by n instead, all weights are multiplied by λ², but their ratios "
         "stay the same. All values are measured on the first {n} tokens.",
-        n=measured(question),
+        n=measured_tokens(question),
     )
 
 
@@ -134,7 +134,7 @@ VIEW = View(
     experiment=homogeneity,
     heading=N_("Do larger logits sharpen attention?"),
     variants=lambda question: VARIANTS,
-    settings=lambda question: {"n": measured(question)},
+    settings=lambda question: {"n": measured_tokens(question)},
     controls=lambda question: EntropyOptions.factor.draw(width=420),
     sweeps=False,
     describe=describe,

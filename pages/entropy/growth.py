@@ -22,14 +22,14 @@ from attention_core.experiments.task import by_head
 from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
-from pages.entropy.options import EntropyOptions, Question, question
+from pages.entropy.options import EntropyOptions, Question, make_question
 from pages.entropy.view import View, quartiles
 
-ENOUGH = 3
+MIN_LENGTHS = 3
 """Smallest number of lengths at which growth is described."""
-SAME = 1.05
+SAME_RATIO = 1.05
 """Ratio up to which two numbers of effective keys count as equal."""
-EVEN = 0.8
+MIN_EVEN_SHARE = 0.8
 """Share of all keys from which the number of effective keys counts as close to that of equal weights."""
 DIGITS = range(2, 18)
 """Numbers of significant digits for a number of effective keys; the last one writes every float exactly."""
@@ -54,7 +54,7 @@ def show_controls(question: Question) -> None:
         EntropyOptions.temperature.draw()
 
 
-def lines_of(question: Question) -> dict[str, Line]:
+def lines_by_word(question: Question) -> dict[str, Line]:
     """Return the curves by word: the chosen variants, then other scalings of softmax."""
     lines = {
         attention.word: Line(attention=attention, name=label(attention), label=_(attention.title))
@@ -91,14 +91,14 @@ def by_length(rows: Sequence[EntropyRow], word: str, question: Question, measure
 
     The share is the number of effective keys divided by that of uniform attention.
     """
-    unit = question.per_nat if measure == "entropy" else 1.0
+    unit = question.units_per_nat if measure == "entropy" else 1.0
     field = "entropy" if measure in ("keys", "share") else measure
     points = [(row.n, value) for row in rows if row.variant == word and (value := getattr(row, field)) is not None]
     if measure == "share":  # The exponential of this difference is the share.
-        equal = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
-        points = [(n, entropy - equal[n]) for n, entropy in points]
-    found = spread(((n, unit * value) for n, value in points), mean=question.mean)
-    return effective_keys(found) if measure in ("keys", "share") else found
+        uniform = {n: uniform_entropy(n, causal=question.causal) for n, _entropy in points}
+        points = [(n, entropy - uniform[n]) for n, entropy in points]
+    spread_ = spread(((n, unit * value) for n, value in points), mean=question.uses_mean)
+    return effective_keys(spread_) if measure in ("keys", "share") else spread_
 
 
 def effective_keys(entropies: Spread) -> Spread:
@@ -109,23 +109,23 @@ def effective_keys(entropies: Spread) -> Spread:
 
 def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     """Return the sentence about softmax, and about its log n scaling if that is drawn."""
-    words = {line.attention.key: word for word, line in reversed(lines_of(question).items())}
+    words = {line.attention.key: word for word, line in reversed(lines_by_word(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
-    if len(softmax.x) < ENOUGH and len(softmax.x) < len(ladder(question.longest)):
-        return _("So far, fewer than {n} text lengths are measured.", n=ENOUGH)
+    if len(softmax.x) < MIN_LENGTHS and len(softmax.x) < len(ladder(question.longest)):
+        return _("So far, fewer than {n} text lengths are measured.", n=MIN_LENGTHS)
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
-    return paragraph(sentence(softmax, scaled, base, causal=question.causal), evenness(rows, question))
+    return paragraph(headline(softmax, scaled, base, causal=question.causal), uniform_note(rows, question))
 
 
-def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
+def uniform_note(rows: Sequence[EntropyRow], question: Question) -> str:
     """Return which linear attentions stay close to uniform attention and why, at the longest length measured."""
-    close = []
-    for word, line in lines_of(question).items():
-        found = by_length(rows, word, question, "keys")
-        if line.attention.variant.family == "kernel" and found.x:
-            share = keys_share(found.middle[-1], int(found.x[-1]), causal=question.causal)
-            close += (
+    close_names = []
+    for word, line in lines_by_word(question).items():
+        keys = by_length(rows, word, question, "keys")
+        if line.attention.variant.family == "kernel" and keys.x:
+            share = keys_share(keys.middle[-1], int(keys.x[-1]), causal=question.causal)
+            close_names += (
                 [
                     _(
                         "**{name}** (effective keys: {share} of {keys})",
@@ -134,7 +134,7 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
                         keys=every_key(causal=question.causal),
                     )
                 ]
-                if share >= EVEN
+                if share >= MIN_EVEN_SHARE
                 else []
             )
     return (
@@ -143,10 +143,10 @@ def evenness(rows: Sequence[EntropyRow], question: Question) -> str:
             "little from key to key.",
             "{names} stay close to equal weights, because the numbers that replace softmax's exponentials differ "
             "little from key to key.",
-            n=len(close),
-            names=enumeration(close),
+            n=len(close_names),
+            names=enumeration(close_names),
         )
-        if close
+        if close_names
         else ""
     )
 
@@ -177,14 +177,14 @@ def keys_and_share(keys: float, n: int, *, causal: bool) -> tuple[str, str]:
 
 def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per variant and scaling, and the line of uniform attention."""
-    measure, drawn = question.options.measure, list[Curve]()
-    for word, line in lines_of(question).items():
-        found, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
-        curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
-        drawn.append(replace(curve, label=label_with_end(line.label, found.middle, share=measure == "share")))
-    lengths = max((curve.x for curve in drawn), key=len)
+    measure, curves_ = question.options.measure, list[Curve]()
+    for word, line in lines_by_word(question).items():
+        values, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
+        curve = values.curve(line.name, colour, dash=line.dash, band=question.options.band)
+        curves_.append(replace(curve, label=label_with_end(line.label, values.middle, share=measure == "share")))
+    lengths = max((curve.x for curve in curves_), key=len)
     nats = [uniform_entropy(n, causal=question.causal) for n in lengths]
-    top = {"keys": [math.exp(h) for h in nats], "entropy": [question.per_nat * h for h in nats]}.get(
+    top = {"keys": [math.exp(h) for h in nats], "entropy": [question.units_per_nat * h for h in nats]}.get(
         measure, [1.0] * len(lengths)
     )
     titles = {
@@ -195,12 +195,12 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
         "sparsity": _("evenness S = E|a| / √E a²"),
     }
     name = _("equal weights on {keys}", keys=every_key(causal=question.causal))
-    drawn.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
+    curves_.append(replace(guide(name, lengths, top), label=label_with_end(name, top, share=measure == "share")))
     axes: dict[str, Any] = {"x_title": question.length_title, "y_title": titles[measure], "log_x": True}
     axes |= {"log_y": measure in ("keys", "share")} | ({"percent": True, "form": ".2%"} if measure == "share" else {})
-    base = next((base for line in lines_of(question).values() if (base := base_length(line.attention))), 0)
-    mark = crossing(base, lengths, causal=question.causal)
-    return drawn, {**axes, "x_ticks": doublings(drawn), "mark": mark}
+    base = next((base for line in lines_by_word(question).values() if (base := base_length(line.attention))), 0)
+    mark = log_n_mark(base, lengths, causal=question.causal)
+    return curves_, {**axes, "x_ticks": doublings(curves_), "mark": mark}
 
 
 def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -> str:
@@ -210,7 +210,7 @@ def label_with_end(name: str, values: Sequence[float], *, share: bool = False) -
     return _("{name}: {value}", name=name, value=(percent if share else number)(values[-1]))
 
 
-def crossing(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int, str] | None:
+def log_n_mark(base: int, lengths: Sequence[float], *, causal: bool) -> tuple[int, str] | None:
     """Return the number of keys at which log n scaling does not change softmax, with its label; None outside the axis.
 
     Args:
@@ -228,12 +228,12 @@ def base_length(attention: ac.Attention) -> int:
     return getattr(attention.params, "base_length", 0) if attention.key == "softmax_log_n" else 0
 
 
-def slope(found: Spread, per_nat: float) -> PowerFit | None:
+def slope(values: Spread, per_nat: float) -> PowerFit | None:
     """Fit a curve against log n, in nats; return None for too few lengths."""
-    return fit_entropy(found.x, [h / per_nat for h in found.middle])
+    return fit_entropy(values.x, [h / per_nat for h in values.middle])
 
 
-def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> str:
+def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: bool = False) -> str:
     """Return how softmax's effective keys, with and without log n scaling, and their share change with length.
 
     Args:
@@ -244,17 +244,17 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
-    few, many = softmax.middle[0], softmax.middle[-1]
+    first_keys, last_keys = softmax.middle[0], softmax.middle[-1]
     a, b = int(softmax.x[0]), int(softmax.x[-1])
-    values: dict[str, Any] = {"a": a, "b": b, "few": number(few), "many": number(many)}
+    values: dict[str, Any] = {"a": a, "b": b, "few": number(first_keys), "many": number(last_keys)}
     if len(softmax.x) == 1:
         return paragraph(
             _("At {a:,} tokens, a query's weight is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
     first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    scaling = log_n(first, last, base, a=a, b=b, causal=causal) if first and last else ""
-    if many <= SAME * few:
+    scaling = log_n_effect(first, last, base, a=a, b=b, causal=causal) if first and last else ""
+    if last_keys <= SAME_RATIO * first_keys:
         return paragraph(
             _(
                 "**On this input, attention does not spread over more keys in longer texts ({few} effective keys at "
@@ -263,11 +263,11 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             ),
             scaling,
         )
-    growth = keys_share(many, b, causal=causal) / keys_share(few, a, causal=causal)
-    for n, keys, count, share in ((a, few, "few", "before"), (b, many, "many", "after")):
+    growth = keys_share(last_keys, b, causal=causal) / keys_share(first_keys, a, causal=causal)
+    for n, keys, count, share in ((a, first_keys, "few", "before"), (b, last_keys, "many", "after")):
         values[count], values[share] = keys_and_share(keys, n, causal=causal)
     values["keys"] = every_key(causal=causal)
-    if values["before"] == values["after"] or 1 / SAME <= growth <= SAME:
+    if values["before"] == values["after"] or 1 / SAME_RATIO <= growth <= SAME_RATIO:
         finding = _(
             "**In longer texts, attention spreads over more keys ({few} effective keys at {a:,} tokens, {many} at "
             "{b:,}), and over about the same share of {keys} ({before}, then {after}).**",
@@ -292,18 +292,18 @@ def sentence(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
     )
 
 
-def log_n(few: float, many: float, base: int, *, a: int, b: int, causal: bool) -> str:
+def log_n_effect(first_keys: float, last_keys: float, base: int, *, a: int, b: int, causal: bool) -> str:
     """Return the effect of log n scaling on the number of effective keys.
 
     Args:
-        few: effective keys with log n scaling at the shortest length.
-        many: effective keys with log n scaling at the longest length.
+        first_keys: effective keys with log n scaling at the shortest length.
+        last_keys: effective keys with log n scaling at the longest length.
         base: its reference length, at which the factor is one.
         a: the shortest length in tokens.
         b: the longest length in tokens.
         causal: whether a causal mask is used. Each query then has its own number of keys, and its own factor.
     """
-    values = {"few": number(few), "many": number(many), "base": base, "a": a, "b": b}
+    values = {"few": number(first_keys), "many": number(last_keys), "base": base, "a": a, "b": b}
     return paragraph(
         _("Log n scaling multiplies every logit (the score before softmax) by log n / log {base}.", base=base),
         _(
@@ -335,33 +335,33 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
     lengths = {row.n for row in rows}
     first, last = min(lengths), max(lengths)
 
-    shown: list[dict[str, object]] = []
-    for word, line in lines_of(question).items():
-        own = [row for row in rows if row.variant == word]
-        found, keys = by_length(own, word, question), by_length(own, word, question, "keys")
-        law = slope(found, question.per_nat)
-        slopes = (slope(by_length(head, word, question), question.per_nat) for head in by_head(own))
+    table_rows: list[dict[str, object]] = []
+    for word, line in lines_by_word(question).items():
+        word_rows = [row for row in rows if row.variant == word]
+        entropies, keys = by_length(word_rows, word, question), by_length(word_rows, word, question, "keys")
+        law = slope(entropies, question.units_per_nat)
+        slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in by_head(word_rows))
         few, many = keys.at(first), keys.at(last)
         count, share = keys_and_share(many, int(last), causal=question.causal) if many else (None, None)
-        shown.append(
+        table_rows.append(
             {
                 _("variant"): line.name,
                 _("effective keys, n = {n:g}", n=first): few and number(few),
                 _("effective keys, n = {n:g}", n=last): count,
                 _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
-                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): found.at(first),
-                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): found.at(last),
+                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.at(first),
+                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.at(last),
                 _("slope of H against log n"): law and law.exponent,
                 _("R² of the slope"): law and law.r2,
                 _("slope, quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
-                _("evenness S, n = {n:g}", n=last): by_length(own, word, question, "sparsity").at(last),
-                _("row sums"): range_of_sums(own),
+                _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, question, "sparsity").at(last),
+                _("row sums"): row_sum_range(word_rows),
             }
         )
-    return shown
+    return table_rows
 
 
-def range_of_sums(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
+def row_sum_range(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
     """Return the row sums over all measurements: one number, or a range; empty without measurements."""
     return span(min(row.row_low for row in rows), max(row.row_high for row in rows), ".3g") if rows else ""
 
@@ -388,8 +388,8 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=entropy_length,
     heading=N_("Does attention spread over more keys as the text grows?"),
-    variants=lambda question: list(lines_of(question)),
-    arguments=lambda question: (list(lines_of(question)),),
+    variants=lambda question: list(lines_by_word(question)),
+    arguments=lambda question: (list(lines_by_word(question)),),
     further_controls=show_controls,
     describe=describe,
     chart=chart,
@@ -400,30 +400,30 @@ VIEW = View(
 )
 
 
-def _asked(screen: Screen) -> Question:
-    return question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+def _question(screen: Screen) -> Question:
+    return make_question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
 
 
 def _curve(screen: Screen, attention: ac.Attention) -> Spread:
     """Return a variant's entropy by length in nats, combined over heads as on the page."""
-    asked = _asked(screen)
+    question = _question(screen)
     if attention.key == "softmax_log_n":
-        attention = attention.with_settings(base_length=asked.options.base)
-    word, longest = attention.word, asked.longest
-    tasks = entropy_length.tasks(asked.source, [word], longest=longest, causal=asked.causal, seeds=asked.seeds)
-    heads = asked.of_heads(sweep_results.rows("entropy_length", tasks))
-    return spread(((row.n, row.entropy) for row in heads), mean=asked.mean)
+        attention = attention.with_settings(base_length=question.options.base)
+    word, longest = attention.word, question.longest
+    tasks = entropy_length.tasks(question.source, [word], longest=longest, causal=question.causal, seeds=question.seeds)
+    heads = question.select_heads(sweep_results.rows("entropy_length", tasks))
+    return spread(((row.n, row.entropy) for row in heads), mean=question.uses_mean)
 
 
 def _slope(screen: Screen, attention: ac.Attention) -> float | None:
-    found = _curve(screen, attention)
-    fit = slope(found, 1.0)
+    curve = _curve(screen, attention)
+    fit = slope(curve, 1.0)
     return None if fit is None else fit.exponent
 
 
-def _highest(screen: Screen) -> float:
+def _uniform_entropy(screen: Screen) -> float:
     """Return the entropy of uniform weights at the longest length measured."""
-    return math.log(_asked(screen).longest)
+    return math.log(_question(screen).longest)
 
 
 MEASURES = {
@@ -431,7 +431,7 @@ MEASURES = {
         N_("mean entropy of the attention rows of {name} at the longest length measured"),
         lambda screen, attention: _curve(screen, attention).middle[-1],
         unit=N_("nats"),
-        high=_highest,
+        high=_uniform_entropy,
         step=0.1,
         digits=2,
         tolerance=0.3,
@@ -451,11 +451,11 @@ CURVES = {
     "entropy": CurveMeasure(
         N_("entropy of the attention rows of {name} against the number of tokens"),
         lambda screen, attention: _curve(screen, attention).middle,
-        positions=lambda screen, attention: ladder(_asked(screen).longest),
+        positions=lambda screen, attention: ladder(_question(screen).longest),
         x_title=N_("tokens n"),
         y_title=N_("entropy H (nats)"),
         unit=N_("nats"),
-        high=_highest,
+        high=_uniform_entropy,
         step=0.1,
         digits=2,
         tolerance=0.3,

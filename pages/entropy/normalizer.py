@@ -18,9 +18,9 @@ from attention_core.metrics.fit import TAIL, fit_bend, fit_growth
 from pages.entropy.options import Question
 from pages.entropy.view import View, quartiles
 
-SUITS = 0.05
+MAX_EXPONENT_DISTANCE = 0.05
 """Distance of an exponent from 1 up to which dividing by n fits a total."""
-VERDICTS = (
+VERDICT_SENTENCES = (
     N_(
         "**Dividing squared ReLU by the text length n gives row sums that shrink as the text grows.** Before the "
         "division, the squares relu(logit)² of a row add up to Z. Z grows more slowly than n, as n^{exponent:.2f}."
@@ -35,44 +35,44 @@ VERDICTS = (
     ),
 )
 """Sentences for exponents below, near and above 1."""
-BENT = N_(
+NO_VERDICT_SENTENCE = N_(
     "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares relu(logit)² of "
     "a row add up to Z. Z grows as n^{exponent:.2f} over all lengths, but as n^{tail:.2f} over the {n} longest lengths."
 )
 """Sentence for exponents with different verdicts."""
 
 
-def names() -> dict[str, str]:
+def total_names() -> dict[str, str]:
     """Return the names of the totals on screen."""
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 
-def labels() -> dict[str, str]:
+def short_labels() -> dict[str, str]:
     """Return the shorter names of the totals, for the ends of their lines."""
     return {"softmax": _("softmax"), "relu2": _("squared ReLU")}
 
 
 def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Spread]:
     """Return each total by length, relative to its value at each head's shortest length."""
-    return {name: spread(growth(rows, name), mean=question.mean) for name in TOTALS}
+    return {name: spread(growth(rows, name), mean=question.uses_mean) for name in TOTALS}
 
 
 def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return both totals, their fitted power laws, and n itself."""
-    drawn: list[Curve] = []
-    found = totals(rows, question)
-    for name, each in found.items():
+    curves_: list[Curve] = []
+    spreads = totals(rows, question)
+    for name, each in spreads.items():
         colour = palette.place(name)
-        curve = each.curve(names()[name], colour, band=question.options.band)
-        drawn.append(replace(curve, label=labels()[name]))
+        curve = each.curve(total_names()[name], colour, band=question.options.band)
+        curves_.append(replace(curve, label=short_labels()[name]))
         if law := fit_growth(each.x, each.middle):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             end = _("fit: n^{a:.2f}", a=law.exponent)
             y = [law.at(x) for x in each.x]
-            drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
-    lengths = max((each.x for each in found.values()), key=len)
+            curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
+    lengths = max((each.x for each in spreads.values()), key=len)
     if lengths:
-        drawn.append(guide(_("proportional to n"), lengths, [n / lengths[0] for n in lengths]))
+        curves_.append(guide(_("proportional to n"), lengths, [n / lengths[0] for n in lengths]))
     first = f"{lengths[0]:g}" if lengths else "…"
     axes = {
         "x_title": question.length_title,
@@ -80,12 +80,12 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
         "log_x": True,
         "log_y": True,
     }
-    return drawn, {**axes, "x_ticks": doublings(drawn)}
+    return curves_, {**axes, "x_ticks": doublings(curves_)}
 
 
-def sentence(found: Mapping[str, Spread]) -> str:
+def headline(spreads: Mapping[str, Spread]) -> str:
     """Return how fast the totals grow, and whether dividing by n fits squared ReLU."""
-    softmax, relu2 = found["softmax"], found["relu2"]
+    softmax, relu2 = spreads["softmax"], spreads["relu2"]
     law, other = (fit_growth(each.x, each.middle) for each in (softmax, relu2))
     if law is None:
         return _("These lengths are too few or too close together to measure growth. Use a longer input.")
@@ -100,31 +100,36 @@ def sentence(found: Mapping[str, Spread]) -> str:
         return text
     tail = fit_bend(relu2.x, relu2.middle)
     numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
-    sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
-    verdict = _(VERDICTS[sides.pop()] if len(sides) == 1 else BENT, **numbers)
+    sides = {
+        (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE)
+        for exponent in (numbers["exponent"], numbers["tail"])
+    }
+    verdict = _(VERDICT_SENTENCES[sides.pop()] if len(sides) == 1 else NO_VERDICT_SENTENCE, **numbers)
     return paragraph(verdict, text)
 
 
 def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, object]]:
     """Return the totals at the shortest and longest length, and the exponents' spread over heads."""
-    shown: list[dict[str, object]] = []
-    for name, title in names().items():
-        own = [row for row in rows if row.normalizer == name]
-        found = spread(growth(own, name), mean=question.mean)
-        logs = spread(((row.n, row.log_z) for row in own if row.log_z is not None), mean=question.mean)
-        laws = (fit_growth(*zip(*points, strict=True)) for head in by_head(own) if (points := growth(head, name)))
-        law = fit_growth(found.x, found.middle)
-        shown.append(
+    table_rows: list[dict[str, object]] = []
+    for name, title in total_names().items():
+        total_rows = [row for row in rows if row.normalizer == name]
+        spread_ = spread(growth(total_rows, name), mean=question.uses_mean)
+        logs = spread(((row.n, row.log_z) for row in total_rows if row.log_z is not None), mean=question.uses_mean)
+        laws = (
+            fit_growth(*zip(*points, strict=True)) for head in by_head(total_rows) if (points := growth(head, name))
+        )
+        law = fit_growth(spread_.x, spread_.middle)
+        table_rows.append(
             {
                 _("variant and sum Z"): title,
                 **{f"Z({logs.x[i]:g})": readable(logs.middle[i]) for i in (0, -1) if logs.x},
                 _("exponent a of Z ∝ nᵃ"): law and law.exponent,
                 _("R² of the exponent"): law and law.r2,
                 _("exponent, quartiles over heads"): quartiles([each.exponent for each in laws if each]),
-                _("share of rows with Z = 0"): fmean(row.empty for row in own),
+                _("share of rows with Z = 0"): fmean(row.empty for row in total_rows),
             }
         )
-    return shown
+    return table_rows
 
 
 def readable(log: float) -> str:
@@ -152,7 +157,7 @@ VIEW = View(
     experiment=normalizer_length,
     heading=N_("Does dividing squared ReLU by the text length keep its row sums constant?"),
     variants=lambda question: tuple(TOTALS),
-    describe=lambda rows, question: sentence(totals(rows, question)),
+    describe=lambda rows, question: headline(totals(rows, question)),
     chart=chart,
     table=table,
     formula=r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"

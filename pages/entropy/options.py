@@ -18,11 +18,11 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
 
-LONGEST = 2048
+DEFAULT_LONGEST = 2048
 """Default longest length in tokens; eight variants on the default synthetic input take about 12 s on one core."""
 BASES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 TEMPERATURES = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
-SEEDS = 8
+MAX_SEEDS = 8
 """Maximum seeds: quartiles of more heads differ little."""
 
 
@@ -109,11 +109,11 @@ class EntropyOptions(Options, prefix="h_"):
     longest = selection(
         lambda: {n: str(n) for n in lengths()},
         N_("Longest length n"),
-        default=LONGEST,
+        default=DEFAULT_LONGEST,
         layout={"width": 150},
         help=N_("The computing time grows with n². If you stop the computation, the results so far are kept."),
     )
-    seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
+    seeds = whole(2, 1, MAX_SEEDS, N_("Seeds"), layout={"width": 110})
     heads = choice({"all": N_("All heads"), "one": N_("One head")}, C_("choice of heads", "Heads"))
     line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Lines show"))
     band = switch(
@@ -131,7 +131,7 @@ class Question:
         record: the source's record at its own length.
         head: index of the only head shown; None for all heads.
         causal: whether a causal mask is used.
-        room: maximum number of tokens at which the source can be measured.
+        max_tokens: maximum number of tokens at which the source can be measured.
         longest: tokens of the longest length.
         seeds: number of seeds of a synthetic source.
         options: the page's options.
@@ -141,13 +141,13 @@ class Question:
     record: QKV
     head: int | None
     causal: bool
-    room: int
+    max_tokens: int
     longest: int
     seeds: int
     options: EntropyOptions
 
     @property
-    def per_nat(self) -> float:
+    def units_per_nat(self) -> float:
         """Number of the chosen entropy units in one nat."""
         return 1.0 if self.options.unit == "nats" else 1 / math.log(2)
 
@@ -162,11 +162,11 @@ class Question:
         return _("keys n") if self.record.crosses else _("tokens n")
 
     @property
-    def mean(self) -> bool:
+    def uses_mean(self) -> bool:
         """True if lines show means, False if they show medians."""
         return self.options.line == "mean"
 
-    def of_heads(self, rows: Sequence[H]) -> list[H]:
+    def select_heads(self, rows: Sequence[H]) -> list[H]:
         """Return the rows of the chosen heads."""
         return [row for row in rows if self.head is None or row.head == self.head]
 
@@ -176,16 +176,16 @@ def opening() -> dict[str, Any]:
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
-def question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Question:
+def make_question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Question:
     """Return the measurement that the options describe for an input."""
-    room = chosen.source.room(chosen.qkv)
+    max_tokens = chosen.source.room(chosen.qkv)
     return Question(
         source=chosen.source,
         record=chosen.qkv,
         head=chosen.head if options.heads == "one" else None,
         causal=causal,
-        room=room,
-        longest=min(options.longest, room),
+        max_tokens=max_tokens,
+        longest=min(options.longest, max_tokens),
         seeds=options.seeds if chosen.source.made else 1,
         options=options,
     )

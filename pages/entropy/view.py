@@ -27,7 +27,7 @@ from pages.entropy.options import EntropyOptions, Question, lengths, show_heads
 
 HEIGHT = 362
 """Height of a chart in pixels; with the sentence above, the chart fits a projector's screen."""
-SHORT = 256
+MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
 
 RowT = TypeVar("RowT", bound=OfHead)
@@ -85,7 +85,7 @@ class View(Generic[RowT]):
         return Scope(
             head=question.head,
             heads=question.record.heads,
-            aggregation="mean" if question.mean else "median",
+            aggregation="mean" if question.uses_mean else "median",
             seeds=settings.get("seeds", 1),
             n=question.record.m,
             queries=question.record.n if question.record.crosses else 0,
@@ -109,14 +109,14 @@ class View(Generic[RowT]):
 
         lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
-    def show(self, given: tuple[DeltaGenerator, Question]) -> None:
+    def show(self, top_result: tuple[DeltaGenerator, Question]) -> None:
         """Draw the controls, the sweep and its results; receives the place of the sentence, and the question."""
-        place, question = given
+        place, question = top_result
         if self.controls:
             with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
                 self.controls(question)
         if self.sweeps:
-            show_hint(question)
+            show_short_text_message(question)
 
         tasks = self.experiment.tasks(
             question.source, *self.arguments(question), causal=question.causal, **self.settings(question)
@@ -124,8 +124,8 @@ class View(Generic[RowT]):
         rows: list[RowT] = sweep.show(
             self.name,
             tasks,
-            lambda rows: self.chart(question.of_heads(rows), question),
-            lambda rows: self.describe(question.of_heads(rows), question),
+            lambda rows: self.chart(question.select_heads(rows), question),
+            lambda rows: self.describe(question.select_heads(rows), question),
             place=place,
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
@@ -134,19 +134,19 @@ class View(Generic[RowT]):
             effort=lambda task: task.n**2 + 10_000 if self.sweeps else 1.0,
         )
         if rows:
-            lines = self.table(question.of_heads(rows), question)
+            lines = self.table(question.select_heads(rows), question)
             numbers = {name for line in lines for name, cell in line.items() if isinstance(cell, float)}
-            two = st.column_config.NumberColumn(format="%.2f")
-            look: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two)}
+            two_digits = st.column_config.NumberColumn(format="%.2f")
+            table_options: dict[str, Any] = {"hide_index": True, "column_config": dict.fromkeys(numbers, two_digits)}
 
             def show_table() -> None:
-                st.dataframe(lines, column_order=list(lines[0])[: self.columns], **look)
+                st.dataframe(lines, column_order=list(lines[0])[: self.columns], **table_options)
                 if self.columns:
                     st.caption(_("All columns"))
-                    st.dataframe(lines, **look)
+                    st.dataframe(lines, **table_options)
 
             lazy_expander(_("Numbers"), show_table, key="entropy.all", icon=":material/table:")
-            notes = [self.notes(question), *([f"- {how_lengths_are_made(question)}"] if self.sweeps else [])]
+            notes = [self.notes(question), *([f"- {length_note(question)}"] if self.sweeps else [])]
             export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(
                 _("Export"), lambda: self._export(question, rows), key="entropy.files", icon=":material/download:"
@@ -154,21 +154,21 @@ class View(Generic[RowT]):
 
     def _export(self, question: Question, rows: Sequence[RowT]) -> None:
         """Draw the download of the rows as CSV, and the Python code that measures them again."""
-        own = question.of_heads(rows)
-        export.download(_("Numbers (CSV)"), lambda: export.csv_of(own, entropy="nats"), f"{self.name}.csv")
+        head_rows = question.select_heads(rows)
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(head_rows, entropy="nats"), f"{self.name}.csv")
         arguments = "".join(f", {pprint.pformat(value, width=100)}" for value in self.arguments(question))
         arguments += "".join(f", {name}={value!r}" for name, value in self.settings(question).items())
-        only = "" if question.head is None else f" if row.head == {question.head}"
+        head_filter = "" if question.head is None else f" if row.head == {question.head}"
         export.snippet(
             "import attention_core as ac\n"
             f"from attention_core.experiments import {self.name}\n\n"
             f"source = {question.source.code}\n"
             f"tasks = {self.name}.tasks(source{arguments}, causal={question.causal})\n"
-            f"rows = [row for task in tasks for row in {self.name}.run(task){only}]\n"
+            f"rows = [row for task in tasks for row in {self.name}.run(task){head_filter}]\n"
         )
 
 
-def how_lengths_are_made(question: Question) -> str:
+def length_note(question: Question) -> str:
     """Return how the sequences of other lengths are made."""
     return paragraph(
         sentence(question.source.lengths_notice(question.record)),
@@ -183,29 +183,31 @@ def how_lengths_are_made(question: Question) -> str:
 
 def _show_extent(question: Question) -> None:
     """Draw the choice of the longest length and, for a synthetic source, of the seeds."""
-    room, known = question.room, lengths()
-    if room > known[0]:
-        last = max(question.options.longest, next(n for n in known if n >= room))
+    max_tokens, choices = question.max_tokens, lengths()
+    if max_tokens > choices[0]:
+        last = max(question.options.longest, next(n for n in choices if n >= max_tokens))
         EntropyOptions.longest.draw(
-            options=[*(n for n in known if n < room), last],
-            format_func=lambda n: _("{n} (all)", n=room) if n >= room else str(n),
+            options=[*(n for n in choices if n < max_tokens), last],
+            format_func=lambda n: _("{n} (all)", n=max_tokens) if n >= max_tokens else str(n),
         )
     if question.source.made:
         EntropyOptions.seeds.draw()
 
 
-def hint(room: int, *, written: bool) -> str:
+def short_text_message(max_tokens: int, *, written: bool) -> str:
     """Return the message that a written text ends early; empty for other sources and longer texts."""
-    if room >= SHORT or not written:
+    if max_tokens >= MIN_GROWTH_TOKENS or not written:
         return ""
     return _n(
-        "This text has only {n} token. Measure instead:", "This text has only {n} tokens. Measure instead:", n=room
+        "This text has only {n} token. Measure instead:",
+        "This text has only {n} tokens. Measure instead:",
+        n=max_tokens,
     )
 
 
-def show_hint(question: Question) -> None:
+def show_short_text_message(question: Question) -> None:
     """Draw the message that a text ends early, with buttons that choose a longer input."""
-    if not (text := hint(question.room, written=question.source.written)):
+    if not (text := short_text_message(question.max_tokens, written=question.source.written)):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(text, width="content")

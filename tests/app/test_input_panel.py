@@ -16,7 +16,7 @@ from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.runtime.cache import ByteLRUCache
-from pages.entropy.distance import origin
+from pages.entropy.distance import position_origin
 
 
 def record(special):
@@ -113,7 +113,7 @@ def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
     at = go(at, "entropy", {"h_view": "distance"})
     assert any(text.endswith("15 tokens · without RoPE](#input)") for text in captions(at))
     set_state(at, **{OPENED: (in_markup("entropy.method"),)})
-    notice = origin(dataclasses.replace(source, positions=NONE))
+    notice = position_origin(dataclasses.replace(source, positions=NONE))
     assert "RoPE" in notice
     assert "is removed from these queries and keys" in notice
     assert notice in spoken(at.run())

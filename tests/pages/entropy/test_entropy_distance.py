@@ -15,7 +15,7 @@ from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.inputs.positions import ALIBI, NONE, ROPE
-from pages.entropy.distance import ends, logits_by_form, origin, size_and_bound, weights_by_form
+from pages.entropy.distance import logits_by_form, near_and_far_values, position_origin, size_and_bound, weights_by_form
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -32,7 +32,7 @@ def median(found, form, name, x):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("rope", [False, True])
-def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
+def test_weights_equal_the_library_with_and_without_rope(causal, rope):
     at = open_entropy(causal=causal, rope=rope)
     drawn = points(at)
     found = rows(SyntheticSource(SyntheticSpec(n=40, d=8, heads=3, rope=rope)), causal=causal)
@@ -70,11 +70,11 @@ def test_each_measure_has_its_curves(word, names):
         assert set(drawn["upper bound of |logit|"]) == set(range(31))
 
 
-def test_the_sentence_says_the_cores_numbers():
+def test_the_sentence_has_the_numbers_of_the_library():
     said, found = spoken(open_entropy()), rows()
 
     def both(form, name):
-        return ends(found, form, name, 40)
+        return near_and_far_values(found, form, name, 40)
 
     near, far = both(TURNED, "weight")
     heads = [[row for row in found if (row.form, row.head) == (TURNED, head)] for head in range(3)]
@@ -97,7 +97,7 @@ def test_the_sentence_says_the_cores_numbers():
 
 
 @pytest.mark.parametrize("positions", [NONE, ROPE])
-def test_both_forms_are_there_whichever_is_chosen(positions):
+def test_both_forms_are_shown_for_every_choice(positions):
     at = open_entropy(positions=positions)
     drawn = points(at)
     assert set(drawn) == {"with RoPE", "without RoPE", "equal weights on all keys"}
@@ -108,7 +108,7 @@ def test_both_forms_are_there_whichever_is_chosen(positions):
     )
 
 
-def test_alibi_is_a_third_form_where_it_is_chosen():
+def test_alibi_is_a_third_form_if_chosen():
     at = open_entropy(positions=ALIBI, causal=True)
     drawn, own = points(at), rows(causal=True)
     found = rows(replace(SOURCE, positions=ALIBI), causal=True)
@@ -153,30 +153,32 @@ def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_few_tokens_ask_for_more(n):
+def test_few_tokens_show_instructions(n):
     at = open_entropy(n=n)
     assert "This input is too short to compare distances. Use a longer input." in spoken(at, "caption")
     assert "nan" not in spoken(at, "caption")
 
 
-def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
+def test_constant_attention_has_no_size_to_bound():
     at = open_entropy(sharpness=0.0)
     assert "The limit (the bound" not in spoken(open_entropy(sharpness=0.0, h_distance="bound"))
     assert "RoPE hardly changes how local attention is here." in spoken(at, "caption")
 
 
-def test_where_each_form_comes_from_is_told(monkeypatch):
-    assert "recorded" in origin(TextSource("a", "smollm2", 0))
-    assert "base 100,000" in origin(TextSource("a", "smollm2", 0))
-    assert "trained without RoPE" in origin(TextSource("a", "minilm", 0))
-    assert "The uploaded queries and keys are assumed to have no RoPE" in origin(UploadSource.of("a.npz", b""))
+def test_the_origin_of_each_form_is_explained(monkeypatch):
+    assert "recorded" in position_origin(TextSource("a", "smollm2", 0))
+    assert "base 100,000" in position_origin(TextSource("a", "smollm2", 0))
+    assert "trained without RoPE" in position_origin(TextSource("a", "minilm", 0))
+    assert "The uploaded queries and keys are assumed to have no RoPE" in position_origin(UploadSource.of("a.npz", b""))
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
-    assert "The rotation angles are not known, so RoPE cannot be removed" in origin(TextSource("a", "smollm2", 0))
+    assert "The rotation angles are not known, so RoPE cannot be removed" in position_origin(
+        TextSource("a", "smollm2", 0)
+    )
 
 
-def test_a_model_with_rope_is_shown_with_it_and_turned_back():
+def test_a_model_with_rope_is_shown_with_and_without_it():
     text = {"input": "text", "text": "the cat saw the dog and the dog saw the cat", "model": "smollm2", "layer": 2}
     at = open_entropy(**text, causal=True, head=0)
     assert {"with RoPE", "without RoPE"} <= set(points(at))

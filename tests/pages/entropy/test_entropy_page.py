@@ -33,7 +33,7 @@ def head_entropies(key, n, *, heads=3, seed=0, **settings):
     return ac.metrics.entropy(ac.get(key, **settings).weights(qkv.q, qkv.k)).mean(-1).numpy()
 
 
-def test_it_answers_its_question_on_the_default_text():
+def test_the_default_text_has_a_headline():
     at = open_entropy(input="text", h_longest=2048)
     assert not at.error
     assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
@@ -76,7 +76,7 @@ def test_every_variant_has_its_curve_or_its_reason(keys, causal):
 
 
 @pytest.mark.parametrize(("positions", "slopes"), [("rope", None), ("alibi", (2**-4, 2**-8))])
-def test_entropy_is_that_of_queries_and_keys_with_the_positions_that_are_chosen(positions, slopes):
+def test_entropy_uses_the_chosen_positions(positions, slopes):
     at = open_entropy(heads=2, h_longest=64, causal=True, positions=positions, variants=chosen("softmax"), h_scales=[])
     q, k, _v = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=64, heads=2)).tensors
     if slopes is None:
@@ -88,13 +88,13 @@ def test_entropy_is_that_of_queries_and_keys_with_the_positions_that_are_chosen(
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
-def test_variants_can_be_chosen_where_the_question_is_about_them(view):
+def test_variants_can_be_chosen_in_views_of_variants(view):
     at = open_entropy(h_view=view, variants=chosen("softmax"))
     labels = [block.proto.popover.label for block in at.main.get("popover")]
     assert ("Add or remove" in labels) == (view == "entropy")
 
 
-def test_curves_bands_and_table_hold_the_cores_numbers():
+def test_curves_bands_and_table_equal_the_library():
     at = open_entropy(variants=chosen("softmax", "topk"))
     drawn, n = points(at), 128
     for key, name in (("softmax", "Softmax"), ("topk", "Top-k · k 8")):
@@ -113,7 +113,7 @@ def test_curves_bands_and_table_hold_the_cores_numbers():
     assert table.loc["Softmax", "R² of the slope"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
 
 
-def test_row_sums_and_sparsity_stand_beside_entropy():
+def test_row_sums_and_sparsity_are_offered():
     at = open_entropy(variants=chosen("softmax", "sigmoid"), h_measure="sparsity")
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=128, heads=3, seed=0))
     A = ac.get("softmax").weights(qkv.q, qkv.k)
@@ -127,7 +127,7 @@ def test_row_sums_and_sparsity_stand_beside_entropy():
     assert 0 < low < high
 
 
-def test_seeds_join_the_band():
+def test_bands_include_seeds():
     two = open_entropy(variants=chosen("softmax"), h_seeds=2, h_line="mean")
     both = np.concatenate([head_entropies("softmax", 128, seed=seed) for seed in (0, 1)])
     assert points(two)["Softmax"][128] == pytest.approx(both.mean(), abs=1e-5)
@@ -149,7 +149,7 @@ def test_bits_and_shares_of_log_n():
     assert "entropy H, n = 128 (bits)" in open_entropy(variants=chosen("softmax"), h_unit="bits").dataframe[0].value
 
 
-def test_scales_of_softmax_come_and_go():
+def test_scalings_of_softmax_can_be_added_and_removed():
     at = open_entropy(variants=chosen("softmax"), h_scales=["temperature", "unscaled"], h_temperature=4.0)
     drawn = points(at)
     assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · without 1/√d", "equal weights on all keys"}
@@ -181,7 +181,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
     assert drawn["proportional to n"][128] == 8
 
 
-def test_the_factor_moves_softmax_and_not_relu2():
+def test_the_factor_changes_softmax_but_not_relu2():
     at = open_entropy(h_view="factor", h_factor=8.0)
     drawn = points(at, 0)
     assert drawn["Softmax"][8.0] < drawn["Softmax"][1.0] - 0.5
@@ -201,7 +201,7 @@ def test_the_factor_moves_softmax_and_not_relu2():
 
 
 @pytest.mark.parametrize("measure", ["total", "size"])
-def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
+def test_drift_is_relative_to_each_heads_reference_length(measure):
     at = open_entropy(h_view="drift", h_trained=64, h_drift=measure, causal=True)
     drawn = points(at)
     qkv = {n: ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3)) for n in (16, 64, 128)}
@@ -229,7 +229,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
     assert table.loc["squared ReLU ÷ n", f"exponent a of the {word}, ∝ nᵃ"] == pytest.approx(slope, abs=1e-6)
 
 
-def test_without_the_future_totals_by_n_and_by_the_squared_length_are_powers_apart():
+def test_causal_totals_differ_by_powers_of_the_length():
     drawn = points(open_entropy(h_view="drift", h_trained=16))
     for n, ratio in drawn["squared ReLU ÷ n"].items():
         assert drawn["squared ReLU ÷ constant"][n] == pytest.approx(ratio * n / 16)
@@ -243,37 +243,37 @@ def drifting(**ends):
 
 def test_the_sentence_lists_the_change_with_each_fixed_divisor():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
-    assert drift.sentence(drifting(**ends), 16, "total") == (
+    assert drift.headline(drifting(**ends), 16, "total") == (
         "**From 16 to 64 tokens, the row sum of squared ReLU changes least if the weights are divided by n.** A row of "
         "squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the row sum is 0.80 times "
         "as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with division by a "
         "constant."
     )
-    assert drift.sentence(drifting(**ends), 16, "size") == (
+    assert drift.headline(drifting(**ends), 16, "size") == (
         "**From 16 to 64 tokens, the output size of squared ReLU changes least if the weights are divided by n.** A "
         "row of squared ReLU has one term per key, so its sum can grow with the text. At 64 tokens, the output size "
         "is 0.80 times as large as at 16 tokens with division by n, 0.20 times with division by n², and 3.2 times with "
         "division by a constant. The output size of softmax is 1 times as large."
     )
-    assert "From 64 to 16 tokens," in drift.sentence(drifting(**ends), 64, "total")
-    assert "the weights are divided by a constant.**" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
-    assert "the weights are divided by n².**" in drift.sentence(
+    assert "From 64 to 16 tokens," in drift.headline(drifting(**ends), 64, "total")
+    assert "the weights are divided by a constant.**" in drift.headline(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "the weights are divided by n².**" in drift.headline(
         drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total"
     )
-    assert "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**" in drift.sentence(
+    assert "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**" in drift.headline(
         drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total"
     )
-    assert "the weights are divided by n.**" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
-    assert drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
+    assert "the weights are divided by n.**" in drift.headline(drifting(**ends | {"squared": 0.0}), 16, "total")
+    assert drift.headline({name: spread([(16, 1.0)]) for name in ends}, 16, "total") == (
         "Measuring a change with the text length needs at least two lengths. Use a longer input."
     )
     nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
-    assert drift.sentence(nothing, 16, "total") == (
+    assert drift.headline(nothing, 16, "total") == (
         "At 16 tokens, no row has a positive logit, so all weights of squared ReLU are 0."
     )
 
 
-def test_the_length_trained_at_is_one_that_is_measured():
+def test_the_reference_length_is_a_measured_length():
     at = open_entropy(input="text", h_view="drift", h_trained=2048)
     assert at.session_state["h_trained"] == max(points(at)["softmax"])
     assert "2048" not in spoken(at)
@@ -283,7 +283,7 @@ def test_the_length_trained_at_is_one_that_is_measured():
     ("state", "n"), [({"input": "text", "text": "a"}, 3), ({"input": "text", "text": "a", "model": "smollm2"}, 1)]
 )
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
-def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
+def test_a_single_length_is_drawn_with_instructions(state, n, view):
     at = open_entropy(**state, h_view=view, variants=chosen("softmax", "local"))
     assert not at.error
     if view != "factor":
@@ -300,7 +300,7 @@ def test_a_short_text_offers_longer_inputs():
     assert not [b for b in at.button if b.label == "A longer text"]
 
 
-def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
+def test_a_causal_model_is_measured_beyond_the_drawn_tokens(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     text = " ".join([presets.texts()["long"]] * 3)
     at = open_entropy(
@@ -316,14 +316,14 @@ def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
     assert 800 < max(points(at)["Softmax"]) <= 1024
 
 
-def test_an_upload_is_measured_and_none_says_what_to_do():
+def test_an_upload_is_measured_and_its_absence_explained():
     source = ac.inputs.UploadSource.of("mine.npz", ac.inputs.example_npz())
     at = open_entropy(input="upload", **{UPLOAD: source})
     assert max(points(at)["Softmax"]) == source.load().n
     assert any("Upload an .npz" in i.value for i in open_entropy(input="upload").info)
 
 
-def test_blank_text_gets_a_sentence():
+def test_blank_text_is_reported():
     at = open_entropy(input="text", text="  ")
     assert len(at.error) == 1
 
@@ -342,14 +342,14 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
     else:
         wanted = {
             "normalizer": ("normalizer", {"softmax", "relu2"}),
-            "drift": ("normalizer", set(drift.names())),
+            "drift": ("normalizer", set(drift.normalizer_names())),
             "factor": ("factor", set(FACTORS)),
         }
         name, values = wanted[view]
         assert {getattr(row, name) for row in rows} == values
 
 
-def test_each_length_up_to_the_bound_is_offered_once():
+def test_each_length_up_to_the_limit_is_offered_once():
     """Check that a synthetic sequence can be as long as the largest length of all."""
     at = open_entropy(variants=chosen("softmax"), h_scales=[])
     offered = next(box.options for box in at.selectbox if box.label == "Longest length n")
@@ -357,7 +357,7 @@ def test_each_length_up_to_the_bound_is_offered_once():
     assert offered == [*(str(2**i) for i in range(7, most.bit_length() - 1)), f"{most} (all)"]
 
 
-def test_links_carry_the_page_and_refuse_what_does_not_fit():
+def test_links_carry_the_options_and_invalid_values_are_rejected():
     refused = {"h_scales": "nothing", "h_base": "7", "h_longest": "999999999", "h_factor": "nan"}
     at = visit("entropy", refused | {"h_unit": "bits"})
     state = at.session_state
@@ -366,7 +366,7 @@ def test_links_carry_the_page_and_refuse_what_does_not_fit():
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])
-def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_sees(unit):
+def test_causal_uniform_attention_averages_visible_keys(unit):
     at = open_entropy(variants=chosen("softmax"), causal=True, h_unit=unit, h_scales=[])
     log = math.log if unit == "nats" else math.log2
     for n, height in points(at)["equal weights on all keys up to each query"].items():
@@ -376,7 +376,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
     assert f"({few} effective keys at {x[0]:g} tokens, {many} at {x[-1]:g})" in spoken(at)
 
 
-def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
+def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():
     at = open_entropy(variants=chosen("softmax", "linformer"), causal=True)
     reason = ac.variant("linformer").causal_reason
     assert any(c.value == left_out(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption)
@@ -401,7 +401,7 @@ def test_effective_keys_are_exponentials_of_the_entropies_of_the_lines_and_bands
     assert table["effective keys, n = 128"].iloc[-1] == count
 
 
-def test_the_sentence_on_a_factor_is_about_that_factor():
+def test_the_sentence_uses_the_chosen_factor():
     at = open_entropy(h_view="factor", h_factor=2.0, h_unit="bits")
     drawn = points(at, 0)
     softmax = drawn["Softmax"]

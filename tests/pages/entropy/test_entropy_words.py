@@ -13,7 +13,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.options import EntropyOptions, Question
-from pages.entropy.view import hint, how_lengths_are_made, quartiles
+from pages.entropy.view import length_note, quartiles, short_text_message
 
 
 def line(**values):
@@ -38,7 +38,7 @@ LOG_N = "Log n scaling multiplies every logit (the score before softmax) by log 
     ],
 )
 def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share):
-    assert growth.sentence(line(n16=4.0, n256=last), None) == (
+    assert growth.headline(line(n16=4.0, n256=last), None) == (
         f"**In longer texts, attention spreads over more keys (4 effective keys at 16 tokens, {last:.0f} at 256), "
         f"{share}.** Softmax gives every key some weight, so each additional key of a longer text takes a "
         "share."
@@ -46,7 +46,7 @@ def test_the_effective_keys_and_their_share_of_all_keys_are_compared(last, share
 
 
 def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
-    text = growth.sentence(line(n16=4.0, n256=31.0), None, causal=True)
+    text = growth.headline(line(n16=4.0, n256=31.0), None, causal=True)
     first, last = (number / math.exp(uniform_entropy(n, causal=True)) for n, number in ((16, 4.0), (256, 31.0)))
     assert f"a smaller share of all keys up to each query ({100 * first:.0f}%, then {100 * last:.0f}%).**" in text
 
@@ -54,7 +54,7 @@ def test_with_a_causal_mask_shares_are_of_the_keys_that_a_query_can_attend_to():
 @pytest.mark.parametrize(("few", "share"), [(22.2, "(7%, then 7%)"), (22.6, "(8%, then 7%)")])
 def test_shares_that_are_equal_as_texts_are_not_called_different(few, share):
     """Check two shares that differ by more than 5%."""
-    text = growth.sentence(spread([(300, few), (332, few), (364, 25.0)]), None)
+    text = growth.headline(spread([(300, few), (332, few), (364, 25.0)]), None)
     assert ("about the same share" in text) == (share == "(7%, then 7%)")
     assert share in text
 
@@ -95,13 +95,13 @@ def test_the_length_at_which_log_n_scaling_changes_nothing_is_marked_between_the
     scaled = ac.get("softmax_log_n", base_length=base)
     assert growth.base_length(scaled) == base
     assert growth.base_length(ac.get("relu2")) == growth.base_length(ac.get("softmax")) == 0
-    found = growth.crossing(base, [16, 64, 256], causal=causal)
+    found = growth.log_n_mark(base, [16, 64, 256], causal=causal)
     assert found == ((base, "log n scaling: no effect") if marked else None)
-    assert growth.crossing(base, [], causal=causal) is None
-    assert growth.crossing(0, [16, 64, 256], causal=causal) is None
+    assert growth.log_n_mark(base, [], causal=causal) is None
+    assert growth.log_n_mark(0, [16, 64, 256], causal=causal) is None
 
 
-def test_a_label_has_the_last_value_where_it_is_measured():
+def test_a_label_has_the_last_value_if_measured():
     assert growth.label_with_end("Softmax", (3.5, 22.4)) == "Softmax: 22"
     assert growth.label_with_end("Softmax", (0.22, 0.075), share=True) == "Softmax: 7.5%"
     assert growth.label_with_end("Softmax", ()) == "Softmax"
@@ -122,7 +122,7 @@ def test_a_label_has_the_last_value_where_it_is_measured():
 )
 def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effect):
     for last in (31.0, 4.0):
-        text = growth.sentence(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base)
+        text = growth.headline(line(n16=4.0, n256=last), line(n16=6.0, n256=9.5), base)
         assert text.endswith(f" {LOG_N.replace('64', str(base))} {effect}")
 
 
@@ -135,13 +135,13 @@ def test_the_effect_of_log_n_scaling_depends_on_its_reference_length(base, effec
     ],
 )
 def test_with_a_causal_mask_log_n_scaling_depends_on_the_keys_of_each_query(base, effect):
-    text = growth.sentence(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
+    text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n256=9.5), base, causal=True)
     assert text.endswith(f" {effect} at 16 tokens, 9.5 at 256.")
 
 
 @pytest.mark.parametrize(("last", "spreads"), [(3.9, False), (4.0, False), (4.19, False), (4.21, True)])
 def test_attention_spreads_only_if_the_number_of_effective_keys_clearly_grows(last, spreads):
-    text = growth.sentence(line(n16=4.0, n256=last), None)
+    text = growth.headline(line(n16=4.0, n256=last), None)
     assert text.startswith("**In longer texts, attention spreads over more keys (4 effective keys at 16") == spreads
     still = "**On this input, attention does not spread over more keys in longer texts (4 effective keys at 16 tokens, "
     assert text.startswith(still) != spreads
@@ -156,12 +156,12 @@ def test_uniform_attention_spreads_over_all_keys_that_a_query_can_attend_to():
 
 
 def test_a_single_length_does_not_grow():
-    assert growth.sentence(spread([]), None) == "Measuring **softmax** …"
-    assert growth.sentence(line(n16=3.4), line(n16=1.0)) == (
+    assert growth.headline(spread([]), None) == "Measuring **softmax** …"
+    assert growth.headline(line(n16=3.4), line(n16=1.0)) == (
         "At 16 tokens, a query's weight is as spread out as equal weights on 3.4 keys. Measuring growth needs at "
         "least three lengths. Use a longer input."
     )
-    assert "og n scaling" not in growth.sentence(line(n16=4.0, n256=31.0), line(n16=1.0))
+    assert "og n scaling" not in growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
 def power(exponent):
@@ -178,31 +178,31 @@ def power(exponent):
     ],
 )
 def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
-    assert normalizer.sentence({"softmax": power(1.5), "relu2": power(exponent)}) == (
+    assert normalizer.headline({"softmax": power(1.5), "relu2": power(exponent)}) == (
         f"**Dividing squared ReLU by the text length n gives {verdict[0]}.** Before the division, the squares "
         f"relu(logit)² of a row add up to Z. Z grows {verdict[1]} n, as n^{exponent:.2f}. Softmax divides each row by "
         "its Z, the sum of the row's exponentials. From 16 to 256 tokens, this sum grows approximately as n^1.50."
     )
 
 
-def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
+def test_a_total_with_changing_growth_gets_no_verdict():
     bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
-    message = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
+    message = normalizer.headline({"softmax": power(1.5), "relu2": bent})
     assert message.startswith(
         "**No power of the text length n is a good divisor for squared ReLU at all lengths.** The squares"
     )
     assert "over all lengths, but as n^1.20 over the 4 longest lengths." in message
     straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
-    assert "gives row sums that grow with the text.**" in normalizer.sentence(
+    assert "gives row sums that grow with the text.**" in normalizer.headline(
         {"softmax": power(1.5), "relu2": straight}
     )
 
 
-def test_where_a_total_has_no_growth_it_is_not_judged():
-    alone = normalizer.sentence({"softmax": power(1.5), "relu2": spread([(16, 1.0)])})
+def test_a_total_without_growth_gets_no_verdict():
+    alone = normalizer.headline({"softmax": power(1.5), "relu2": spread([(16, 1.0)])})
     assert alone.endswith("approximately as n^1.50.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
-    assert normalizer.sentence(short) == (
+    assert normalizer.headline(short) == (
         "These lengths are too few or too close together to measure growth. Use a longer input."
     )
 
@@ -211,7 +211,7 @@ def test_where_a_total_has_no_growth_it_is_not_judged():
     ("log", "words"),
     [(0.0, "1"), (5.0, "148"), (699.0, "3.73\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10³⁰³"), (701.4, "e^701")],
 )
-def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
+def test_a_total_beyond_every_float_is_shown_by_its_logarithm(log, words):
     assert normalizer.readable(log) == words
 
 
@@ -227,14 +227,14 @@ def test_a_total_beyond_every_float_is_told_by_its_logarithm(log, words):
         (1 / 1.51, "no divisor keeps the row sum of squared ReLU clearly more constant than the others do.**"),
     ],
 )
-def test_the_least_drift_is_named_where_it_is_clear(fixed, words):
-    found = drift.least({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum", 16, 2048)
+def test_the_smallest_drift_is_named_if_clear(fixed, words):
+    found = drift.smallest_change({"length": 1.5, "squared": 4.0, "fixed": fixed}, "row sum", 16, 2048)
     assert found == f"**From 16 to 2,048 tokens, {words}"
 
 
-def test_a_total_that_is_gone_has_drifted_most():
+def test_a_total_of_zero_has_the_largest_drift():
     ends = {"length": 0.0, "squared": 9.0, "fixed": 0.0}
-    assert "the weights are divided by n².**" in drift.least(ends, "row sum", 16, 64)
+    assert "the weights are divided by n².**" in drift.smallest_change(ends, "row sum", 16, 64)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +246,13 @@ def test_a_total_that_is_gone_has_drifted_most():
 )
 def test_the_sentence_on_a_factor_states_both_effects(moved, words):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
-    assert factor.sentence(4.0, softmax, relu2, moved, "bits") == (
+    assert factor.headline(4.0, softmax, relu2, moved, "bits") == (
         "**Multiplying all logits by λ = 4 sharpens softmax, but not squared ReLU.** The entropy of softmax changes "
         f"from 2.50 to 1.25 bits. The entropy of squared ReLU ÷ row sum stays at 3.25 bits: λ² multiplies "
         f"each term of a row and their sum, so it cancels. {words}"
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
-        assert factor.sentence(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
+        assert factor.headline(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_sentence_on_a_factor_states_both_effects(moved, words):
 )
 def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding):
     softmax, relu2 = spread([(1.0, 2.5), (4.0, steered)]), spread([(1.0, 3.5), (4.0, 3.5)])
-    text = factor.sentence(4.0, softmax, relu2, 0.0, "nats")
+    text = factor.headline(4.0, softmax, relu2, 0.0, "nats")
     assert text.startswith(f"**Multiplying all logits by λ = 4 {finding} The")
 
 
@@ -279,8 +279,8 @@ def test_the_finding_on_a_factor_follows_the_entropy_of_softmax(steered, finding
         (255, False, ""),
     ],
 )
-def test_a_text_that_ends_early_is_said_to(room, written, words):
-    assert hint(room, written=written) == words
+def test_a_short_text_is_reported(room, written, words):
+    assert short_text_message(room, written=written) == words
 
 
 def question_up_to(longest, *, causal):
@@ -291,7 +291,7 @@ def question_up_to(longest, *, causal):
         record=source.load(),
         head=None,
         causal=causal,
-        room=longest,
+        max_tokens=longest,
         longest=longest,
         seeds=1,
         options=EntropyOptions(),
@@ -303,10 +303,10 @@ def test_quartiles_are_a_range_of_some():
     assert quartiles([]) is None
 
 
-def test_rows_of_every_length_are_told_where_the_future_is_hidden():
+def test_causal_rows_of_every_length_are_explained():
     asked = question_up_to(128, causal=True)
-    assert how_lengths_are_made(asked).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
-    assert "few keys" not in how_lengths_are_made(replace(asked, causal=False))
+    assert length_note(asked).endswith("attends to only i + 1 keys, so averages include rows with few keys.")
+    assert "few keys" not in length_note(replace(asked, causal=False))
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
@@ -365,8 +365,8 @@ def test_rope_alone_is_described_at_the_largest_distance():
         "size. At a distance of 30 tokens, their dot product is \N{MINUS SIGN}10% of its value at distance 0."
     )
     finding = "**With RoPE, the upper bound for a logit is lower for distant keys than for near keys.** "
-    assert distance.alone(30, 0.25, -0.1) == finding + limited.format(bound="25%")
-    assert distance.alone(30, 1.0, -0.1) == limited.format(bound="100%")
+    assert distance.rope_effect(30, 0.25, -0.1) == finding + limited.format(bound="25%")
+    assert distance.rope_effect(30, 1.0, -0.1) == limited.format(bound="100%")
 
 
 def test_entropies_are_listed_for_the_measured_forms():
@@ -383,7 +383,9 @@ def test_entropies_are_listed_for_the_measured_forms():
 @pytest.mark.parametrize(("longest", "expected"), [(128, True), (3, False)])
 def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monkeypatch, longest, expected):
     monkeypatch.setattr(
-        growth, "lines_of", lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")}
+        growth,
+        "lines_by_word",
+        lambda question: {"softmax": growth.Line(attention=ac.get("softmax"), name="", label="")},
     )
     monkeypatch.setattr(growth, "by_length", lambda rows, word, question, measure: line(n16=1.0))
     source = SyntheticSource(SyntheticSpec(n=16, heads=1, d=8))
@@ -392,7 +394,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
         record=source.load(),
         head=None,
         causal=False,
-        room=128,
+        max_tokens=128,
         longest=longest,
         seeds=1,
         options=EntropyOptions(),
@@ -421,7 +423,7 @@ def test_too_few_lengths_ask_for_a_longer_input_only_once_all_are_measured(monke
 def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, monkeypatch):
     attentions = [ac.get(key) for key in ("softmax", "linear", "cosine", "local")]
     lines = {each.word: growth.Line(attention=each, name=each.title, label=each.title) for each in attentions}
-    monkeypatch.setattr(growth, "lines_of", lambda question: lines)
+    monkeypatch.setattr(growth, "lines_by_word", lambda question: lines)
     rows = [
         EntropyRow(
             variant=key,
@@ -437,4 +439,4 @@ def test_linear_attentions_close_to_uniform_attention_are_named(keys, expected, 
         for key, value in keys.items()
     ]
     asked = question_up_to(256, causal=False)
-    assert growth.evenness(rows, asked) == expected
+    assert growth.uniform_note(rows, asked) == expected
