@@ -20,13 +20,13 @@ from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
 from pages.claims import claim as panel
 from pages.claims import colours, longer_input, options, words
-from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
+from pages.claims.options import VERDICTS_BY_NAME, ClaimsOptions, draw_heads, is_requested, open_claim, request_all
 
-CARD = 280
+CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
-SUMMARY = 72
+SUMMARY_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST = ("memory_quadruples", "linformer_rank", "cosine_closest")
+FIRST_CLAIMS = ("memory_quadruples", "linformer_rank", "cosine_closest")
 """Claims whose cards come first as long as no verdict is known: one about softmax alone, and two that do not hold on
 most inputs of the survey."""
 
@@ -38,51 +38,54 @@ class Board:
     Attributes:
         chosen: the input.
         opened: key of the claim whose panel replaces its card; empty for none.
-        waiting: claims that are checked only if the visitor asks, by key.
+        on_request: claims that are checked only if the visitor asks, by key.
         cards: placeholder of each claim's card, by key.
         outcomes: outcomes that have been drawn, by key.
     """
 
     chosen: ChosenInput
     opened: str
-    waiting: Mapping[str, ClaimTask]
+    on_request: Mapping[str, ClaimTask]
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
-    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
+    def draw_cards(self, claims: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
         """Draw the cards with the known outcomes; the panel of the opened claim replaces its card.
 
         Cards of claims that do not hold come before all others.
 
         Args:
-            shown: the claims, in order.
+            claims: the claims, in order.
             tasks: the tasks that check them.
         """
-        place, failed = None, [outcome.key for outcome in self.found if outcome.verdict is Verdict.FAILS]
-        first, name = (failed, words.FAILED) if failed else (FIRST, words.FIRST)
+        panel_container, failed = (
+            None,
+            [outcome.key for outcome in self.drawn_outcomes if outcome.verdict is Verdict.FAILS],
+        )
+        first_claims, name = (failed, words.FAILED_TITLE) if failed else (FIRST_CLAIMS, words.FIRST_TITLE)
 
         def group_of(claim: Claim) -> str:
-            return name if claim.key in first else words.SUBJECTS.get(claim.subject, "")
+            return name if claim.key in first_claims else words.SUBJECTS.get(claim.subject, "")
 
-        for title, group in groupby(sorted(shown, key=lambda claim: claim.key not in first), group_of):
+        for title, group in groupby(sorted(claims, key=lambda claim: claim.key not in first_claims), group_of):
             if title:
                 st.markdown(f"## {_(title)}")
             key = f"claims-board-{'first' if title == name else title}"
             with st.grid("auto", min_column_width=360, row_height="content", key=key):
                 for claim in group:
                     if claim.key == self.opened:
-                        place = st.container(border=True, key=f"claims-panel-{claim.key}")
+                        panel_container = st.container(border=True, key=f"claims-panel-{claim.key}")
                     else:
-                        self._card(claim)
-        if not shown:
+                        self._add_placeholder(claim)
+        if not claims:
             st.caption(_("No claim matches this filter."))
-        if place is not None:
+        if panel_container is not None:
             [task] = (task for task in tasks if task.key == self.opened)
-            with place:
-                outcome = panel.show(task, shown, self.chosen)
-            self.tell([outcome] if outcome else [])
+            with panel_container:
+                outcome = panel.show(task, claims, self.chosen)
+            self.draw_outcomes([outcome] if outcome else [])
 
-    def _card(self, claim: Claim) -> None:
+    def _add_placeholder(self, claim: Claim) -> None:
         with st.container(border=True, height="stretch", gap="xsmall", key=f"claims-card-{claim.key}"):
             st.button(
                 words.title(claim),
@@ -92,19 +95,19 @@ class Board:
                 args=(claim.key,),
             )
             self.cards[claim.key] = st.empty()
-        self._draw(claim)
+        self._draw_card(claim)
 
-    def _draw(self, claim: Claim) -> None:
+    def _draw_card(self, claim: Claim) -> None:
         """Draw the outcome of a claim on its card, or why it is not checked."""
         cached.page_lock().give_way()
         outcome, place, article = self.outcomes.get(claim.key), self.cards[claim.key], words.article(claim.source)
         if outcome is None:
-            if (task := self.waiting.get(claim.key)) is not None:
-                place.markdown(f"{article}\n\n{words.on_request(task)}")
+            if (task := self.on_request.get(claim.key)) is not None:
+                place.markdown(f"{article}\n\n{words.on_request_reason(task)}")
             else:
                 with place.container():
                     st.markdown(article)
-                    st.html(f'<div class="chart-room" style="height: {CARD}px"></div>')
+                    st.html(f'<div class="chart-room" style="height: {CARD_HEIGHT}px"></div>')
             return
         if outcome.untestable_reason is None:
             place.markdown(card(outcome), unsafe_allow_html=True)
@@ -114,30 +117,30 @@ class Board:
             longer_input.show(outcome, self.chosen)
 
     @property
-    def found(self) -> list[Outcome]:
+    def drawn_outcomes(self) -> list[Outcome]:
         """Outcomes that have been drawn, in order of the claims' numbers."""
         return sorted(self.outcomes.values(), key=lambda outcome: outcome.claim.number)
 
-    def refuse(self, task: ClaimTask, reason: str) -> None:
+    def draw_failure(self, task: ClaimTask, reason: str) -> None:
         """Show on a claim's card why the claim could not be checked."""
         if task.key in self.cards:
             self.cards[task.key].markdown(f"{words.article(claims.claim(task.key).source)}\n\n{reason}")
 
-    def tell(self, outcomes: Iterable[Outcome]) -> None:
+    def draw_outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that have not been drawn yet."""
         for outcome in outcomes:
             if outcome.key not in self.outcomes:
                 self.outcomes[outcome.key] = outcome
                 if outcome.key in self.cards:
-                    self._draw(outcome.claim)
+                    self._draw_card(outcome.claim)
 
-    def summarize(self, key: str) -> None:
+    def draw_summary(self, key: str) -> None:
         """Draw all verdicts by subject, as links that open the claims.
 
         Args:
             key: key of their container, which differs from drawing to drawing.
         """
-        verdicts = {outcome.key: outcome.verdict for outcome in self.found}
+        verdicts = {outcome.key: outcome.verdict for outcome in self.drawn_outcomes}
         with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key=key):
             for subject in words.SUBJECTS:
                 st.markdown(words.tiles(subject, verdicts, self.opened), width="content")
@@ -145,21 +148,23 @@ class Board:
 
 def show(chosen: ChosenInput) -> None:
     """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
-    every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
-    opened = options.opened(claims.all_claims())
-    known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
-    waiting = {task.key: task for task in every if task not in known and not is_requested(task)}
-    tasks = sorted((task for task in every if task.key not in waiting), key=lambda task: task.key not in FIRST)
-    top = st.container(key="claims-summary")
-    top.empty()  # Streamlit reserves a container's place on the page only if it has an element.
+    all_tasks = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
+    opened = options.opened_claim(claims.all_claims())
+    known = {task: found for task in all_tasks if (found := dispatch.known("claims", task)) is not None}
+    on_request = {task.key: task for task in all_tasks if task not in known and not is_requested(task)}
+    tasks = sorted(
+        (task for task in all_tasks if task.key not in on_request), key=lambda task: task.key not in FIRST_CLAIMS
+    )
+    summary = st.container(key="claims-summary")
+    summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="controls.claims"
     ):
         ClaimsOptions.verdict.draw()
         draw_heads(chosen.qkv.heads)
-        if waiting:
+        if on_request:
             st.button(
-                words.request(len(waiting)),
+                words.request_label(len(on_request)),
                 icon=":material/play_arrow:",
                 key="claims.check",
                 on_click=request_all,
@@ -168,40 +173,48 @@ def show(chosen: ChosenInput) -> None:
                     "read the text many times."
                 ),
             )
-    wanted, place = ClaimsOptions.verdict.value, st.container()
-    board = Board(chosen, opened, waiting)
-    board.tell(outcome for [outcome] in known.values())
-    if wanted == "all":
+    verdict_filter, place = ClaimsOptions.verdict.value, st.container()
+    board = Board(chosen, opened, on_request)
+    board.draw_outcomes(outcome for [outcome] in known.values())
+    if verdict_filter == "all":
         with place:
-            board.lay_out(claims.all_claims(), every)
+            board.draw_cards(claims.all_claims(), all_tasks)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
-        board.tell(outcomes)
-        board.summarize(f"{key}.strip")
+        board.draw_outcomes(outcomes)
+        board.draw_summary(f"{key}.strip")
 
-    with top:
+    with summary:
         runs.run_immediately(
-            "claims", tasks, draw, key="claims.all", refuse=board.refuse, describe=words.overall, height=SUMMARY
+            "claims",
+            tasks,
+            draw,
+            key="claims.all",
+            refuse=board.draw_failure,
+            describe=words.summary,
+            height=SUMMARY_HEIGHT,
         )
-    if wanted != "all":
-        verdicts = {outcome.key: outcome.verdict for outcome in board.found}
-        only = VERDICTS.get(wanted)  # None for claims that are not checked yet.
+    if verdict_filter != "all":
+        verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
+        verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
         with place:
-            board.lay_out([c for c in claims.all_claims() if verdicts.get(c.key) is only or c.key == opened], every)
-    if board.found:
-        _close(board.found, chosen, every[0].longest)
+            board.draw_cards(
+                [c for c in claims.all_claims() if verdicts.get(c.key) is verdict or c.key == opened], all_tasks
+            )
+    if board.drawn_outcomes:
+        _show_footer(board.drawn_outcomes, chosen, all_tasks[0].longest)
 
 
 def show_trained(chosen: ChosenInput) -> None:
     """Draw the claims about trained models, which are judged on recorded training runs instead of the input."""
-    every = claims.trained_claims()
-    tasks = claims.tasks(chosen.source, load=cached.record, keys=[claim.key for claim in every])
+    all_claims = claims.trained_claims()
+    tasks = claims.tasks(chosen.source, load=cached.record, keys=[claim.key for claim in all_claims])
     outcomes = [outcome for task in tasks for outcome in claims.run(task)]
     judged = [outcome for outcome in outcomes if outcome.untestable_reason is None]
-    st.markdown(words.overall_trained(judged, len(every)), help=words.about_trained())
-    board = Board(chosen, options.opened([outcome.claim for outcome in judged]), {})
-    board.tell(judged)
-    board.lay_out([outcome.claim for outcome in judged], tasks)
+    st.markdown(words.trained_summary(judged, len(all_claims)), help=words.trained_note())
+    board = Board(chosen, options.opened_claim([outcome.claim for outcome in judged]), {})
+    board.draw_outcomes(judged)
+    board.draw_cards([outcome.claim for outcome in judged], tasks)
 
 
 def card(outcome: Outcome) -> str:
@@ -221,37 +234,37 @@ def series(outcome: Outcome) -> dict[str, list[tuple[float, float]]]:
     """Return the points of a claim's small figure by series, in the order of the rows."""
     figure = outcome.claim.figure
     rows = [row for row in outcome.rows if (y := getattr(row, figure.y)) is not None and y == y]
-    places = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
-    found: dict[str, list[tuple[float, float]]] = {}
+    xs = list(dict.fromkeys(getattr(row, figure.x) for row in rows))
+    points: dict[str, list[tuple[float, float]]] = {}
     # Each run draws about twenty cards. Grouping with pandas instead of this loop would take most of the page's time.
     for row in rows:
         x = getattr(row, figure.x)
-        at = places.index(x) if figure.kind == "bars" else x
-        found.setdefault(getattr(row, figure.by), []).append((float(at), float(getattr(row, figure.y))))
-    return found
+        x = xs.index(x) if figure.kind == "bars" else x
+        points.setdefault(getattr(row, figure.by), []).append((float(x), float(getattr(row, figure.y))))
+    return points
 
 
 def picture(outcome: Outcome) -> str | None:
     """Return the small figure of a claim as HTML; None if there is nothing to draw."""
-    figure, drawn = outcome.claim.figure, series(outcome)
+    figure, points_by_series = outcome.claim.figure, series(outcome)
     places = dict.fromkeys(getattr(row, figure.x) for row in outcome.rows) if figure.kind == "bars" else ()
     return small_figure(
-        {_(name): points for name, points in drawn.items()},
+        {_(name): points for name, points in points_by_series.items()},
         x_title=_(figure.x_title),
         y_title=_(figure.y_title),
-        colours={_(name): place for name, place in colours.places(drawn).items()},
+        colours={_(name): place for name, place in colours.series_colours(points_by_series).items()},
         categories=[_(place) for place in places],
         subject=_(figure.subject) if figure.subject else "",
         log_x=figure.log_x,
         log_y=figure.log_y,
         share=figure.percent,
-        alt=words.drawn(outcome.claim),
+        alt=words.figure_description(outcome.claim),
     )
 
 
-def _close(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
+def _show_footer(outcomes: Sequence[Outcome], chosen: ChosenInput, longest: int) -> None:
     """Draw the end of the board: what a verdict means, and the download of all claims as a table."""
-    if text := words.no_alarm(outcomes):
+    if text := words.failed_note(outcomes):
         st.caption(text)
     with st.container(horizontal=True, vertical_alignment="center"):
         export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")

@@ -31,34 +31,34 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         The outcome; None if the check failed.
     """
     claim = next(each for each in order if each.key == task.key)
-    _steps(claim, order)
+    _show_navigation(claim, order)
     st.markdown(words.headline(claim))
     place = st.empty()
-    outcome = _outcome(task)
+    outcome = _check(task)
     judged = outcome if outcome and not outcome.untestable_reason else None
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
             st.markdown(words.verdict_line(outcome), width="content")
-        st.caption(words.claimed_in(claim.source), width="content")
+        st.caption(words.source_text(claim.source), width="content")
     if outcome:
         st.markdown(words.finding(outcome))
         longer_input.show(outcome, chosen)
-    if text := words.theorem(claim):
+    if text := words.theorem_note(claim):
         st.caption(text)
     if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
-            _figure(judged)
+            _show_figure(judged)
         with right:
-            st.markdown(words.numbers(judged))
+            st.markdown(words.numbers_table(judged))
     left, right = st.columns(2, gap="medium")
     left.markdown(f"**{_('Experiment')}**  \n{escape_markdown(_(claim.experiment))}")
-    right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
+    right.markdown(f"**{_('Rule')}**  \n{words.rule_text(claim)}")
     if judged:
         st.caption(words.scope(chosen, task.longest, claim))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
-            _page_link(claim.place)
+            _show_page_link(claim.place)
         if judged:
             chart.choose_format()
             export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
@@ -74,34 +74,34 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     return outcome
 
 
-def _steps(claim: Claim, order: Sequence[Claim]) -> None:
+def _show_navigation(claim: Claim, order: Sequence[Claim]) -> None:
     """Draw the buttons that close the panel or open the previous or the next claim."""
-    at = order.index(claim)
+    index = order.index(claim)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        for name, icon, to in (
-            (_("Previous"), ":material/chevron_left:", at - 1),
+        for name, icon, target in (
+            (_("Previous"), ":material/chevron_left:", index - 1),
             (_("Close"), ":material/close:", None),
-            (_(C_("claim", "Next")), ":material/chevron_right:", at + 1),
+            (_(C_("claim", "Next")), ":material/chevron_right:", index + 1),
         ):
             st.button(
                 name,
                 icon=icon,
-                key="claims.back" if to is None else f"claims.step{to - at}",
+                key="claims.back" if target is None else f"claims.step{target - index}",
                 type="tertiary",
-                disabled=to is not None and not 0 <= to < len(order),
+                disabled=target is not None and not 0 <= target < len(order),
                 on_click=open_claim,
-                args=("" if to is None else order[to % len(order)].key,),
-                icon_position="right" if to == at + 1 else "left",
+                args=("" if target is None else order[target % len(order)].key,),
+                icon_position="right" if target == index + 1 else "left",
             )
 
 
-def _outcome(task: ClaimTask) -> Outcome | None:
+def _check(task: ClaimTask) -> Outcome | None:
     """Return the outcome of the claim; if the check fails, show why and return None."""
     place = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            waiting = runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
-            [outcome] = dispatch.rows("claims", task, waiting)
+            on_status = runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
+            [outcome] = dispatch.rows("claims", task, on_status)
     except ac.LabError as error:
         st.info(escape_markdown(sentence(error)), icon=":material/info:")
         return None
@@ -109,13 +109,13 @@ def _outcome(task: ClaimTask) -> Outcome | None:
     return outcome
 
 
-def _figure(outcome: Outcome) -> None:
+def _show_figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
-    places = {_(name): place for name, place in colours.places(rows[figure.by].unique()).items()}
+    places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
-    drawn = measurements(
+    figure_ = measurements(
         rows,
         figure.x,
         figure.y,
@@ -128,13 +128,15 @@ def _figure(outcome: Outcome) -> None:
         log_y=figure.log_y,
         percent=figure.percent,
     )
-    if drawn is None:
+    if figure_ is None:
         st.info(_("There are no results to draw."), icon=":material/info:")
         return
-    chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.drawn(outcome.claim))
+    chart.show(
+        figure_, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.figure_description(outcome.claim)
+    )
 
 
-def _page_link(place: Place) -> None:
+def _show_page_link(place: Place) -> None:
     """Draw a link to the page and the variants that show the claim in detail on the same input."""
     navigation.link(
         place.page,

@@ -22,12 +22,12 @@ OTHER_NAMES = {
 """Keys of the variants that figures call by another name than their title, by that name in lower case."""
 EQUAL_WEIGHTS = ("equal weights", "mean of all values", "mean of the values")
 """Names of the baseline, which is grey on all pages."""
-FIRST = 4
+FIRST_COLOUR = 4
 """First colour of series that are not variants; the colours before it are those of the variants that pages open with.
 """
 
 
-def places(names: Iterable[str]) -> dict[str, int]:
+def series_colours(names: Iterable[str]) -> dict[str, int]:
     """Return the colour of each series: that of its variant, or else one that no series of the figure has.
 
     Args:
@@ -35,10 +35,10 @@ def places(names: Iterable[str]) -> dict[str, int]:
     """
     names = list(names)
     titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
-    found = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
+    colours = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
     for name in names:
-        if (key := titles.get(name.casefold())) and (place := palette.place(key) % COLOURS) not in found.values():
-            found[name] = place
-    free = [place for i in range(COLOURS) if (place := (FIRST + i) % COLOURS) not in found.values()]
-    others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in found)}
-    return {name: (found | others)[name] for name in names}
+        if (key := titles.get(name.casefold())) and (colour := palette.place(key) % COLOURS) not in colours.values():
+            colours[name] = colour
+    free = [colour for i in range(COLOURS) if (colour := (FIRST_COLOUR + i) % COLOURS) not in colours.values()]
+    others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in colours)}
+    return {name: (colours | others)[name] for name in names}

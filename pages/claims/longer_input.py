@@ -26,27 +26,29 @@ def show(outcome: Outcome, chosen: ChosenInput) -> None:
         return
     tokens = needs if chosen.source.made else _preset_tokens() if chosen.source.written else 0
     if tokens < needs:
-        st.caption(missing(chosen.source, needs))
+        st.caption(instructions(chosen.source, needs))
         return
-    longer = partial(SharedOptions.n.set, needs) if chosen.source.made else partial(set_text, presets.texts()[PRESET])
+    set_input = (
+        partial(SharedOptions.n.set, needs) if chosen.source.made else partial(set_text, presets.texts()[PRESET])
+    )
     st.button(
-        offer(chosen.source, tokens),
+        button_label(chosen.source, tokens),
         icon=":material/straighten:",
         key=f"claims.longer.{outcome.key}",
-        on_click=_take,
-        args=(outcome.key, longer),
+        on_click=_use_longer,
+        args=(outcome.key, set_input),
         help=_("Changes the input and opens this claim."),
     )
 
 
-def offer(source: Source, tokens: int) -> str:
+def button_label(source: Source, tokens: int) -> str:
     """Return the label of the button that takes a longer input, with its number of tokens."""
     if source.made:
         return _("Use n = {n}", n=tokens)
     return _("Use the long preset ({n} tokens)", n=tokens)
 
 
-def missing(source: Source, needs: int) -> str:
+def instructions(source: Source, needs: int) -> str:
     """Return what the visitor can do if no button can provide a longer input."""
     if source.written:
         return _("Write or paste a text of at least {n} tokens.", n=needs)
@@ -65,6 +67,6 @@ def _preset_tokens() -> int:
         return 0
 
 
-def _take(key: str, longer: Callable[[], None]) -> None:
-    longer()
+def _use_longer(key: str, set_input: Callable[[], None]) -> None:
+    set_input()
     open_claim(key)

@@ -7,22 +7,27 @@ from app.state.controls import Options, choice, link_only_option, pills
 from app.words.i18n import C_, N_, _
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Verdict
-from pages.claims.words import CHIPS, UNCHECKED
+from pages.claims.words import UNCHECKED_ICON, VERDICT_ICONS
 
-SHORT = {
+SHORT_NAMES = {
     Verdict.HOLDS: N_("holds"),
     Verdict.PARTLY: N_("holds partly"),
     Verdict.FAILS: N_("does not hold"),
     Verdict.UNTESTABLE: N_("not testable"),
 }
 """Names of the verdicts in the filter, short enough for one line."""
-VERDICTS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}
+VERDICTS_BY_NAME = {
+    "holds": Verdict.HOLDS,
+    "partly": Verdict.PARTLY,
+    "fails": Verdict.FAILS,
+    "untestable": Verdict.UNTESTABLE,
+}
 """Verdicts by their name in links."""
 
 
 def _verdicts() -> dict[str, str]:
-    named = {word: (*CHIPS[each], _(SHORT[each])) for word, each in VERDICTS.items()}
-    named["unchecked"] = (*UNCHECKED, _("not checked"))
+    named = {word: (*VERDICT_ICONS[each], _(SHORT_NAMES[each])) for word, each in VERDICTS_BY_NAME.items()}
+    named["unchecked"] = (*UNCHECKED_ICON, _("not checked"))
     return {"all": _("All")} | {word: f":{colour}[{icon}] {name}" for word, (icon, colour, name) in named.items()}
 
 
@@ -66,9 +71,9 @@ def open_claim(key: str) -> None:
     ClaimsOptions.claim.set(key)
 
 
-def opened(every: Sequence[Claim]) -> str:
+def opened_claim(shown: Sequence[Claim]) -> str:
     """Return the key of the opened claim if it is one of these; otherwise an empty key."""
-    return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in every} else ""
+    return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in shown} else ""
 
 
 def draw_heads(heads: int) -> None:

@@ -16,23 +16,23 @@ from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "red", "blue", "gray"]
 
-CHIPS: dict[Verdict, tuple[str, Colour]] = {
+VERDICT_ICONS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.HOLDS: (":material/check_circle:", "green"),
     Verdict.PARTLY: (":material/contrast:", "orange"),
     Verdict.FAILS: (":material/cancel:", "red"),
     Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
 """Icon and colour of each verdict."""
-NARROW, WIDE = 0.1, 0.5
+NARROW_MARGIN, WIDE_MARGIN = 0.1, 0.5
 """Relative distance of a number from its threshold below which a margin is narrow, and above which it is wide."""
-NEEDS = {
+NEED_PHRASES = {
     ">=": N_("required: at least {bound}"),
     "<=": N_("required: at most {bound}"),
     ">": N_("required: more than {bound}"),
     "<": N_("required: less than {bound}"),
 }
 """Phrases for what a claim needs to hold, by the comparison of a number with its threshold."""
-UNCHECKED: tuple[str, Colour] = (":material/remove:", "gray")
+UNCHECKED_ICON: tuple[str, Colour] = (":material/remove:", "gray")
 """Icon and colour of claims that are not checked yet."""
 SUBJECTS = {
     "softmax": N_("Softmax"),
@@ -44,15 +44,15 @@ SUBJECTS = {
     "vision": N_("Images"),
 }
 """Names of the subjects of claims about an input."""
-FIRST = N_("Start with these")
+FIRST_TITLE = N_("Start with these")
 """Title of the claims that come first while no claim is known not to hold."""
-FAILED = N_("Claims that do not hold here")
+FAILED_TITLE = N_("Claims that do not hold here")
 """Title of the claims that come first once some are known not to hold."""
 
 
 def badge(verdict: Verdict) -> str:
     """Return a verdict as icon and word, as Markdown."""
-    icon, colour = CHIPS[verdict]
+    icon, colour = VERDICT_ICONS[verdict]
     return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
@@ -61,21 +61,23 @@ def verdict_line(outcome: Outcome, *, brief: bool = False) -> str:
     parts = [badge(outcome.verdict)]
     if outcome.claim.theorem:
         parts.append(f":gray-badge[{_('a theorem')}]")
-    if (not brief or outcome.verdict is not Verdict.PARTLY) and (text := margin(outcome, brief=brief)):
+    if (not brief or outcome.verdict is not Verdict.PARTLY) and (text := margin_text(outcome, brief=brief)):
         parts.append(f":small[{escape_markdown(text)}]")
     return " ".join(parts)
 
 
-def closeness(decisive: Margin) -> str:
+def margin_width(decisive: Margin) -> str:
     """Return how far the number that decides a verdict is from its threshold, in words."""
     if decisive.value == decisive.threshold:
         return _("exactly at the threshold")
-    if decisive.relative < NARROW:
+    if decisive.relative < NARROW_MARGIN:
         return _("close to the threshold")
-    return _("far from the threshold") if decisive.relative > WIDE else _("at a clear distance from the threshold")
+    return (
+        _("far from the threshold") if decisive.relative > WIDE_MARGIN else _("at a clear distance from the threshold")
+    )
 
 
-def margin(outcome: Outcome, *, brief: bool = False) -> str:
+def margin_text(outcome: Outcome, *, brief: bool = False) -> str:
     """Return how clear a verdict is.
 
     Empty for a claim that was not judged, or that is a theorem.
@@ -88,12 +90,12 @@ def margin(outcome: Outcome, *, brief: bool = False) -> str:
     if outcome.untestable_reason or claim.theorem:
         return ""
     if brief:
-        return _needed(outcome, claim.explanation(outcome.numbers))
+        return _condition_text(outcome, claim.explanation(outcome.numbers))
     decisive = claim.margin(outcome.numbers)
     quantity, value, bound = _compared(claim, decisive)
     return _(
         "{label}: {value} ({closeness} of {bound})",
-        closeness=closeness(decisive),
+        closeness=margin_width(decisive),
         label=_(quantity.label),
         value=value,
         bound=bound,
@@ -107,19 +109,19 @@ def conditions(outcome: Outcome) -> str:
     lines = []
     for met, each in outcome.claim.conditions(outcome.numbers):
         mark = f":green[:material/check: **{_('yes')}**]" if met else f":red[:material/close: **{_('no')}**]"
-        lines.append(f"{mark} {escape_markdown(_needed(outcome, each))}")
+        lines.append(f"{mark} {escape_markdown(_condition_text(outcome, each))}")
     return "  \n".join(lines)
 
 
-def _needed(outcome: Outcome, margin: Margin) -> str:
+def _condition_text(outcome: Outcome, margin: Margin) -> str:
     """Return a number of a rule, by its brief name, and what the rule needs; a share of heads as a number of heads."""
     quantity, value, bound = _compared(outcome.claim, margin)
     if quantity.of_heads and outcome.heads:
-        count, least = (round(outcome.heads * each / 100, 6) for each in (margin.value, margin.threshold))
+        count, threshold = (round(outcome.heads * each / 100, 6) for each in (margin.value, margin.threshold))
         value = _("{count} of {heads}", count=round(count), heads=outcome.heads)
-        needed = (math.ceil if margin.comparison in (">=", "<") else math.floor)(least)
-        bound = _(C_("number of heads", "{n}"), n=needed)
-    needs = _(NEEDS[margin.comparison], bound=bound)
+        required = (math.ceil if margin.comparison in (">=", "<") else math.floor)(threshold)
+        bound = _(C_("number of heads", "{n}"), n=required)
+    needs = _(NEED_PHRASES[margin.comparison], bound=bound)
     return _("{label}: {value} ({needs})", label=_(quantity.brief or quantity.label), value=value, needs=needs)
 
 
@@ -142,7 +144,7 @@ def link(claim: Claim, text: str) -> str:
 
 def tile(claim: Claim, verdict: Verdict | None) -> str:
     """Return a claim's number with the icon of its verdict, as a link; None for a claim that was not checked."""
-    icon, colour = CHIPS[verdict] if verdict else UNCHECKED
+    icon, colour = VERDICT_ICONS[verdict] if verdict else UNCHECKED_ICON
     return link(claim, f":{colour}-badge[{icon} {claim.number}]")
 
 
@@ -174,19 +176,19 @@ def article(source: Paper) -> str:
     return f':small[[{source.authors}, {source.year}, {site}]({source.url} "{escape_markdown(title)}")]'
 
 
-def drawn(claim: Claim) -> str:
+def figure_description(claim: Claim) -> str:
     """Return the alternative text of a claim's figure."""
     return _("Vertical axis: {y}. Horizontal axis: {x}.", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
 
 
-def on_request(task: ClaimTask) -> str:
+def on_request_reason(task: ClaimTask) -> str:
     """Return why a claim is checked only on request."""
     if task.timed:
         return _("This claim is checked only on request, because it measures time.")
     return _("This claim is checked only on request, because SmolLM2 must process the text a dozen times.")
 
 
-def request(count: int) -> str:
+def request_label(count: int) -> str:
     """Return the label of the button that checks the claims that run only on request."""
     return _n("Check {n} more claim", "Check {n} more claims", n=count)
 
@@ -202,7 +204,7 @@ def headline(claim: Claim) -> str:
     return f"## {claim.number}. {escape_markdown(_(claim.statement))}"
 
 
-def claimed_in(source: Paper) -> str:
+def source_text(source: Paper) -> str:
     """Return the source of a claim, as Markdown."""
     return _(
         "Source: [{title}]({url}), {year}",
@@ -212,7 +214,7 @@ def claimed_in(source: Paper) -> str:
     )
 
 
-def rule(claim: Claim) -> str:
+def rule_text(claim: Claim) -> str:
     """Return the rule by which a claim is judged, with its thresholds, as Markdown."""
     return escape_markdown(
         paragraph(_(claim.rule, **claim.thresholds()), _("In all other cases, the claim does not hold."))
@@ -224,24 +226,24 @@ def unit(quantity: Quantity) -> str:
     return quantity.unit and ("" if quantity.unit == "%" else "\N{NO-BREAK SPACE}") + _(quantity.unit)
 
 
-def numbers(outcome: Outcome) -> str:
+def numbers_table(outcome: Outcome) -> str:
     """Return the quantities that decided the verdict, as a Markdown table, because its text wraps."""
-    found = outcome.claim.formatted_numbers(outcome.numbers)
+    formatted = outcome.claim.formatted_numbers(outcome.numbers)
     lines = [f"| {_('Quantity')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
-        lines.append(f"| {escape_markdown(_(each.label))} | **{escape_markdown(found[each.name] + unit(each))}** |")
+        lines.append(f"| {escape_markdown(_(each.label))} | **{escape_markdown(formatted[each.name] + unit(each))}** |")
     return "\n".join(lines)
 
 
-def theorem(claim: Claim) -> str:
+def theorem_note(claim: Claim) -> str:
     """Return why a theorem's verdict is always the same, as Markdown; empty if the verdict depends on the input."""
     return _("**A theorem.** {why}", why=escape_markdown(_(claim.theorem))) if claim.theorem else ""
 
 
-def overall(outcomes: Sequence[Outcome]) -> str:
+def summary(outcomes: Sequence[Outcome]) -> str:
     """Return how many claims are tested, with their verdicts, and how many are not and why."""
-    every, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
-    untestable, unchecked = count[Verdict.UNTESTABLE], every - len(outcomes)
+    total, count = len(all_claims()), Counter(outcome.verdict for outcome in outcomes)
+    untestable, unchecked = count[Verdict.UNTESTABLE], total - len(outcomes)
     reasons = [
         _n("{n} claim is not testable on this input.", "{n} claims are not testable on this input.", n=untestable),
         _n("{n} claim is not checked yet.", "{n} claims are not checked yet.", n=unchecked),
@@ -250,20 +252,20 @@ def overall(outcomes: Sequence[Outcome]) -> str:
     return paragraph(_verdicts(outcomes), *missing)
 
 
-def overall_trained(judged: Sequence[Outcome], every: int) -> str:
+def trained_summary(judged: Sequence[Outcome], total: int) -> str:
     """Return how many claims about trained models are tested, with their verdicts, and how many are not.
 
     Args:
         judged: the outcomes of the claims whose training runs are recorded.
-        every: number of claims about trained models.
+        total: number of claims about trained models.
     """
     missing = _n(
         "{n} claim is not tested, because its training runs are not recorded.",
         "{n} claims are not tested, because their training runs are not recorded.",
-        n=every - len(judged),
+        n=total - len(judged),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    return paragraph(_verdicts(judged), missing if len(judged) < every else "", where)
+    return paragraph(_verdicts(judged), missing if len(judged) < total else "", where)
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
@@ -288,7 +290,7 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def about_trained() -> str:
+def trained_note() -> str:
     """Return what models and sequences the claims about trained models are judged on."""
     return _(
         "The models have one or two layers of width 64, and were trained with three random seeds. Each accuracy is "
@@ -297,7 +299,7 @@ def about_trained() -> str:
     )
 
 
-def no_alarm(outcomes: Sequence[Outcome]) -> str:
+def failed_note(outcomes: Sequence[Outcome]) -> str:
     """Return what the verdict "does not hold here" means; empty if no claim has it."""
     if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
         return ""

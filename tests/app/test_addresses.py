@@ -192,7 +192,7 @@ def lines(at):
 def shown(address):
     """Return the lines that describe the page an address opens."""
     page, _, query = address.partition("?")
-    verdicts, tell = {}, Board.tell
+    verdicts, tell = {}, Board.draw_outcomes
 
     def record_outcomes(self, outcomes):
         outcomes = list(outcomes)

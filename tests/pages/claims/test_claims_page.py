@@ -25,7 +25,7 @@ from attention_core.claims import Verdict
 from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
 from pages.claims import board, colours, words
-from pages.claims.options import VERDICTS
+from pages.claims.options import VERDICTS_BY_NAME
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
 open_claims = partial(open_page, "claims", **SMALL)
@@ -83,7 +83,7 @@ def expected():
     return outcomes()
 
 
-def test_a_claim_that_measures_time_waits_until_somebody_asks():
+def test_claims_that_measure_time_run_on_request():
     source = SyntheticSource(SyntheticSpec(n=43, d=8, heads=2))
     [timed] = [task for task in claims.tasks(source) if task.timed]
     dispatch.forget("claims", timed)
@@ -102,7 +102,7 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
 
 
-def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
+def test_claims_that_run_a_model_run_on_request():
     text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.uses_decoder]
     at = open_claims(input="text", layer=0, text=text)
     assert said(at).count("SmolLM2 must process the text a dozen times") == len(slow) == 5
@@ -116,7 +116,7 @@ def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
     assert "not checked yet" not in said(at)
 
 
-def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
+def test_every_claim_is_checked_and_shows_the_verdict_of_the_library(expected):
     at = open_claims(check=True)
     shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
     assert {words.title(claim) for claim in EVERY} <= {button.label for button in at.button}
@@ -126,7 +126,7 @@ def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(ex
     assert len(chips(at)) == len(expected)
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert count[Verdict.UNTESTABLE] >= 1
-    assert words.overall(expected.values()) in shown
+    assert words.summary(expected.values()) in shown
     assert "not checked yet" not in shown
     assert "This claim is about the attention of trained models. Choose a text" in shown
     for claim in EVERY:
@@ -146,8 +146,8 @@ def test_the_checks_follow_the_input():
     assert on_card(other) not in first
 
 
-def test_the_filter_keeps_one_verdict(expected):
-    for word, verdict in VERDICTS.items():
+def test_the_filter_shows_one_verdict(expected):
+    for word, verdict in VERDICTS_BY_NAME.items():
         at = open_claims(verdict=word)
         assert set(chips(at)) <= {verdict}
         wanted = {o.key for o in expected.values() if o.verdict is verdict and not o.claim.timed}
@@ -167,7 +167,8 @@ def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expe
         assert f"[{claim.source.authors}, {claim.source.year}, " in words.article(claim.source)
     subjects = [claim.subject for claim in EVERY]
     assert [each.value for each in at.markdown if each.value.startswith("## ")] == [
-        f"## {title}" for title in (words.FAILED, *(words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)))
+        f"## {title}"
+        for title in (words.FAILED_TITLE, *(words.SUBJECTS[subject] for subject in dict.fromkeys(subjects)))
     ]
     assert subjects == sorted(subjects, key=claims.SUBJECTS.index)
 
@@ -175,9 +176,9 @@ def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expe
 def test_the_claims_that_usually_fail_come_first_until_a_verdict_is_known():
     at = open_page("claims", {"input": "synthetic", "n": "45", "d": "8", "heads": "2", "head": "-1"})
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
-    first = sorted(claims.claim(key).number for key in board.FIRST)
+    first = sorted(claims.claim(key).number for key in board.FIRST_CLAIMS)
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened][: len(first)] == first
-    assert f"## {words.FIRST}" in [each.value for each in at.markdown]
+    assert f"## {words.FIRST_TITLE}" in [each.value for each in at.markdown]
 
 
 def test_a_filter_shows_the_claims_that_are_not_checked_yet():
@@ -191,24 +192,24 @@ def test_a_filter_shows_the_claims_that_are_not_checked_yet():
     assert "No claim matches this filter." in said(at)
 
 
-def test_a_method_has_its_colour_on_every_card():
+def test_a_method_has_the_same_colour_on_every_card():
     iterated, exact = "Nyström, inverse from six iterations", "Nyström, exact inverse"
-    first = colours.places(["Nyström, no inverse", iterated, exact, "equal weights"])
-    second = colours.places([exact, iterated])
+    first = colours.series_colours(["Nyström, no inverse", iterated, exact, "equal weights"])
+    second = colours.series_colours([exact, iterated])
     assert first[exact] == second[exact]
     assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
     assert first[iterated] == second[iterated] == palette.place("nystrom")
-    assert first["equal weights"] == colours.places(["Equal weights"])["Equal weights"] == GREY
-    assert colours.places(["Full attention", "Local", "linear attention"]) == {
+    assert first["equal weights"] == colours.series_colours(["Equal weights"])["Equal weights"] == GREY
+    assert colours.series_colours(["Full attention", "Local", "linear attention"]) == {
         "Full attention": palette.place("softmax"),
         "Local": palette.place("local"),
         "linear attention": palette.place("linear"),
     }
     many = [f"series {i}" for i in range(COLOURS)]
-    assert sorted(colours.places(many).values()) == list(range(COLOURS))
+    assert sorted(colours.series_colours(many).values()) == list(range(COLOURS))
 
 
-def test_each_card_has_its_figure_in_small(expected):
+def test_each_card_has_a_small_figure(expected):
     at = open_claims()
     shown = [each.value for each in at.markdown if "<img" in each.value]
     judged = [o for o in expected.values() if not o.untestable_reason and not o.claim.timed]
@@ -281,7 +282,7 @@ def test_a_claim_about_trained_models_takes_no_synthetic_input():
     assert len(read.get("plotly_chart")) == (outcome.untestable_reason is None)
 
 
-def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
+def test_all_heads_are_checked_unless_one_is_selected():
     all_heads, one = (outcomes(head=head, keys=["cosine_closest"])["cosine_closest"] for head in (None, 1))
     assert finding(all_heads) != finding(one)
     at = open_claims(head=1, claim="cosine_closest")
@@ -299,7 +300,7 @@ def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
     assert on_card(all_heads) in said(at)
 
 
-def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
+def test_links_carry_the_head_and_the_average_means_all_heads():
     small = {"input": "synthetic", "n": "40", "d": "8", "claim": "cosine_closest", "claim_heads": "one"}
     assert "uses head 1 of 2 and" in said(open_page("claims", small | {"heads": "2", "head": "1"}))
     assert "uses all 2 heads and" in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
@@ -319,7 +320,7 @@ def test_the_strip_links_to_every_claim_and_marks_the_opened_one():
     assert not any("**" in tiles for tiles in opened.values())
 
 
-def test_one_goes_from_claim_to_claim():
+def test_buttons_open_the_previous_and_next_claim():
     order = [claim.key for claim in EVERY]
     at = open_claims(claim=order[0])
     assert at.button(key="claims.step-1").disabled
@@ -330,7 +331,7 @@ def test_one_goes_from_claim_to_claim():
     assert open_claims(claim=order[-1]).button(key="claims.step1").disabled
 
 
-def test_the_command_says_the_same(capsys):
+def test_the_command_reports_the_same_verdicts(capsys):
     untimed = [claim for claim in EVERY if not claim.timed]
     asked = ["--synthetic", "clustered", "--tokens", "24", "--head", "1"]
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
@@ -339,7 +340,7 @@ def test_the_command_says_the_same(capsys):
     shown = said(at)
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
-    drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST)
+    drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST_CLAIMS)
     text = dict(zip((str(claim.number) for claim in drawn), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
@@ -351,7 +352,7 @@ def test_the_command_says_the_same(capsys):
     assert "24 tokens" in printed[-1]
 
 
-def test_an_input_that_is_too_short_is_told_so():
+def test_an_input_that_is_too_short_is_reported():
     at = open_claims(n=3)
     texts = [claim for claim in EVERY if claim.uses_decoder]
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.measures_lengths and claim not in texts]
@@ -365,7 +366,7 @@ def test_an_input_that_is_too_short_is_told_so():
     assert not alone.get("plotly_chart")
 
 
-def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
+def test_a_button_makes_a_synthetic_input_longer():
     at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
     assert "This claim needs at least 128 tokens, but this input has 40." in said(at)
     assert not at.get("plotly_chart")
@@ -395,7 +396,7 @@ def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
 
 
 @pytest.mark.parametrize("model", ["minilm", "smollm2"])
-def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
+def test_a_button_replaces_a_short_text_by_the_long_preset(model):
     text = "The old bridge was closed, so we took the ferry."
     at = open_claims(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
     tokens = TextSource(presets.texts()["long"], model, 1).load().n
@@ -408,7 +409,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     assert len(at.get("plotly_chart")) == 1
 
 
-def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypatch):
+def test_a_text_is_requested_if_the_long_preset_is_too_short(monkeypatch):
     known = claims.claim("two_layers")
     monkeypatch.setitem(claims.discover(), "two_layers", replace(known, needs=400))
     at = open_claims(input="text", text="a short text", layer=0, claim="two_layers")
@@ -416,7 +417,7 @@ def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypa
     assert not any(button.key == "claims.longer.two_layers" for button in at.button)
 
 
-def test_an_upload_that_is_too_short_gets_a_sentence():
+def test_an_upload_that_is_too_short_is_reported():
     file = UploadSource.of("a.npz", to_npz(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1)).load()))
     at = open_claims(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
     assert "This claim needs at least 16 tokens, but this input has 12." in said(at)
@@ -424,13 +425,13 @@ def test_an_upload_that_is_too_short_gets_a_sentence():
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
 
 
-def test_where_no_length_would_help_none_is_offered():
+def test_no_longer_input_is_offered_if_none_would_help():
     at = open_claims(claim="near_diagonal")
     assert not at.get("plotly_chart")
     assert not any(button.key == "claims.longer.near_diagonal" for button in at.button)
 
 
-def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
+def test_a_theorem_is_named_on_its_card_and_panel():
     theorems = [claim for claim in EVERY if claim.theorem]
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
     at, judged = open_claims(), outcomes(keys=[claim.key for claim in theorems])
@@ -442,7 +443,7 @@ def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
     assert "**A theorem.**" not in said(open_claims(claim="drowning"))
 
 
-def test_what_is_grown_beyond_the_input_says_how_far():
+def test_claims_measured_beyond_the_input_name_the_length():
     assert "The check uses all 2 heads and lengths up to 512 tokens." in said(open_claims(claim="memory_quadruples"))
     assert (
         "The check uses all 2 heads and 40 tokens. Claims about growth are checked at lengths up to 512 tokens."
@@ -453,7 +454,7 @@ def test_what_is_grown_beyond_the_input_says_how_far():
     assert f"The check uses all 12 heads and {TextSource(text).load().n} tokens." in read
 
 
-def test_what_cannot_be_judged_says_why_and_the_others_are():
+def test_untestable_claims_are_explained_and_the_others_judged():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
     untestable = [outcome for outcome in found.values() if outcome.untestable_reason]
     assert any("have the same weight" in finding(outcome) for outcome in untestable)
@@ -463,18 +464,18 @@ def test_what_cannot_be_judged_says_why_and_the_others_are():
 
 
 @pytest.mark.parametrize("query", [{"claim": "nothing"}, {"verdict": "maybe"}, {"check": "2"}])
-def test_a_link_that_does_not_fit_opens_the_board_and_says_so(query):
+def test_an_invalid_link_opens_the_board_and_is_reported(query):
     at = open_page("claims", query)
     assert next(iter(query)) in at.warning[0].value
     assert cards(at) == {claim.key for claim in EVERY}
 
 
-def test_an_upload_is_asked_for():
+def test_a_missing_upload_is_requested():
     at = open_claims(input="upload")
     assert any("Upload an .npz" in each.value for each in at.info)
 
 
-def test_the_table_holds_every_claim_with_its_numbers(expected):
+def test_the_table_lists_every_claim_with_its_numbers(expected):
     [header, *rows] = csv.reader(io.StringIO(board.table(list(expected.values())).decode("utf-8-sig")))
     assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
     assert [int(row[0]) for row in rows] == [claim.number for claim in EVERY]
@@ -489,7 +490,7 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
         assert row[5] == claim.rule.format(**claim.thresholds())
 
 
-def test_every_claim_leads_to_a_page_that_takes_its_link():
+def test_every_claim_links_to_a_page_that_accepts_the_link():
     places = {(each.place.page, str(each.place.options)): each for each in EVERY}
     assert len({each.place.page for each in places.values()}) > 5
     for each in places.values():

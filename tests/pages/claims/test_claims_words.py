@@ -82,8 +82,8 @@ def named(*numbers):
         ),
     ],
 )
-def test_how_the_claims_came_out(verdicts, said):
-    assert words.overall(outcomes(*verdicts)) == said
+def test_summary_of_verdicts(verdicts, said):
+    assert words.summary(outcomes(*verdicts)) == said
 
 
 def test_each_verdict_has_its_icon_and_colour_in_the_strip():
@@ -154,11 +154,11 @@ def test_the_strip_names_a_subject_and_marks_the_opened_claim():
         ),
     ],
 )
-def test_the_margin_to_the_bound_that_decides(key, changed, expected):
+def test_margin_text(key, changed, expected):
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-    assert words.margin(outcome) == expected
+    assert words.margin_text(outcome) == expected
     line = words.verdict_line(outcome)
     assert line.startswith(words.badge(outcome.verdict))
     assert (":small[" in line) == bool(expected)
@@ -228,7 +228,7 @@ def test_a_card_explains_its_verdict_by_a_number_and_what_the_claim_needs(key, c
     known = claims.claim(key)
     numbers = dict.fromkeys((each.name for each in known.quantities), 1.0) | changed
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers)
-    assert words.margin(outcome, brief=True) == expected
+    assert words.margin_text(outcome, brief=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_share_of_heads_is_explained_by_numbers_of_heads(key, numbers, heads, 
     rows = tuple(replace(row, head=head) for head in (*range(heads), None))
     outcome = Outcome(key=key, verdict=known.verdict(numbers, known.bounds), numbers=numbers, rows=rows)
     assert outcome.heads == heads
-    assert words.margin(outcome, brief=True) == expected
+    assert words.margin_text(outcome, brief=True) == expected
 
 
 def test_the_row_of_the_claim_s_subject_is_bold():
@@ -314,21 +314,21 @@ def test_a_claim_that_holds_partly_lists_which_of_its_conditions_are_met():
 
 
 def test_a_claim_that_was_not_judged_has_no_margin():
-    assert words.margin(UNJUDGED) == ""
+    assert words.margin_text(UNJUDGED) == ""
 
 
-def test_a_badge_tells_the_verdict():
+def test_badge():
     assert words.badge(FAILS) == ":red-badge[:material/cancel: does not hold here]"
 
 
-def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
+def test_a_card_names_a_theorem_and_shows_the_figure():
     card = board.card(FOUND)
     article = words.article(FOUND.claim.source)
     assert card.startswith(f'{article}\n\n{words.verdict_line(FOUND, brief=True)}\n\n<span class="claim">')
     assert card.endswith(f"</span>\n\n{words.finding(FOUND, brief=True)}")
     assert words.verdict_line(FOUND, brief=True).startswith(":green-badge[:material/check_circle: holds] :small[")
     assert "</i>two local layers</span>" in card
-    assert f'alt="{words.drawn(FOUND.claim)}"'.replace(":", "&#58;") in card
+    assert f'alt="{words.figure_description(FOUND.claim)}"'.replace(":", "&#58;") in card
     assert (
         board.card(UNJUDGED)
         == f"{article}\n\n:blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
@@ -340,17 +340,17 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
     assert "\n\n:blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]" in board.card(theorem)
 
 
-def test_a_claim_that_runs_only_on_request_says_why():
+def test_claims_on_request_have_a_reason():
     read, timed = sorted(claims.tasks(TEXT, keys=["sparse_time", "four_sinks"]), key=lambda task: task.timed)
-    assert words.on_request(timed) == "This claim is checked only on request, because it measures time."
+    assert words.on_request_reason(timed) == "This claim is checked only on request, because it measures time."
     assert (
-        words.on_request(read)
+        words.on_request_reason(read)
         == "This claim is checked only on request, because SmolLM2 must process the text a dozen times."
     )
-    assert (words.request(1), words.request(2)) == ("Check 1 more claim", "Check 2 more claims")
+    assert (words.request_label(1), words.request_label(2)) == ("Check 1 more claim", "Check 2 more claims")
 
 
-def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
+def test_findings_have_numbers_or_a_reason():
     assert words.plain_finding(FOUND).startswith(
         "For n tokens, the layer of atrous attention reaches keys in steps of about √n, and the layer of local "
         "attention fills the gaps between these steps. Together, they connect 100% of all pairs of tokens (mean over "
@@ -361,7 +361,7 @@ def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.plain_finding(UNJUDGED) == "This claim needs at least 16 tokens, but this input has 3."
 
 
-def test_what_is_noted_follows_the_finding():
+def test_notes_follow_the_finding():
     def said(causal):
         numbers = {"performer": 30.0, "nystrom": 0.0, "runs": 5, "causal": causal}
         return words.plain_finding(Outcome(key="nystrom_deterministic", verdict=HOLDS, numbers=numbers))
@@ -369,22 +369,22 @@ def test_what_is_noted_follows_the_finding():
     assert said(causal=1) == f"{said(causal=0)} {claims.claim('nystrom_deterministic').notes[0].finding}"
 
 
-def test_words_of_claims_are_no_markup():
+def test_texts_of_claims_are_no_markup():
     odd = replace(claims.claim("landmark_inverse"), rule="a*b_c [x](y) 4% ± {most}", theorem="x_y")
     threshold = odd.thresholds()["most"]
-    assert words.rule(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
-    assert words.theorem(odd) == r"**A theorem.** x\_y"
-    assert words.theorem(replace(odd, theorem="")) == ""
+    assert words.rule_text(odd) == rf"a\*b\_c \[x\](y) 4% ± {threshold} In all other cases, the claim does not hold."
+    assert words.theorem_note(odd) == r"**A theorem.** x\_y"
+    assert words.theorem_note(replace(odd, theorem="")) == ""
     why = UntestableError("{x} is none", x="[a](b)")
     assert words.finding(Outcome(key="drowning", verdict=UNTESTABLE, untestable_reason=why)) == r"\[a\](b) is none"
 
 
-def test_the_table_tells_numbers_with_their_units():
-    lines = words.numbers(FOUND).split("\n")
+def test_the_table_has_numbers_with_units():
+    lines = words.numbers_table(FOUND).split("\n")
     assert lines[:3] == ["| Quantity | Value |", "| :-- | --: |", f"| {BOTH_LAYERS} | **100%** |"]
     assert len(lines) == 2 + len(FOUND.claim.quantities)
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
-    last = words.numbers(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
+    last = words.numbers_table(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
     assert last == [
         "| multiply-adds of full attention ÷ multiply-adds of linear attention at the longest length | **1** |",
         f"| longest measured length | **1{NBSP}tokens** |",
@@ -419,11 +419,11 @@ def test_the_table_tells_numbers_with_their_units():
         ),
     ],
 )
-def test_what_was_looked_at(given, longest, key, said):
+def test_scope_of_the_checks(given, longest, key, said):
     assert words.scope(chosen(**given), longest, claims.claim(key) if key else None) == said
 
 
-def test_what_smollm2_made_of_a_text_was_looked_at():
+def test_scope_of_a_claim_about_smollm2():
     said = words.scope(chosen(), 40, claims.claim("four_sinks"))
     assert said == (
         "This claim is checked with the language model SmolLM2. The verdict does not depend on the chosen model, layer "
@@ -431,11 +431,11 @@ def test_what_smollm2_made_of_a_text_was_looked_at():
     )
 
 
-def test_a_claim_that_does_not_hold_is_no_alarm():
-    assert words.no_alarm(outcomes(HOLDS, FAILS)).startswith(
+def test_failed_note():
+    assert words.failed_note(outcomes(HOLDS, FAILS)).startswith(
         "“Does not hold here” is a result on this input, not an error"
     )
-    assert words.no_alarm(outcomes(HOLDS, PARTLY, UNTESTABLE)) == words.no_alarm([]) == ""
+    assert words.failed_note(outcomes(HOLDS, PARTLY, UNTESTABLE)) == words.failed_note([]) == ""
 
 
 def test_the_claims_about_trained_models_are_counted_without_those_not_recorded():
@@ -444,11 +444,11 @@ def test_the_claims_about_trained_models_are_counted_without_those_not_recorded(
         f"**2 of 4 tested claims hold.** 1 claim holds partly. **1 claim does not hold here:** number {named(4)[0]}."
     )
     where = "The claims are judged on recorded training runs of small models, not on your input."
-    assert words.overall_trained(found, 4) == f"{counted} {where}"
+    assert words.trained_summary(found, 4) == f"{counted} {where}"
     missing = "3 claims are not tested, because their training runs are not recorded."
-    assert words.overall_trained(found, 7) == f"{counted} {missing} {where}"
-    assert "1 claim is not tested, because its training runs are not recorded." in words.overall_trained(found, 5)
-    assert words.overall_trained([], 7).startswith("No claim is tested yet. 7 claims are not tested")
+    assert words.trained_summary(found, 7) == f"{counted} {missing} {where}"
+    assert "1 claim is not tested, because its training runs are not recorded." in words.trained_summary(found, 5)
+    assert words.trained_summary([], 7).startswith("No claim is tested yet. 7 claims are not tested")
 
 
 def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
@@ -460,23 +460,25 @@ def test_a_claim_about_trained_models_is_judged_regardless_of_the_input():
     assert words.scope(chosen(), 40, first) == words.scope(chosen(heads=1), 512, first) == text
 
 
-def test_what_is_claimed_and_where():
+def test_headline_and_source_of_a_claim():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b", authors="Su"))
     assert words.headline(odd) == r"## 2. a\_b"
     assert words.article(odd.source) == r""":small[[Su, 2020, example.org](https://example.org/a_b "On \[x\]")]"""
-    assert words.drawn(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
-    assert words.claimed_in(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
+    assert (
+        words.figure_description(odd) == f"Vertical axis: {odd.figure.y_title}. Horizontal axis: {odd.figure.x_title}."
+    )
+    assert words.source_text(odd.source) == r"Source: [Su, On \[x\]](https://example.org/a_b), 2020"
 
 
-def test_what_is_offered_for_a_longer_input_depends_on_where_it_comes_from():
-    assert longer_input.offer(SYNTHETIC, 128) == "Use n = 128"
-    assert longer_input.offer(TEXT, 150) == "Use the long preset (150 tokens)"
-    assert longer_input.missing(TEXT, 400) == "Write or paste a text of at least 400 tokens."
-    assert longer_input.missing(FILE, 16) == "Upload a sequence of at least 16 tokens."
-    assert longer_input.missing(TRAINED, 48) == "Choose another input, with at least 48 tokens."
+def test_the_longer_input_depends_on_the_source():
+    assert longer_input.button_label(SYNTHETIC, 128) == "Use n = 128"
+    assert longer_input.button_label(TEXT, 150) == "Use the long preset (150 tokens)"
+    assert longer_input.instructions(TEXT, 400) == "Write or paste a text of at least 400 tokens."
+    assert longer_input.instructions(FILE, 16) == "Upload a sequence of at least 16 tokens."
+    assert longer_input.instructions(TRAINED, 48) == "Choose another input, with at least 48 tokens."
 
 
-def test_the_table_of_all_claims_holds_numbers_with_their_units():
+def test_the_table_of_all_claims_has_numbers_with_units():
     [header, found, unjudged] = read(board.table([FOUND, UNJUDGED]))
     assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
     known = claims.claim("two_layers")
@@ -500,7 +502,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert row[4].endswith(f"at the longest length: 2; longest measured length: 2{NBSP}tokens")
 
 
-def test_the_rows_of_a_claim_are_a_table_that_names_it():
+def test_the_rows_of_a_claim_are_a_table_with_its_name():
     names = [field.name for field in fields(FOUND.rows[0])]
     assert read(claim.table(FOUND)) == [["claim", *names], ["two_layers", "two local layers", "1", "0", "12.5", "30.0"]]
     missing = replace(FOUND, rows=(replace(FOUND.rows[0], keys=None),))
