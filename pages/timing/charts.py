@@ -20,11 +20,11 @@ from pages.timing.words import speedup
 
 HEIGHT = 350
 """Height in pixels of a chart without its stamp; with the sentence above, the chart fits a projector's screen."""
-NARROW = 250
+NARROW_WIDTH = 250
 """Width in pixels of the lines on a phone."""
-NEAR = 1.5
+NEAR_RATIO = 1.5
 """Ratio of two lengths up to which their labels would overlap."""
-BRACKET = 0.95
+BRACKET_POSITION = 0.95
 """Position of the bracket of the speedup, as a part of the longest length."""
 TITLES = {
     "ratio": N_("Time relative to softmax"),
@@ -40,36 +40,38 @@ UNITS = {
 """Their axis titles."""
 
 
-def crossovers(found: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
+def crossovers(series: Sequence[Series], *, narrow: bool = False) -> list[Curve]:
     """Return a large marker where each variant overtakes softmax; tooltips have both times.
 
     Args:
-        found: series on the page.
+        series: series on the page.
         narrow: whether there is only room for the lengths, without names.
     """
-    places = [(line, at) for line in found if not line.masked and (at := overtaking(line.run, line.word))]
-    rising = sorted(range(len(places)), key=lambda i: places[i][1].tokens)
-    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in places]
-    labels = crossing_labels([(places[i][1].tokens, names[i], places[i][0].colour) for i in rising])
-    texts = dict(zip(rising, labels, strict=True))
+    crossings = [
+        (line, crossing) for line in series if not line.masked and (crossing := overtaking(line.run, line.word))
+    ]
+    order = sorted(range(len(crossings)), key=lambda i: crossings[i][1].tokens)
+    names = ["" if narrow else line.name.partition(" · ")[0] for line, _at in crossings]
+    labels = crossing_labels([(crossings[i][1].tokens, names[i], crossings[i][0].colour) for i in order])
+    texts = dict(zip(order, labels, strict=True))
     first = next(filter(None, labels), "")
-    sizes = sorted(point.n for line in found for point in line.points)
+    sizes = sorted(point.n for line in series for point in line.points)
     return [
         Curve(
             _("{name}: becomes faster than softmax", name=line.name),
-            [at.tokens],
-            [at.ms],
+            [crossing.tokens],
+            [crossing.ms],
             colour=line.colour,
             dash="solid" if line.live else "dash",
             group=line.name,
             hollow=True,
             size=15,
             name_at_end=False,
-            notes=[crossover_in_words(line.name, at)],
+            notes=[crossover_text(line.name, crossing)],
             texts=[texts[i]],
-            text_position=_label_side(texts[i], at.tokens, sizes, is_first=texts[i] == first, narrow=narrow),
+            text_position=_label_side(texts[i], crossing.tokens, sizes, is_first=texts[i] == first, narrow=narrow),
         )
-        for i, (line, at) in enumerate(places)
+        for i, (line, crossing) in enumerate(crossings)
     ]
 
 
@@ -79,7 +81,7 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
     The first label is below the lines in the left half, because it would cover the line of a slow start.
     """
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
-    room = share * (NARROW if narrow else WIDTH)
+    room = share * (NARROW_WIDTH if narrow else WIDTH)
     width = max(map(ends.text_width, re.sub("<span.*?</span>", "", text).split("<br>")))
     return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
 
@@ -95,7 +97,7 @@ def crossing_labels(places: Sequence[tuple[float, str, int]]) -> list[str]:
     near, texts = list[tuple[float, str, int]](), list[str]()
     for place, following in zip_longest(places, places[1:]):
         near.append(place)
-        if following is not None and following[0] <= NEAR * place[0]:
+        if following is not None and following[0] <= NEAR_RATIO * place[0]:
             texts.append("")
             continue
         if any(name for _n, name, _colour in near):
@@ -114,42 +116,45 @@ def crossing_labels(places: Sequence[tuple[float, str, int]]) -> list[str]:
     return texts
 
 
-def crossover_in_words(name: str, at: Overtaking) -> str:
+def crossover_text(name: str, overtaking: Overtaking) -> str:
     """Return where a variant overtakes softmax, and both times at the two nearest lengths, as HTML for Plotly."""
     sentences = [
-        _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
-        for n, own, full in (at.before, at.after)
+        _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=variant_time, full=softmax_time)
+        for n, variant_time, softmax_time in (overtaking.before, overtaking.after)
     ]
     return "<br>".join(
-        [_("{name} becomes faster than softmax at {n} tokens", name=name, n=format_interpolated(at.tokens)), *sentences]
+        [
+            _("{name} becomes faster than softmax at {n} tokens", name=name, n=format_interpolated(overtaking.tokens)),
+            *sentences,
+        ]
     )
 
 
-def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
+def side_lines(side: str, series: Sequence[Series]) -> list[Curve]:
     """Return the curves of the chart next to the time chart."""
     if side == "ratio":
         return [
-            curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], found)
-            for line in found
+            curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], series)
+            for line in series
             if line.ratios and not line.is_reference
         ]
     values = {"memory": lambda p: p.peak_bytes / MIB, "work": lambda p: p.multiply_adds}[side]
-    return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], found) for line in found]
+    return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], series) for line in series]
 
 
-def curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
+def curve(line: Series, values: Sequence[tuple[float, float, float, float]], series: Sequence[Series]) -> Curve:
     """Return a variant's curve: dotted for a mask, hollow if recorded, and also dashed if there is a live run."""
-    solid = {other.name for other in found if other.live}
+    solid = {other.name for other in series if other.live}
     x, low, middle, high = zip(*values, strict=True)
     # If two runs are drawn, only the one on this machine ("live") has bands, since bands of two runs would overlap.
-    banded = low != high and (line.live or not solid)
+    has_band = low != high and (line.live or not solid)
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
         line.name,
         x,
         [y or None for y in middle],
-        low=low if banded else None,
-        high=high if banded else None,
+        low=low if has_band else None,
+        high=high if has_band else None,
         colour=line.colour,
         dash=dash[bool(solid) and not line.live],
         group=line.name,
@@ -165,30 +170,30 @@ def end_name(line: Series) -> str:
     return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
-def mark_speedup(figure: Figure, found: Sequence[Series]) -> None:
+def mark_speedup(figure: Figure, series: Sequence[Series]) -> None:
     """Mark the ``speedup`` at the longest length by a bracket from softmax's time to those of the other variants.
 
     The bracket ends at the fastest variant and has a tick at the slowest one.
     """
-    factors, softmax = speedup(found), next((line for line in found if line.is_reference), None)
+    factors, softmax = speedup(series), next((line for line in series if line.is_reference), None)
     if factors is None or softmax is None:
         return
-    n, least, most = factors
-    times = [line.points[-1].quartiles[1] for line in found if not line.is_reference and not line.masked]
-    top, x, tick = softmax.points[-1].quartiles[1], n * BRACKET, n * BRACKET**0.5
+    n, lowest, highest = factors
+    times = [line.points[-1].quartiles[1] for line in series if not line.is_reference and not line.masked]
+    top, x, tick = softmax.points[-1].quartiles[1], n * BRACKET_POSITION, n * BRACKET_POSITION**0.5
     path = f"M{tick} {top}L{x} {top}L{x} {min(times)}L{tick} {min(times)}M{x} {max(times)}L{tick} {max(times)}"
     shape = {"type": "path", "path": path, "line": {"color": SERIES[GREY], "width": 1}}
     figure["layout"].setdefault("shapes", []).append(shape)
-    text = _("{most} times as fast", most=most)
-    if least != most:
-        text = _("{least} to {most} times as fast", least=least, most=most)
+    text = _("{most} times as fast", most=highest)
+    if lowest != highest:
+        text = _("{least} to {most} times as fast", least=lowest, most=highest)
     # Annotations, unlike shapes, have logarithms as positions on a logarithmic axis.
     place = math.log10(x), (math.log10(top) + 2 * math.log10(max(times))) / 3
     figure["layout"].setdefault("annotations", []).append(annotation(text, *place, xanchor="right", xshift=-4))
 
 
-def draw(
-    lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], found: Sequence[Series], key: str, name: str
+def show_chart(
+    lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], series: Sequence[Series], key: str, name: str
 ) -> None:
     """Draw a chart of two runs at most, with their stamps.
 
@@ -196,21 +201,21 @@ def draw(
         lines: the curves.
         unit: title of the vertical axis.
         runs: each run, and whether it was made on this machine in this session.
-        found: series on the page.
+        series: series on the page.
         key: key of the element.
         name: "time", or one of ``TITLES``.
     """
-    sizes = sorted({point.n for line in found for point in line.points})
+    sizes = sorted({point.n for line in series for point in line.points})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
     if name == "ratio":
         add_line(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
-    alone = len({line.live for line in found}) == 1
-    if name == "time" and alone and not chart.is_narrow():
-        mark_speedup(figure, found)
+    one_run = len({line.live for line in series}) == 1
+    if name == "time" and one_run and not chart.is_narrow():
+        mark_speedup(figure, series)
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
         add_machine_stamp(
-            figure, [stamp_lines(run, live=on, alone=alone) for run, on in runs], narrow=chart.is_narrow()
+            figure, [stamp_lines(run, live=live, alone=one_run) for run, live in runs], narrow=chart.is_narrow()
         ),
         key=key,
         name=f"timing-{name}",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_records import Run, Skipped
-from pages.timing.options import TimingOptions, subjects
+from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import name
 
 
@@ -18,39 +18,39 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
         live: whether the run was made on this machine in this session.
     """
     missing: dict[tuple[int, str], list[str]] = {}
-    for left in run.left_out:
-        if (key := left.variant.partition("~")[0]) in names:
-            missing.setdefault((left.n, _reason(run, left)), []).append(escape_markdown(names[key]))
+    for skipped in run.left_out:
+        if (key := skipped.variant.partition("~")[0]) in names:
+            missing.setdefault((skipped.n, _reason(run, skipped)), []).append(escape_markdown(names[key]))
     return [
         _n(
             "There is no {run} measurement of {names} at {tokens:,} tokens or more. Reason: {reason}",
             "There are no {run} measurements of {names} at {tokens:,} tokens or more. Reason for each variant: "
             "{reason}",
-            n=len(gathered),
-            names=enumeration(gathered),
+            n=len(skipped_names),
+            names=enumeration(skipped_names),
             run=_("live") if live else _("recorded"),
             tokens=tokens,
             reason=escape_markdown(reason),
         )
-        for (tokens, reason), gathered in missing.items()
+        for (tokens, reason), skipped_names in missing.items()
     ]
 
 
-def _reason(run: Run, left: Skipped) -> str:
+def _reason(run: Run, skipped: Skipped) -> str:
     """Return why a variant was not measured, in one sentence."""
-    variant = attention_from_word(left.variant).variant
+    variant = attention_from_word(skipped.variant).variant
     if run.spec.mode != "decode" and run.spec.causal and variant.causal_reason:
         # A recorded file has the words of its day, which the catalogue may no longer have.
         return _("{name} cannot be causal: {reason}", name=_(variant.title), reason=_(variant.causal_reason))
-    return _(left.reason, **left.fields)
+    return _(skipped.reason, **skipped.fields)
 
 
 def words_of(run: Run) -> dict[str, list[str]]:
     """Return the words that a run measured, by the variant's key."""
-    found: dict[str, list[str]] = {}
+    words: dict[str, list[str]] = {}
     for word in run.spec.variants:
-        found.setdefault(word.partition("~")[0], []).append(word)
-    return found
+        words.setdefault(word.partition("~")[0], []).append(word)
+    return words
 
 
 def not_measured(run: Run, *, live: bool) -> list[str]:
@@ -63,7 +63,7 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
     measured = words_of(run)
     missing = [
         escape_markdown(name(each))
-        for each in subjects()
+        for each in timed_variants()
         if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
     ]
     text = _("The live run did not measure {names}.") if live else _("The recorded run did not measure {names}.")
@@ -79,7 +79,7 @@ def other_settings(run: Run, *, live: bool) -> list[str]:
             own=f"**{escape_markdown(name(attention_from_word(words[0])))}**",
             chosen=escape_markdown(name(each)),
         )
-        for each in subjects()
+        for each in timed_variants()
         if (words := measured.get(each.key)) and each.word not in words
     ]
     if not others:

@@ -19,20 +19,20 @@ from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.limits import current
 from attention_core.runtime.devices import devices
 
-LOADED, NONE = "loaded", "none"
+FROM_FILE, NO_RUN = "loaded", "none"
 """Choices next to the recorded runs: a run from a file, or none; ``NONE`` is also a choice of the mask."""
-SHORTEST = 16
-MOST_ROUNDS = 25
+MIN_LENGTH = 16
+MAX_ROUNDS = 25
 """Maximum rounds of a run; the quartiles change little after these."""
-FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
+MASK_FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
 """Ways to apply a mask to the full matrix."""
-SIDES = {"ratio": N_("Time"), "memory": N_("Memory"), "work": N_("Multiply-adds")}
+SIDE_CHARTS = {"ratio": N_("Time"), "memory": N_("Memory"), "work": N_("Multiply-adds")}
 """Charts that can be shown next to the time chart."""
 
 
 def doublings() -> list[int]:
     """Return the available lengths, in powers of two."""
-    return [2**i for i in range(SHORTEST.bit_length() - 1, current().timed_tokens.bit_length())]
+    return [2**i for i in range(MIN_LENGTH.bit_length() - 1, current().timed_tokens.bit_length())]
 
 
 class TimingOptions(Options, prefix="t_"):
@@ -56,25 +56,25 @@ class TimingOptions(Options, prefix="t_"):
     rounds = whole(
         5,
         1,
-        MOST_ROUNDS,
+        MAX_ROUNDS,
         N_("Rounds"),
         widget=st.slider,
         help=N_("Each variant is timed this many times at each length."),
     )
-    side = choice(SIDES, N_("Second chart"))
+    side = choice(SIDE_CHARTS, N_("Second chart"))
     masked = link_only_option(
-        lambda: link_fields.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
+        lambda: link_fields.one_of(None, (NO_RUN, *(v.key for v in ac.all_variants() if v.mask is not None))),
         N_("Full attention with the mask of … (dotted line)"),
         help=N_(
             "Full attention computes all pairs and hides those that this variant skips. The comparison shows how "
             "much time the variant's own algorithm saves."
         ),
     )
-    form = choice(FORMS, N_("Apply mask to"))
+    form = choice(MASK_FORMS, N_("Apply mask to"))
     columns = switch(False, N_("All columns"))
     at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Tokens in the table"))
     recorded = link_only_option(
-        lambda: link_fields.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run"), link="t_beside"
+        lambda: link_fields.one_of(None, (*recorded(), FROM_FILE, NO_RUN)), N_("Recorded run"), link="t_beside"
     )
 
 
@@ -90,11 +90,11 @@ def show() -> TimingSpec:
     TimingOptions.mode.draw(label_visibility="collapsed")
     if len(devices()) > 1:
         TimingOptions.device.draw()
-    lazy_popover(_("Setup"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
+    lazy_popover(_("Setup"), _show_setup, key="timing.set_up", icon=":material/tune:", type="tertiary")
     options = TimingOptions.now()
     first, last = sorted((options.first, options.last))
     return TimingSpec(
-        variants=tuple(attention.word for attention in subjects()),
+        variants=tuple(attention.word for attention in timed_variants()),
         sizes=tuple(n for n in doublings() if first <= n <= last),
         mode=options.mode,
         causal=SharedOptions.causal.value and options.mode != "decode",
@@ -106,7 +106,7 @@ def show() -> TimingSpec:
     )
 
 
-def _set_up() -> None:
+def _show_setup() -> None:
     left, right = st.columns(2)
     with left:
         TimingOptions.first.draw()
@@ -124,16 +124,16 @@ def _set_up() -> None:
 def scope() -> Scope:
     """Return the scope of the page: the timed variants, and whether they are causal in the chosen mode."""
     causal = SharedOptions.causal.value and TimingOptions.mode.value != "decode"
-    return Scope(variants=tuple(attention.word for attention in subjects()), causal=causal)
+    return Scope(variants=tuple(attention.word for attention in timed_variants()), causal=causal)
 
 
-def subjects() -> tuple[ac.Attention, ...]:
+def timed_variants() -> tuple[ac.Attention, ...]:
     """Return the timed variants: the chosen ones and, if chosen, one variant's mask on the full matrix."""
-    able, masked = _maskable(), TimingOptions.masked.value
-    if not able or masked == NONE:
+    maskable, masked = _maskable(), TimingOptions.masked.value
+    if not maskable or masked == NO_RUN:
         return SharedOptions.variants.value
-    laid = able.get(masked) or next(iter(able.values()))
-    return (*SharedOptions.variants.value, Masked(laid.variant, laid.params, TimingOptions.form.value))
+    mask_variant = maskable.get(masked) or next(iter(maskable.values()))
+    return (*SharedOptions.variants.value, Masked(mask_variant.variant, mask_variant.params, TimingOptions.form.value))
 
 
 def _maskable() -> dict[str, ac.Attention]:
@@ -145,11 +145,11 @@ def _maskable() -> dict[str, ac.Attention]:
 
 def _show_masked() -> None:
     """Draw the choice of the variant whose mask is applied to the full matrix."""
-    if able := _maskable():
-        options = [*able, NONE]
+    if maskable := _maskable():
+        options = [*maskable, NO_RUN]
         TimingOptions.masked.draw_with_options(
             options,
             options[0],
             key="timing.masked",
-            format_func=lambda key: label(able[key]) if key in able else _("none"),
+            format_func=lambda key: label(maskable[key]) if key in maskable else _("none"),
         )

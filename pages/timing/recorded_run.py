@@ -14,40 +14,42 @@ from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.limits import current
-from pages.timing.options import LOADED, NONE, TimingOptions
+from pages.timing.options import FROM_FILE, NO_RUN, TimingOptions
 
-FILE = "timing.loaded"
+FILE_KEY = "timing.loaded"
 """Session state key of the run from a file."""
 
 
 def show(spec: TimingSpec) -> Run | None:
     """Draw the form with the recorded runs and files; return the chosen run of the same mode and causality."""
     state = st.session_state
-    known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
-    fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
-    options = [*sorted(fitting, key=lambda name: name != LOADED), NONE]
+    available: dict[str, Run] = {**recorded(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
+    comparable = {
+        name: run for name, run in available.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)
+    }
+    options = [*sorted(comparable, key=lambda name: name != FROM_FILE), NO_RUN]
 
     def draw() -> None:
         TimingOptions.recorded.draw_with_options(
             options,
             options[0],
             key="timing.beside",
-            format_func=lambda name: _named(name, fitting) if name in fitting else _("none"),
+            format_func=lambda name: _run_title(name, comparable) if name in comparable else _("none"),
             help=None
-            if fitting
+            if comparable
             else _(
                 "No recorded run matches the chosen mode and causal setting. Start a run on this machine, or load a "
                 "run from a file."
             ),
         )
-        _files()
+        _show_files()
 
     lazy_popover(_("Recordings"), draw, key="timing.files", icon=":material/folder_open:", type="tertiary")
-    return fitting.get(TimingOptions.recorded.restrict_to(options) or options[0])
+    return comparable.get(TimingOptions.recorded.restrict_to(options) or options[0])
 
 
-def _named(name: str, runs: Mapping[str, Run]) -> str:
-    return _("{run}, from a file", run=title(runs[name])) if name == LOADED else title(runs[name])
+def _run_title(name: str, runs: Mapping[str, Run]) -> str:
+    return _("{run}, from a file", run=title(runs[name])) if name == FROM_FILE else title(runs[name])
 
 
 def title(run: Run) -> str:
@@ -61,7 +63,7 @@ def title(run: Run) -> str:
     )
 
 
-def _files() -> None:
+def _show_files() -> None:
     state = st.session_state
     live = measured()
     if live is None:
@@ -73,7 +75,7 @@ def _files() -> None:
         type="json",
         key="timing.file",
         max_upload_size=max(1, current().run_bytes // 2**20),
-        on_change=_load,
+        on_change=_load_file,
     )
     if "timing.refused" in state:
         st.error(escape_markdown(state["timing.refused"]), icon=":material/error:")
@@ -82,7 +84,7 @@ def _files() -> None:
     st.code(command, language="bash", wrap_lines=True)
 
 
-def _load() -> None:
+def _load_file() -> None:
     state = st.session_state
     state.pop("timing.refused", None)
     if state["timing.file"] is None:
@@ -94,7 +96,7 @@ def _load() -> None:
         return
     # A loaded file is selected immediately. The page also takes over its mode and causality, since it offers only runs
     # that match these options.
-    state[FILE] = run
-    TimingOptions.recorded.set(LOADED)
+    state[FILE_KEY] = run
+    TimingOptions.recorded.set(FROM_FILE)
     TimingOptions.mode.set(run.spec.mode)
     SharedOptions.causal.set(run.spec.causal)

@@ -13,16 +13,16 @@ from attention_core.benchmarking.run_file import recorded
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.run_summary import of_variant, ratios
 from pages.timing import charts, missing, table
-from pages.timing.options import TimingOptions, subjects
+from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import (
-    gain,
-    growth_of_softmax,
-    least_memory,
-    masking,
+    mask_effects,
+    memory_sentence,
     name,
-    other_device,
-    slow_start,
-    starting_time,
+    other_device_note,
+    slow_start_cause,
+    softmax_growth,
+    speedup_sentence,
+    start_overhead,
 )
 
 
@@ -36,34 +36,34 @@ def show(live: Run | None, other: Run | None, places: Sequence[DeltaGenerator], 
         key: beginning of the keys of the elements.
     """
     summary, above, below = places
-    runs = [(run, on) for run, on in ((live, True), (other, False)) if run is not None]
-    found = [line for run, on in runs for line in series(run, live=on)]
+    runs = [(run, live_) for run, live_ in ((live, True), (other, False)) if run is not None]
+    found = [line for run, live_ in runs for line in series(run, live=live_)]
     if not found:
         st.info(_("No measurements yet. Press “Run on this machine”."), icon=":material/timer:")
         return
-    first = [line for line in found if line.live] or found
-    fast = gain(first)
-    summary.markdown(paragraph(summary_text(first), fast, other_device(first, _on_another_device(runs))))
+    shown = [line for line in found if line.live] or found
+    speedup = speedup_sentence(shown)
+    summary.markdown(paragraph(summary_text(shown), speedup, other_device_note(shown, _on_another_device(runs))))
     with above.container():
         times = [charts.curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         crossed = charts.crossovers(found, narrow=chart.is_narrow())
-        charts.draw([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
-        settings = [text for run, on in runs for text in missing.other_settings(run, live=on)]
-        growth = growth_of_softmax(first) if fast else ""
-        causes = growth, slow_start(first), starting_time(first), least_memory(first), masking(first)
+        charts.show_chart([*times, *crossed], _("time of one call (ms)"), runs, found, f"{key}.time", "time")
+        settings = [text for run, live_ in runs for text in missing.other_settings(run, live=live_)]
+        growth = softmax_growth(shown) if speedup else ""
+        causes = growth, slow_start_cause(shown), start_overhead(shown), memory_sentence(shown), mask_effects(shown)
         if texts := list(filter(None, (*causes, *settings))):
             st.markdown("  \n".join(texts))
     with below.container():
         side = TimingOptions.side.value
-        if drawn := charts.side_lines(side, found):
-            charts.draw(drawn, _(charts.UNITS[side]), runs, found, f"{key}.{side}", side)
+        if side_curves := charts.side_lines(side, found):
+            charts.show_chart(side_curves, _(charts.UNITS[side]), runs, found, f"{key}.{side}", side)
         else:
             st.info(_("Add a variant to compare its time with softmax's time."))
-    names = {attention.key: name(attention) for attention in subjects()}
+    names = {attention.key: name(attention) for attention in timed_variants()}
     sentences = [
         each
-        for run, on in runs
-        for each in (*missing.left_out(run, names, live=on), *missing.not_measured(run, live=on))
+        for run, live_ in runs
+        for each in (*missing.left_out(run, names, live=live_), *missing.not_measured(run, live=live_))
     ]
     if sentences:
         st.caption("  \n".join(f":material/block: {each}" for each in sentences))
@@ -81,23 +81,23 @@ def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
 
 def series(run: Run, *, live: bool) -> list[Series]:
     """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's own."""
-    found: list[Series] = []
-    for attention in subjects():
+    result: list[Series] = []
+    for attention in timed_variants():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
         if word is not None and (points := of_variant(run, word)):
-            own = attention_from_word(word)
-            found.append(
+            measured = attention_from_word(word)
+            result.append(
                 Series(
                     run=run,
                     word=word,
-                    name=name(own),
+                    name=name(measured),
                     # Full attention under a variant's mask has the colour of that variant.
                     colour=palette.place(attention.variant.key),
                     live=live,
                     points=points,
-                    masked=own if isinstance(own, Masked) else None,
+                    masked=measured if isinstance(measured, Masked) else None,
                     ratios=ratios(run, word),
                 )
             )
-    return found
+    return result

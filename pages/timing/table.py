@@ -16,15 +16,15 @@ from attention_core.formatting import MIB, between
 from pages.timing.options import TimingOptions
 
 
-def show(found: Sequence[Series], key: str, *, is_last: bool) -> None:
+def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
     """Draw the table at one length, and, below the last drawing of a run, its controls and the download."""
-    sizes = sorted({p.n for line in found for p in line.points})
-    common = [n for n in sizes if all(n in {p.n for p in line.points} for line in found)]
-    n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common or sizes)
-    rows = [row(line, n) for line in found]
-    shown = list(rows[0]) if TimingOptions.columns.value else first_columns(n)
-    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown)
-    if text := empty_cells(rows, shown, n):
+    sizes = sorted({p.n for line in series for p in line.points})
+    common_sizes = [n for n in sizes if all(n in {p.n for p in line.points} for line in series)]
+    n = TimingOptions.at.value if TimingOptions.at.value in sizes else max(common_sizes or sizes)
+    rows = [row(line, n) for line in series]
+    shown_columns = list(rows[0]) if TimingOptions.columns.value else first_columns(n)
+    st.dataframe(rows, hide_index=True, key=key, column_config=_columns(n), column_order=shown_columns)
+    if text := empty_cells(rows, shown_columns, n):
         st.caption(text)
     if TimingOptions.columns.value:
         st.caption(what_is_counted())
@@ -32,7 +32,7 @@ def show(found: Sequence[Series], key: str, *, is_last: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=160)
             TimingOptions.columns.draw()
-            export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
+            export.download(_("Numbers (CSV)"), lambda: csv(series), "timing.csv")
 
 
 def row(line: Series, n: int) -> dict[str, object]:
@@ -40,26 +40,26 @@ def row(line: Series, n: int) -> dict[str, object]:
     sizes = [point.n for point in line.points]
     time = growth(sizes, [p.quartiles[1] for p in line.points])
     work = growth(sizes, [p.multiply_adds for p in line.points])
-    at = next((point for point in line.points if point.n == n), None)
-    low, middle, high = at.quartiles if at else (math.nan,) * 3
+    point_ = next((point for point in line.points if point.n == n), None)
+    low, middle, high = point_.quartiles if point_ else (math.nan,) * 3
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
         _("faster than softmax from"): "—" if line.is_reference else crossing_text(line),
-        _at(n): at and middle,
+        _column_at(n): point_ and middle,
         _("time ÷ softmax's time"): next((ratio.middle for ratio in line.ratios if ratio.n == n), None),
-        _("peak memory (MiB)"): at and at.peak_bytes / MIB,
+        _("peak memory (MiB)"): point_ and point_.peak_bytes / MIB,
         _("exponent a of time ∝ nᵃ"): time and time.exponent,
         _("R² of the time's exponent"): time and time.r2,
         _("exponent a of multiply-adds ∝ nᵃ"): work and work.exponent,
-        _("quartiles of the time (ms)"): at and between(low, high, ".3g"),
-        _("multiply-adds"): at and at.multiply_adds,
-        _("multiply-adds by formula"): at and at.promised,
-        _("multiply-adds per second"): at and at.multiply_adds / middle * 1e3,
+        _("quartiles of the time (ms)"): point_ and between(low, high, ".3g"),
+        _("multiply-adds"): point_ and point_.multiply_adds,
+        _("multiply-adds by formula"): point_ and point_.promised,
+        _("multiply-adds per second"): point_ and point_.multiply_adds / middle * 1e3,
     }
 
 
-def _at(n: int) -> str:
+def _column_at(n: int) -> str:
     return _("time at n = {n:,} (ms)", n=n)
 
 
@@ -69,18 +69,18 @@ def first_columns(n: int) -> list[str]:
         _("variant"),
         _("run"),
         _("faster than softmax from"),
-        _at(n),
+        _column_at(n),
         _("time ÷ softmax's time"),
         _("peak memory (MiB)"),
     ]
 
 
-def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: int) -> str:
+def empty_cells(rows: Sequence[Mapping[str, object]], shown_columns: Sequence[str], n: int) -> str:
     """Return why some cells of the table are empty, in one sentence; empty if no cell is."""
     short = _("needs at least two lengths")
-    why = {
+    reason_by_column = {
         _("faster than softmax from"): _("softmax was not measured"),
-        _at(n): _("not measured at this length"),
+        _column_at(n): _("not measured at this length"),
         _("time ÷ softmax's time"): _("softmax was not measured at this length"),
         _("exponent a of time ∝ nᵃ"): short,
         _("R² of the time's exponent"): short,
@@ -88,8 +88,8 @@ def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str], n: i
         _("multiply-adds by formula"): _("known only for a forward pass"),
     }
     reasons: dict[str, list[str]] = {}
-    for column, reason in why.items():
-        if column in shown and any(row[column] in (None, "") for row in rows):
+    for column, reason in reason_by_column.items():
+        if column in shown_columns and any(row[column] in (None, "") for row in rows):
             reasons.setdefault(reason, []).append(column)
     text = clauses(
         _("{names} ({reason})", names=enumeration(columns), reason=reason) for reason, columns in reasons.items()
@@ -105,12 +105,12 @@ def _columns(n: int) -> dict[str, Any]:
             (_("multiply-adds"), _("multiply-adds by formula"), _("multiply-adds per second")), number(format="compact")
         ),
         _("R² of the time's exponent"): number(format="%.3f"),
-        **dict.fromkeys((_at(n), _("time ÷ softmax's time"), _("peak memory (MiB)")), number(format="%.3g")),
+        **dict.fromkeys((_column_at(n), _("time ÷ softmax's time"), _("peak memory (MiB)")), number(format="%.3g")),
         _("faster than softmax from"): st.column_config.TextColumn(width=250),
     }
 
 
-def csv(found: Sequence[Series]) -> bytes:
+def csv(series: Sequence[Series]) -> bytes:
     """Return every sample with its device, settings and length, as CSV."""
-    rows = [row for line in found for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
+    rows = [row for line in series for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
     return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))

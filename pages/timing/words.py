@@ -13,12 +13,12 @@ from app.words.labels import label
 from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
 from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
 from attention_core.formatting import format_interpolated, memory, number, percent
-from pages.timing.options import FORMS
+from pages.timing.options import MASK_FORMS
 
-STARTING = 4
+MIN_GROWTH_RATIO = 4
 """Smallest growth of the work, divided by the growth of the time, at which starting the operations takes most of the
 time of a short text."""
-MUCH = 0.5
+MIN_FIXED_SHARE = 0.5
 """Smallest share of multiply-adds that are the same at every length which explains a slow start."""
 
 
@@ -29,13 +29,13 @@ def name(attention: ac.Attention) -> str:
     return label(attention)
 
 
-def growth_of_softmax(found: Sequence[Series]) -> str:
+def softmax_growth(series: Sequence[Series]) -> str:
     """Return how fast softmax's time grows and why; empty if too few lengths of a run are measured."""
-    softmax = next((line for line in found if line.is_reference), None)
+    softmax = next((line for line in series if line.is_reference), None)
     law = softmax and growth([p.n for p in softmax.points], [p.quartiles[1] for p in softmax.points])
     if not law:
         return ""
-    if found[0].run.spec.mode == "decode":
+    if series[0].run.spec.mode == "decode":
         text = N_(
             "When the length of the cache doubles, softmax takes {times} times as long, because it reads every "
             "cached key."
@@ -48,19 +48,19 @@ def growth_of_softmax(found: Sequence[Series]) -> str:
     return _(text, times=number(2**law.exponent, 2))
 
 
-def starting_time(found: Sequence[Series]) -> str:
+def start_overhead(series: Sequence[Series]) -> str:
     """Return which variant's time on a GPU grows least with the length, and why; empty if all grow with their work."""
-    lines = [line for line in found if not line.masked and not line.is_reference and len(line.points) > 1]
-    if not lines or found[0].run.spec.device == "cpu":
+    lines = [line for line in series if not line.masked and not line.is_reference and len(line.points) > 1]
+    if not lines or series[0].run.spec.device == "cpu":
         return ""
 
     def times(line: Series) -> float:
         first, last = line.points[0], line.points[-1]
         return last.quartiles[1] / first.quartiles[1]
 
-    least = min(lines, key=times)
-    first, last = least.points[0], least.points[-1]
-    if not first.multiply_adds or last.multiply_adds / first.multiply_adds < STARTING * times(least):
+    smallest = min(lines, key=times)
+    first, last = smallest.points[0], smallest.points[-1]
+    if not first.multiply_adds or last.multiply_adds / first.multiply_adds < MIN_GROWTH_RATIO * times(smallest):
         return ""
     return _(
         "At {last:,} tokens, {name} needs {work} times as many multiply-adds as at {first:,} tokens, but only "
@@ -68,21 +68,21 @@ def starting_time(found: Sequence[Series]) -> str:
         "start.",
         first=first.n,
         last=last.n,
-        name=f"**{escape_markdown(least.name)}**",
+        name=f"**{escape_markdown(smallest.name)}**",
         work=number(last.multiply_adds / first.multiply_adds),
-        times=number(times(least), 2),
+        times=number(times(smallest), 2),
     )
 
 
-def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
+def other_device_note(series: Sequence[Series], recorded: Sequence[Series]) -> str:
     """Return from where variants are faster than softmax in a recorded run on another device; empty without such a run.
 
     Args:
-        found: series on the page.
+        series: series on the page.
         recorded: series of the other run.
     """
-    same = [line for line in recorded if line.is_reference or line.word in {other.word for other in found}]
-    if not found or len(same) < 2:
+    same = [line for line in recorded if line.is_reference or line.word in {other.word for other in series}]
+    if not series or len(same) < 2:
         return ""
     where = crossings(without_settings(same))  # The settings are those of the variants shown.
     names = [
@@ -110,63 +110,63 @@ def other_device(found: Sequence[Series], recorded: Sequence[Series]) -> str:
     )
 
 
-def without_settings(found: Sequence[Series]) -> list[Series]:
+def without_settings(series: Sequence[Series]) -> list[Series]:
     """Return the series that are no masks, with names without settings unless two would then have the same name."""
-    own = [line for line in found if not line.masked]
-    names = [line.name.partition(" · ")[0] for line in own]
+    unmasked = [line for line in series if not line.masked]
+    names = [line.name.partition(" · ")[0] for line in unmasked]
     if len(set(names)) < len(names):
-        return own
-    return [replace(line, name=name) for line, name in zip(own, names, strict=True)]
+        return unmasked
+    return [replace(line, name=name) for line, name in zip(unmasked, names, strict=True)]
 
 
-def speedup(found: Sequence[Series]) -> tuple[int, str, str] | None:
+def speedup(series: Sequence[Series]) -> tuple[int, str, str] | None:
     """Return the longest length of a run, and how many times as fast as softmax its variants are there.
 
     The two factors are the least and the largest one. Return None unless all variants are faster at that length.
     """
-    last = [line.ratios[-1] for line in found if not line.masked and not line.is_reference and line.ratios]
+    last = [line.ratios[-1] for line in series if not line.masked and not line.is_reference and line.ratios]
     if len({ratio.n for ratio in last}) != 1 or any(ratio.high >= 1 for ratio in last):
         return None
-    least, most = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
-    return last[0].n, least, most
+    lowest, highest = (number(1 / extreme(ratio.middle for ratio in last)) for extreme in (max, min))
+    return last[0].n, lowest, highest
 
 
-def gain(found: Sequence[Series]) -> str:
+def speedup_sentence(series: Sequence[Series]) -> str:
     """Return the ``speedup`` in one sentence; empty without one."""
-    if (factors := speedup(found)) is None:
+    if (factors := speedup(series)) is None:
         return ""
-    n, least, most = factors
-    names = [escape_markdown(line.name) for line in found if not line.masked and not line.is_reference and line.ratios]
+    n, lowest, highest = factors
+    names = [escape_markdown(line.name) for line in series if not line.masked and not line.is_reference and line.ratios]
     if len(names) == 1:
-        return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=most)
-    if least == most:
-        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", n=n, most=most)
+        return _("At {n:,} tokens, {name} is {most} times as fast as softmax.", n=n, name=names[0], most=highest)
+    if lowest == highest:
+        return _("At {n:,} tokens, the variants shown are {most} times as fast as softmax.", n=n, most=highest)
     return _(
         "At {n:,} tokens, the variants shown are {least} to {most} times as fast as softmax.",
         n=n,
-        least=least,
-        most=most,
+        least=lowest,
+        most=highest,
     )
 
 
-def slow_start(found: Sequence[Series]) -> str:
+def slow_start_cause(series: Sequence[Series]) -> str:
     """Return why a variant of a run is the slowest at its shortest length, if fixed work explains it; otherwise "".
 
     The work at two lengths gives the least number of multiply-adds that are the same at every length.
     """
-    lines = [line for line in found if not line.masked and line.points]
-    if found[0].run.spec.device != "cpu":  # On a GPU, times of short texts do not follow the work: see starting_time.
+    lines = [line for line in series if not line.masked and line.points]
+    if series[0].run.spec.device != "cpu":  # On a GPU, times of short texts do not follow the work: see starting_time.
         return ""
     if len(lines) < 2 or len({line.points[0].n for line in lines}) != 1:
         return ""
     slowest = max(lines, key=lambda line: line.points[0].quartiles[1])
-    most = max(lines, key=lambda line: line.points[0].multiply_adds)
+    largest_work = max(lines, key=lambda line: line.points[0].multiply_adds)
     first, *later = slowest.points
     double = next((point for point in later if point.n == 2 * first.n), None)
-    if slowest.is_reference or slowest is not most or double is None or not first.multiply_adds:
+    if slowest.is_reference or slowest is not largest_work or double is None or not first.multiply_adds:
         return ""
     share = (2 * first.multiply_adds - double.multiply_adds) / first.multiply_adds
-    if share < MUCH:
+    if share < MIN_FIXED_SHARE:
         return ""
     longest = max(line.points[-1].n for line in lines)
     last = {line.word: line.points[-1].quartiles[1] for line in lines if line.points[-1].n == longest}
@@ -190,27 +190,27 @@ def slow_start(found: Sequence[Series]) -> str:
     return paragraph(_(finding, name=f"**{escape_markdown(slowest.name)}**", **values), _(cause, **values))
 
 
-def least_memory(found: Sequence[Series]) -> str:
+def memory_sentence(series: Sequence[Series]) -> str:
     """Return which variant of a run needs the least memory at the longest length that all were measured at.
 
     Args:
-        found: series of one run; masks are left out.
+        series: series of one run; masks are left out.
 
     Returns:
         One paragraph; empty if softmax or any other variant is missing.
     """
-    peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in found if not line.masked}
-    softmax = next((line.name for line in found if line.is_reference), None)
+    peaks = {line.name: {p.n: p.peak_bytes for p in line.points} for line in series if not line.masked}
+    softmax = next((line.name for line in series if line.is_reference), None)
     lengths = set.intersection(*map(set, peaks.values())) if peaks else set()
     if softmax is None or len(peaks) < 2 or not lengths:
         return ""
     n = max(lengths)
-    own = peaks.pop(softmax)[n]
+    softmax_peak = peaks.pop(softmax)[n]
     other = min(peaks, key=lambda name: peaks[name][n])
-    least = peaks[other][n]
-    values = {"n": n, "name": escape_markdown(other), "own": memory(own), "other": memory(least)}
-    decodes = found[0].run.spec.mode == "decode"
-    if own <= least:
+    smallest = peaks[other][n]
+    values = {"n": n, "name": escape_markdown(other), "own": memory(softmax_peak), "other": memory(smallest)}
+    decodes = series[0].run.spec.mode == "decode"
+    if softmax_peak <= smallest:
         text = _(
             "At {n:,} tokens, softmax needs the least memory: {own} beyond its inputs."
             if decodes
@@ -227,18 +227,18 @@ def least_memory(found: Sequence[Series]) -> str:
     return paragraph(text, _("The inputs of a decode step include its cache.") if decodes else "")
 
 
-def masking(found: Sequence[Series]) -> str:
+def mask_effects(series: Sequence[Series]) -> str:
     """Return the time of a mask on the full matrix compared with its variant's own algorithm; empty without a mask."""
-    for line in found:
-        own = next((other for other in found if line.masked and other.word == line.masked.plain.word), None)
-        both = {r.n: r for r in own.ratios} if own else {}
-        at = [r for r in line.ratios if r.n in both]
-        if line.masked and own and at:
-            return mask_in_words(own.name, _(FORMS[line.masked.form]), at[-1], both[at[-1].n])
+    for line in series:
+        own_series = next((other for other in series if line.masked and other.word == line.masked.plain.word), None)
+        both = {r.n: r for r in own_series.ratios} if own_series else {}
+        common = [r for r in line.ratios if r.n in both]
+        if line.masked and own_series and common:
+            return mask_effect(own_series.name, _(MASK_FORMS[line.masked.form]), common[-1], both[common[-1].n])
     return ""
 
 
-def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
+def mask_effect(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     """Return the time of a mask on the full matrix compared with the algorithm that skips the masked pairs.
 
     Args:

@@ -51,7 +51,7 @@ def sentence(at):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("side", ["ratio", "memory", "work"])
-def test_the_recorded_run_answers_at_first_sight(mode, side):
+def test_the_first_visit_shows_a_recorded_run(mode, side):
     at = open_timing(t_mode=mode, t_side=side)
     assert not at.error
     time_chart, beside = charts(at)
@@ -66,7 +66,7 @@ def test_the_recorded_run_answers_at_first_sight(mode, side):
     assert run.stamp.device in sentence(at)
 
 
-def test_reasons_and_the_least_memory_stand_below_the_result():
+def test_reasons_and_memory_are_below_the_result():
     at = open_timing(t_mode="forward", variants=(*PAIR, ac.get("linear"), ac.get("nystrom", landmarks=32)))
     reasons = next(m.value for m in at.markdown if "needs the least memory" in m.value)
     assert "is the slowest at 64 tokens and the fastest at 4,096 tokens. " in reasons
@@ -75,7 +75,7 @@ def test_reasons_and_the_least_memory_stand_below_the_result():
     assert "needs the least memory" not in sentence(at)
 
 
-def test_a_press_measures_here_beside_the_recorded_run():
+def test_the_button_measures_next_to_the_recorded_run():
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     live = gathered(at)
@@ -116,7 +116,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
         ({"variants": (ac.get("softmax"), ac.get("reformer"))}, None),
     ],
 )
-def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
+def test_the_mask_of_one_variant_is_applied_to_the_full_matrix(state, word):
     chosen = (*PAIR, ac.get("atrous"))
     at = open_timing(**{"variants": chosen} | TINY | {"t_rounds": 1} | state)
     at.button(key="timing.button").click().run()
@@ -141,7 +141,7 @@ def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
     assert not any("with the mask of" in m.value for m in at.markdown)
 
 
-def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():
+def test_results_survive_reruns_and_are_dropped_for_other_settings():
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     at.session_state["t_side"] = "memory"
@@ -151,7 +151,7 @@ def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_ano
     assert not live_lines(at)
 
 
-def test_another_question_ends_a_run_and_keeps_what_it_has():
+def test_other_settings_end_a_run_and_keep_its_results():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec)
     begun.rows += islice(timing_length.measure(spec), 2)
@@ -160,7 +160,7 @@ def test_another_question_ends_a_run_and_keeps_what_it_has():
     assert sum(len(p.ms) for p in gathered(at).points) == 2
 
 
-def test_a_script_that_takes_over_goes_on_with_the_run():
+def test_a_rerun_continues_the_run():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec)
     [first] = islice(timing_length.measure(spec), 1)
@@ -171,7 +171,7 @@ def test_a_script_that_takes_over_goes_on_with_the_run():
     assert live.points[0].ms[0] == first.ms
 
 
-def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
+def test_a_stopped_run_names_missing_results_and_continues():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec)
     begun.rows += islice(timing_length.measure(spec), 3)
@@ -194,14 +194,14 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     assert not [b for b in at.button if b.label == "Continue"]
 
 
-def test_a_run_is_stamped_with_the_time_it_was_begun():
+def test_a_run_has_the_time_of_its_start():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), is_running=False)
     at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
 
-def test_a_variant_without_a_step_is_left_out_with_its_reason():
+def test_variants_without_a_decode_step_are_left_out_with_a_reason():
     at = open_timing(variants=(ac.get("softmax"), ac.get("linear"), ac.get("nystrom")), t_mode="decode", **TINY)
     at.button(key="timing.button").click().run()
     assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
@@ -223,12 +223,12 @@ def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
     assert "\\<b\\>\\*\\[x\\]" in sentence(at)
 
 
-def test_no_run_at_all_says_what_to_do():
+def test_a_page_without_runs_shows_instructions():
     at = open_timing(t_beside="none")
     assert any("Run on this machine" in i.value for i in at.info)
 
 
-def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
+def test_a_missing_device_is_replaced_with_a_notice(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     at = open_timing({"t_device": "cuda"})
     assert at.session_state["t_device"] == "cpu"

@@ -21,14 +21,14 @@ from pages.timing import charts, missing, table, words
 from pages.timing.options import TimingOptions
 from pages.timing.recorded_run import title
 from pages.timing.words import (
-    gain,
-    growth_of_softmax,
-    least_memory,
-    mask_in_words,
-    masking,
-    other_device,
-    slow_start,
-    starting_time,
+    mask_effect,
+    mask_effects,
+    memory_sentence,
+    other_device_note,
+    slow_start_cause,
+    softmax_growth,
+    speedup_sentence,
+    start_overhead,
 )
 
 STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
@@ -66,9 +66,9 @@ def line(word, **more):
         (0.8, 0.99, "**A mask alone saves time.**"),
     ],
 )
-def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, effect):
+def test_a_mask_saves_time_only_if_the_quartiles_agree(low, high, effect):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
-    assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
+    assert mask_effect("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
         rf"{effect} At 4,096 tokens, full attention with the mask of Local\* (kernel) takes {masked.middle:.2g} "
         "times softmax's time. The variant's own algorithm, which skips hidden pairs, takes 0.12 times softmax's time."
     )
@@ -100,8 +100,8 @@ def held(word, *peaks, mode="forward"):
 def test_the_growth_of_softmaxs_time_has_its_cause(mode, expected):
     rows = [points("softmax", n, float(n**3)) for n in (16, 32, 64)]
     softmax = line("softmax", run=replace(RUN, spec=replace(RUN.spec, mode=mode)), points=rows)
-    assert growth_of_softmax([softmax]) == expected
-    assert growth_of_softmax([replace(softmax, points=rows[:1])]) == growth_of_softmax([line("local")]) == ""
+    assert softmax_growth([softmax]) == expected
+    assert softmax_growth([replace(softmax, points=rows[:1])]) == softmax_growth([line("local")]) == ""
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,9 @@ def test_a_variant_that_starts_slowly_because_of_fixed_work_is_explained(slow, w
     """Check the smallest share that explains it, an exact inverse, less fixed work, less work than others, softmax."""
     other = counted("linear", 50, 100, ms=0.5)
     one = counted(slow, *work, ms=2.0)
-    assert slow_start([other, one]) == (f"**{one.name}** is the slowest at 64 tokens. {expected}" if expected else "")
+    assert slow_start_cause([other, one]) == (
+        f"**{one.name}** is the slowest at 64 tokens. {expected}" if expected else ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,20 +182,20 @@ def test_a_variant_that_starts_slowly_may_be_the_fastest_at_the_longest_length(m
     """Check the fastest, another than the fastest, and a length at which the other variant was not measured."""
     one = counted("nystrom", *(100, 120, 140)[: len(sizes)], ms=2.0, sizes=sizes)
     one = replace(one, points=[one.points[0], *(replace(point, ms=(ms,)) for point in one.points[1:])])
-    text = slow_start([counted("linear", 50, 100, ms=0.5), one])
+    text = slow_start_cause([counted("linear", 50, 100, ms=0.5), one])
     assert text.startswith(f"**{one.name}** is the slowest at 64 tokens")
     assert (" and the fastest at 128 tokens. " in text) == fastest
 
 
 def test_a_slow_start_needs_work_at_two_lengths_and_another_variant():
     other, one = counted("linear", 50, 100, ms=0.5), counted("nystrom", 100, 110, ms=2.0)
-    assert slow_start([other, one])
-    assert not slow_start([one])
+    assert slow_start_cause([other, one])
+    assert not slow_start_cause([one])
     on_gpu = replace(RUN, spec=replace(RUN.spec, device="cuda"))
-    assert not slow_start([replace(other, run=on_gpu), replace(one, run=on_gpu)])
-    assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(64, 256))])
-    assert not slow_start([other, counted("nystrom", 100, 110, ms=2.0, sizes=(128, 256))])
-    assert not slow_start([other, counted("nystrom", 100, 110, ms=0.1)])
+    assert not slow_start_cause([replace(other, run=on_gpu), replace(one, run=on_gpu)])
+    assert not slow_start_cause([other, counted("nystrom", 100, 110, ms=2.0, sizes=(64, 256))])
+    assert not slow_start_cause([other, counted("nystrom", 100, 110, ms=2.0, sizes=(128, 256))])
+    assert not slow_start_cause([other, counted("nystrom", 100, 110, ms=0.1)])
 
 
 def test_the_work_of_nystrom_that_is_the_same_at_every_length_is_that_of_its_landmarks():
@@ -220,7 +222,7 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
         for word, times in (("linear", (1.0, 9.0)), ("local", (1.5, 3.0)))
         for each in [counted(word, 100 * bool(work), work)]
     )
-    text = starting_time([line("softmax", run=run), steep, flat])
+    text = start_overhead([line("softmax", run=run), steep, flat])
     assert bool(text) == expected
     if expected:
         assert text.startswith(
@@ -231,12 +233,12 @@ def test_a_time_that_hardly_grows_on_a_gpu_is_explained(device, work, expected):
 
 def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
     other = [replace(each, live=False) for each in (line("softmax"), line("local"))]
-    text = other_device([line("softmax"), line("local")], other)
+    text = other_device_note([line("softmax"), line("local")], other)
     assert text == "On the A GPU, Local (at every measured length) is faster than softmax."
-    assert other_device([line("softmax"), line("local~window~4")], other) == ""
+    assert other_device_note([line("softmax"), line("local~window~4")], other) == ""
     twice = [*other, replace(line("local"), live=False, name="Local · window 4")]
-    assert "Local · window 16 (at every measured length) and Local · window 4 (at" in other_device(twice, twice)
-    assert other_device([line("softmax"), line("local")], []) == ""
+    assert "Local · window 16 (at every measured length) and Local · window 4 (at" in other_device_note(twice, twice)
+    assert other_device_note([line("softmax"), line("local")], []) == ""
 
 
 @pytest.mark.parametrize(
@@ -261,53 +263,53 @@ def test_another_device_is_named_if_it_was_measured_with_the_same_settings():
 )
 def test_the_variant_with_the_least_memory_is_read_from_the_rows(peak, expected):
     softmax = held("softmax", 2**19, 2 * 2**20)
-    text = least_memory([softmax, held("linear", 9 * 2**20, 9 * 2**20), held("local", 2**10, peak)])
+    text = memory_sentence([softmax, held("linear", 9 * 2**20, 9 * 2**20), held("local", 2**10, peak)])
     assert text == expected
 
 
 def test_memory_is_compared_at_the_longest_length_of_all():
     softmax = held("softmax", 2**19, 2 * 2**20)
-    assert least_memory([softmax, held("local", 2**20)]).endswith(
+    assert memory_sentence([softmax, held("local", 2**20)]).endswith(
         "so at 16 tokens softmax needs the least memory: 512.0 KiB beyond its inputs."
     )
-    assert least_memory([softmax]) == ""
-    assert least_memory([held("local", 1), held("linear", 1)]) == ""
-    assert least_memory([softmax, held("fused.local", 2**20, 1)]) == ""
+    assert memory_sentence([softmax]) == ""
+    assert memory_sentence([held("local", 1), held("linear", 1)]) == ""
+    assert memory_sentence([softmax, held("fused.local", 2**20, 1)]) == ""
     decoded = [held(word, 2**20, 2**20, mode="decode") for word in ("softmax", "local")]
-    assert least_memory(decoded).startswith("At 64 tokens, softmax needs the least memory: 1.0 MiB")
-    assert least_memory(decoded).endswith("beyond its inputs. The inputs of a decode step include its cache.")
+    assert memory_sentence(decoded).startswith("At 64 tokens, softmax needs the least memory: 1.0 MiB")
+    assert memory_sentence(decoded).endswith("beyond its inputs. The inputs of a decode step include its cache.")
 
 
 @pytest.mark.parametrize(
     ("word", "form"), [("fused.local", "torch's fused kernel"), ("explicit.local", "explicit n × n scores")]
 )
-def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
-    text = masking([line("softmax"), line("local"), line(word)])
+def test_a_mask_is_compared_with_its_variants_algorithm_at_the_longest_common_length(word, form):
+    text = mask_effects([line("softmax"), line("local"), line(word)])
     assert f"({form})" in text
     assert text.startswith("**A mask alone saves no time.** At 64 tokens, full attention with the mask of Local")
     assert text.endswith("skips hidden pairs, takes 0.5 times softmax's time.")
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
-    assert "At 16 tokens" in masking([shorter, line(word)])
+    assert "At 16 tokens" in mask_effects([shorter, line(word)])
 
 
-def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algorithm():
-    assert masking([line("softmax"), line("local")]) == ""
-    assert masking([line("softmax"), line("fused.local")]) == ""
-    assert masking([line("local", ratios=[]), line("fused.local")]) == ""
+def test_no_mask_effect_without_a_mask_and_its_variant():
+    assert mask_effects([line("softmax"), line("local")]) == ""
+    assert mask_effects([line("softmax"), line("fused.local")]) == ""
+    assert mask_effects([line("local", ratios=[]), line("fused.local")]) == ""
 
 
 @pytest.mark.parametrize(
     ("reason", "most", "expected"),
     [(BOUNDED[0], 2048.0, "more than 2,048 MiB."), (BOUNDED[1], 0.5, "than 0.5 s."), ("Too {slow}.", None, "{slow}")],
 )
-def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, expected):
+def test_limits_are_filled_only_into_messages_that_name_them(reason, most, expected):
     run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
     [said] = missing.left_out(run, {"local": "Local"}, live=True)
     assert expected in said
 
 
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
-def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
+def test_only_chosen_variants_are_reported_as_left_out(live, run):
     text = missing.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
     assert text == [rf"There is no {run} measurement of Local\* at 2,048 tokens or more. Reason: Too \*slow\*."]
     assert missing.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
@@ -320,16 +322,16 @@ def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
     ]
 
 
-def test_a_mask_is_told_from_the_algorithm_by_its_name():
+def test_masks_and_algorithms_have_different_names():
     assert words.name(ac.get("local")) == "Local · window 16"
     assert words.name(attention_from_word("fused.local")) == "Local · window 16, as a mask"
 
 
-def test_a_run_is_told_from_others_by_machine_set_up_and_day():
+def test_the_title_of_a_run_has_machine_settings_and_day():
     assert title(RUN) == "A GPU · float32 · 8 heads of size 64"
 
 
-def test_the_file_holds_every_sample_with_its_machine_and_set_up():
+def test_the_csv_has_every_sample_with_machine_and_settings():
     lines = [line("softmax"), line("local", live=False)]
     read = list(csv.DictReader(io.StringIO(table.csv(lines).decode("utf-8-sig"))))
     assert [(row["variant"], row["run"], row["tokens"], row["sample"], row["ms"]) for row in read] == [
@@ -387,13 +389,13 @@ def test_every_row_of_the_table_is_at_the_same_length():
         ("work", ["Softmax", "Local · window 16"], [16, 64]),
     ],
 )
-def test_beside_the_time_stand_ratios_without_softmaxs_own_or_what_a_call_holds_and_does(side, names, heights):
+def test_the_second_chart_shows_ratios_memory_or_work(side, names, heights):
     drawn = charts.side_lines(side, [line("softmax"), line("local")])
     assert [each.name for each in drawn] == names
     assert (drawn[-1].x, drawn[-1].y, drawn[-1].low) == ((16, 64), heights, None)
 
 
-def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_do_not_hide_each_other():
+def test_styles_of_recorded_live_and_masked_lines():
     live, recorded = line("local"), line("local", live=False)
     drawn = {}
     for name, one, among in (
@@ -444,7 +446,7 @@ def on_other_device(*times):
         line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word), live=False)
         for word in ("softmax", *word_of)
     ]
-    return other_device(lines, lines)
+    return other_device_note(lines, lines)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +481,7 @@ def overtaken(**more):
         ((), ""),
     ],
 )
-def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last, expected):
+def test_the_speedup_is_reported_if_every_variant_is_faster(last, expected):
     run = replace(
         OVERTAKEN,
         spec=replace(OVERTAKEN.spec, variants=("softmax", "local", "linear")[: 1 + len(last)]),
@@ -489,7 +491,7 @@ def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last
         ),
     )
     lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
-    assert gain(lines) == expected
+    assert speedup_sentence(lines) == expected
     figure = {"layout": {}}
     charts.mark_speedup(figure, lines)
     labels = [each["text"] for each in figure["layout"].get("annotations", ())]
@@ -503,7 +505,7 @@ def test_the_gain_at_the_longest_length_is_given_if_every_variant_is_faster(last
         assert 10 ** mark["x"] < 256
 
 
-def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side():
+def test_a_crossover_lies_on_softmaxs_line_and_has_both_times():
     softmax = line("softmax", run=OVERTAKEN, points=of_variant(OVERTAKEN, "softmax"))
     [mark] = charts.crossovers([softmax, overtaken(colour=3)])
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
@@ -529,7 +531,7 @@ def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side()
 
 
 @pytest.mark.parametrize("last", [64.0, 100.0, 1.0])
-def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
+def test_only_variants_that_overtake_softmax_have_a_crossover(last):
     """Check three cases without crossover: equal at 64 ms, slower at 100 ms, and a mask, which is not an algorithm."""
     run = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, last)))
     assert bool(charts.crossovers([overtaken(run=run)])) == (last == 1.0)
@@ -537,7 +539,7 @@ def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
     assert charts.crossovers([overtaken(run=run, masked=attention_from_word("fused.local"))]) == []
 
 
-def test_a_lines_end_says_whether_its_run_is_complete():
+def test_the_label_at_the_end_marks_incomplete_runs():
     assert charts.end_name(overtaken()) == "Local · window 16"
     assert charts.end_name(line("softmax")) == "Softmax (fused\N{NO-BREAK SPACE}kernel)"
     cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
@@ -545,7 +547,7 @@ def test_a_lines_end_says_whether_its_run_is_complete():
     assert charts.end_name(line("fused.local", run=OVERTAKEN)) == "Local · window 16, as a mask"
 
 
-def test_empty_cells_have_their_reason():
+def test_empty_cells_are_explained():
     decoded, softmax, first = (table.row(line("local"), 64), table.row(line("softmax"), 64), table.first_columns(64))
     assert table.empty_cells([decoded], first, 64) == ""
     assert table.empty_cells([softmax], first, 64) == ""
@@ -567,7 +569,7 @@ def test_empty_cells_have_their_reason():
 
 def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
     chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
-    monkeypatch.setattr(missing, "subjects", lambda: chosen)
+    monkeypatch.setattr(missing, "timed_variants", lambda: chosen)
     assert missing.not_measured(RUN, live=False) == [
         "The recorded run did not measure Nyström · landmarks 32 and Linear."
     ]
@@ -578,7 +580,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
     assert missing.other_settings(RUN, live=True) == [
         f":material/info: The live run measured **Local · window 16** instead of Local · window 4. {press}"
     ]
-    monkeypatch.setattr(missing, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
+    monkeypatch.setattr(missing, "timed_variants", lambda: (ac.get("softmax"), ac.get("local")))
     assert missing.not_measured(RUN, live=True) == missing.other_settings(RUN, live=True) == []
 
 
@@ -587,7 +589,7 @@ def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypa
 )
 def test_a_mask_that_a_run_lacks_is_named_only_if_it_was_chosen(monkeypatch, chosen, expected):
     mask = attention_from_word("fused.sink")
-    monkeypatch.setattr(missing, "subjects", lambda: (ac.get("softmax"), mask))
+    monkeypatch.setattr(missing, "timed_variants", lambda: (ac.get("softmax"), mask))
     monkeypatch.setattr(TimingOptions.masked.__class__, "value", chosen)
     assert missing.not_measured(RUN, live=True) == [text.replace("Sink", label(mask)) for text in expected]
 
