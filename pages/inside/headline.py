@@ -10,68 +10,71 @@ from app.words.i18n import _, paragraph
 from app.words.labels import reference_name
 from attention_core.analysis.low_rank.factors import relative_error_of, uniform
 from attention_core.formatting import number, percent
-from pages.inside.story import Seen
+from pages.inside.story import HeadData
 
-LONGEST = 2**16
+MAX_SEARCH_LENGTH = 2**16
 """End of the search for the length from which a variant needs less work than softmax. Only formulas are evaluated."""
-SAME = 0.005
+MIN_SHOWN_ERROR = 0.005
 """Errors below this value would be printed as 0%."""
 
-UNNORMALISED = 2
+UNNORMALISED_RATIO = 2
 """Factor by which the absolute weights of a row must sum to more or less than 1 to explain a large error."""
 
 
-def headline(seen: Seen) -> str:
+def headline(data: HeadData) -> str:
     """Return how the variant works, what it needs, and how far its weights are from its reference, as Markdown."""
-    error, baseline = (relative_error_of(each, seen.reference) for each in (seen.weights, uniform(seen.visible)))
-    total = float(np.median(np.abs(seen.weights).sum(-1)))
-    measured = paragraph(_needs(seen), difference(reference_name(seen.attention), error, baseline, total))
-    return f"**{_(seen.attention.variant.summary)}**  \n{measured}"
+    error, baseline = (relative_error_of(each, data.reference) for each in (data.weights, uniform(data.visible)))
+    total = float(np.median(np.abs(data.weights).sum(-1)))
+    measured = paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
+    return f"**{_(data.attention.variant.summary)}**  \n{measured}"
 
 
-def _needs(seen: Seen) -> str:
+def _needs(data: HeadData) -> str:
     """Return the sentence about the numbers or the multiply-adds that the variant needs instead of softmax's."""
-    variant, (heads, n, d) = seen.attention.variant, seen.qkv.k.shape
-    if "left" in seen.parts and "provenance" not in seen.parts:  # a product of factors that all depend on the input
-        factors = [seen.parts[name] for name in ("left", "inverse", "right") if name in seen.parts]
-        return factor_numbers(seen.parts["left"].shape[1], sum(factor.size for factor in factors), n * n)
+    variant, (heads, n, d) = data.attention.variant, data.qkv.k.shape
+    if "left" in data.parts and "provenance" not in data.parts:  # a product of factors that all depend on the input
+        factors = [data.parts[name] for name in ("left", "inverse", "right") if name in data.parts]
+        return factor_numbers(data.parts["left"].shape[1], sum(factor.size for factor in factors), n * n)
     if variant.family == "cache" and variant.cache is not None:
-        full = heads * (d + seen.qkv.v.shape[-1])
-        held = variant.cache(heads, d, seen.qkv.v.shape[-1], seen.attention.params)
-        return cached_numbers(n, held.per_token * n + held.fixed, full * n)
-    return multiply_adds(_(variant.title), n, work(seen, n), cheaper_from(seen))
+        full_numbers = heads * (d + data.qkv.v.shape[-1])
+        cache_size = variant.cache(heads, d, data.qkv.v.shape[-1], data.attention.params)
+        return cached_numbers(n, cache_size.per_token * n + cache_size.fixed, full_numbers * n)
+    return multiply_adds(_(variant.title), n, work(data, n), cheaper_from(data))
 
 
-def work(seen: Seen, n: int) -> float:
+def work(data: HeadData, n: int) -> float:
     """Return the multiply-adds of the variant on n tokens, divided by softmax's, if values are as long as keys."""
-    heads, _n, d = seen.qkv.k.shape
+    heads, _n, d = data.qkv.k.shape
     own, softmax = (
-        each.cost(n, d, causal=seen.causal, heads=heads).multiply_adds for each in (seen.attention, ac.get(REFERENCE))
+        each.cost(n, d, causal=data.causal, heads=heads).multiply_adds for each in (data.attention, ac.get(REFERENCE))
     )
     return own / softmax
 
 
-def cheaper_from(seen: Seen) -> int | None:
+def cheaper_from(data: HeadData) -> int | None:
     """Return the number of tokens from which on the variant needs less work than softmax, or None."""
-    lengths = range(1, LONGEST + 1)
-    first = bisect_left(lengths, True, key=lambda n: work(seen, n) < 1)
-    return lengths[first] if first < LONGEST else None
+    lengths = range(1, MAX_SEARCH_LENGTH + 1)
+    first = bisect_left(lengths, True, key=lambda n: work(data, n) < 1)
+    return lengths[first] if first < MAX_SEARCH_LENGTH else None
 
 
-def factor_numbers(m: int, own: int, full: int) -> str:
+def factor_numbers(m: int, variant_numbers: int, full_numbers: int) -> str:
     """Return the sentence about the numbers in the factors of m landmarks, instead of those in the full matrix."""
     return _(
         "With {m} landmarks, the matrices to multiply have {own:,} entries (softmax: {full:,}).",
         m=m,
-        own=own,
-        full=full,
+        own=variant_numbers,
+        full=full_numbers,
     )
 
 
-def cached_numbers(n: int, own: int, full: int) -> str:
+def cached_numbers(n: int, variant_numbers: int, full_numbers: int) -> str:
     """Return the sentence about the numbers in the cache of n tokens, instead of all keys and values."""
     return _(
-        "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).", n=n, own=own, full=full
+        "For {n} tokens, the cache holds {own:,} numbers (all keys and values: {full:,}).",
+        n=n,
+        own=variant_numbers,
+        full=full_numbers,
     )
 
 
@@ -105,9 +108,11 @@ def difference(reference: str, error: float, baseline: float, total: float) -> s
         total: sum of the absolute weights of the median row, which is 1 for softmax.
     """
     values = {"reference": reference, "error": percent(error), "equal": percent(baseline), "total": number(total)}
-    if error < SAME:
-        return _("The matrix error relative to {reference}'s matrix is less than {same:.1%}.", same=SAME, **values)
-    if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED < total < UNNORMALISED:
+    if error < MIN_SHOWN_ERROR:
+        return _(
+            "The matrix error relative to {reference}'s matrix is less than {same:.1%}.", same=MIN_SHOWN_ERROR, **values
+        )
+    if values["error"] == values["equal"] or error < baseline or 1 / UNNORMALISED_RATIO < total < UNNORMALISED_RATIO:
         return _("The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}).", **values)
     return _(
         "The matrix error relative to {reference}'s matrix is {error} (equal weights: {equal}). One reason is "

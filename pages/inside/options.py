@@ -12,10 +12,10 @@ from attention_core.analysis.state.gau import CHANNELS
 from attention_core.limits import current
 from pages.inside.stories import discover
 
-FIRST = "nystrom"
+FIRST_VARIANT = "nystrom"
 """Key of the variant on a first visit."""
-MOST_STEPS = 9
-OPENING = 0
+MAX_STEPS = 9
+FIRST_TAB = 0
 """Value of ``step`` that represents the first tab of any variant. A link without a step opens the step with the number
 1, which some stories show in a later tab."""
 
@@ -26,9 +26,11 @@ class InsideOptions(HashOptions):
     Until the visitor picks a ``query`` or ``feature``, its value is ``None`` and the step uses its own default.
     """
 
-    attention = link_only_option(lambda: variant_field(lambda variant: variant.key in discover(), FIRST), link="inside")
+    attention = link_only_option(
+        lambda: variant_field(lambda variant: variant.key in discover(), FIRST_VARIANT), link="inside"
+    )
     step = link_only_option(
-        lambda: replace(link_fields.whole(1, OPENING, MOST_STEPS), opening=OPENING),
+        lambda: replace(link_fields.whole(1, FIRST_TAB, MAX_STEPS), opening=FIRST_TAB),
         N_("Step"),
         widget=st.segmented_control,
     )

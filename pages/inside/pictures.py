@@ -15,28 +15,28 @@ from app.ui import chart
 from app.words.i18n import _
 from app.words.isolation import isolated
 from app.words.labels import reference_name
-from pages.inside.story import Seen
+from pages.inside.story import HeadData
 
 COLOURS = {"light": ("#1f5fb4", "#b84300", "#1d7a3c", "#8a3f8f"), "dark": ("#7ab0ff", "#ff9a5c", "#6fd08c", "#dc9cea")}
 """Colours of the symbols in a formula and of the marks before the titles of their panels, by theme. All have a contrast
 of at least 4.5 to 1 with the page, as WCAG 2.2 requires for text (1.4.3)."""
-OUTSTANDING = 4
+COLUMN_RATIO = 4
 """Multiple of the mean weight from which a key's column stands out in a matrix."""
 
 
-def colour(place: int) -> str:
+def colour(index: int) -> str:
     """Return the colour of a symbol in the current theme."""
-    return COLOURS["dark" if st.context.theme.type == "dark" else "light"][place]
+    return COLOURS["dark" if st.context.theme.type == "dark" else "light"][index]
 
 
-def symbol(place: int, latex: str) -> str:
+def symbol(index: int, latex: str) -> str:
     """Return a symbol in LaTeX in the colour of its panel.
 
     Args:
-        place: index of the colour, which is the panel's ``mark``.
+        index: index of the colour, which is the panel's ``mark``.
         latex: the symbol.
     """
-    return rf"\textcolor{{{colour(place)}}}{{{latex}}}"
+    return rf"\textcolor{{{colour(index)}}}{{{latex}}}"
 
 
 def panel(
@@ -75,52 +75,52 @@ def panel(
     )
 
 
-def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> Panel:
+def pair_panel(data: HeadData, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> Panel:
     """Return a panel of all query-key pairs, masked where the query must not attend to the key."""
-    return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption, mark=mark)
+    return panel(title, data.masked(values), data.labels, data.labels, caption=caption, mark=mark)
 
 
-def results(seen: Seen) -> tuple[Panel, Panel]:
+def result_panels(data: HeadData) -> tuple[Panel, Panel]:
     """Return panels of the variant's matrix, to which the other panels of a step lead, and of its reference."""
-    own = pairs(seen, _(seen.attention.title), seen.weights, _("the resulting matrix"))
-    return own, comparison(seen)
+    variant_panel = pair_panel(data, _(data.attention.title), data.weights, _("the resulting matrix"))
+    return variant_panel, reference_panel(data)
 
 
-def comparison(seen: Seen) -> Panel:
+def reference_panel(data: HeadData) -> Panel:
     """Return a panel of the reference, usually softmax, whose caption names the key that stands out as a column."""
-    totals, name = seen.reference.sum(0), reference_name(seen.attention)
+    totals, name = data.reference.sum(0), reference_name(data.attention)
     darkest = int(totals.argmax())
     caption = (
-        _("reference · dark column “{token}”", token=isolated(seen.labels[darkest]))
-        if totals[darkest] > OUTSTANDING * totals.mean()
+        _("reference · dark column “{token}”", token=isolated(data.labels[darkest]))
+        if totals[darkest] > COLUMN_RATIO * totals.mean()
         else _("reference")
     )
-    return pairs(seen, name[0].upper() + name[1:], seen.reference, caption)
+    return pair_panel(data, name[0].upper() + name[1:], data.reference, caption)
 
 
-def earlier(
-    seen: Seen,
+def earlier_panel(
+    data: HeadData,
     title: str,
     values: np.ndarray,
     *,
     row: str,
     column: str = "",
-    with_itself: bool = False,
+    diagonal: bool = False,
     mark: int | None = None,
 ) -> Panel:
     """Return a panel of each token against the tokens before it; all other cells are masked.
 
     Args:
-        seen: the variant on a head, whose labels are used.
+        data: the variant on a head, whose labels are used.
         title: a short name of the matrix.
         values: ``[n, n]``.
         row: what one row is.
         column: what one column is; "earlier token" if empty.
-        with_itself: whether the diagonal is shown too.
+        diagonal: whether the diagonal is shown too.
         mark: index of the colour of the matrix's ``symbol``.
     """
-    shown = np.where(np.tri(len(values), k=0 if with_itself else -1, dtype=bool), values, np.nan)
-    return panel(title, shown, seen.labels, seen.labels, row=row, column=column or _("earlier token"), mark=mark)
+    shown = np.where(np.tri(len(values), k=0 if diagonal else -1, dtype=bool), values, np.nan)
+    return panel(title, shown, data.labels, data.labels, row=row, column=column or _("earlier token"), mark=mark)
 
 
 def board(
@@ -145,20 +145,20 @@ def board(
     )
 
 
-def features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
+def features(data: HeadData, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
     """Draw the features of the queries and of the keys side by side, both ``[n, C]``."""
     named = enumerate(zip(("φ(q)", "φ(k)"), (q, k), captions, strict=True))
     words = {"row": _("token"), "column": _("feature")}
     shown = (
-        panel(title, values, seen.labels, caption=caption, mark=mark, **words)
+        panel(title, values, data.labels, caption=caption, mark=mark, **words)
         for mark, (title, values, caption) in named
     )
     board(key, *shown, unit=_("feature"))
 
 
-def lines(of: Sequence[Curve], *, key: str, alt: str, height: int = 360, **settings: Any) -> None:  # noqa: ANN401
+def lines(curves_: Sequence[Curve], *, key: str, alt: str, height: int = 360, **settings: Any) -> None:  # noqa: ANN401
     """Draw curves; ``alt`` describes the figure in one sentence, ``settings`` go to ``curves``."""
-    chart.show(curves(of, height=height, **settings), key=key, name="inside", alt=alt)
+    chart.show(curves(curves_, height=height, **settings), key=key, name="inside", alt=alt)
 
 
 def cloud(name: str, x: np.ndarray, y: np.ndarray, *, key: str, alt: str, **settings: Any) -> None:  # noqa: ANN401

@@ -19,22 +19,22 @@ from attention_core.analysis.masks import provenance
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
-from pages.inside.story import Seen, Step, later
+from pages.inside.story import HeadData, Step, lazy_step
 from pages.inside.tokens import Pool, strip
 
-BLURS, LEAKS = N_("Best possible error"), N_("Leakage")
+BLUR_TITLE, LEAK_TITLE = N_("Best possible error"), N_("Leakage")
 """Titles of the steps ``blur`` and ``leak``."""
 
 
-def name(seen: Seen, pool: Pool) -> str:
+def name(data: HeadData, pool: Pool) -> str:
     """Return the name of a pool: its first and last token."""
     first, last = pool
-    return " … ".join(isolated(seen.labels[i]) for i in dict.fromkeys((first, last)))
+    return " … ".join(isolated(data.labels[i]) for i in dict.fromkeys((first, last)))
 
 
-def described(seen: Seen, pool: Pool) -> str:
+def pool_text(data: HeadData, pool: Pool) -> str:
     """Return the name of a pool for a sentence, with the positions of its first and last token."""
-    words = _("“{name}”", name=escape_markdown(name(seen, pool)))
+    words = _("“{name}”", name=escape_markdown(name(data, pool)))
     first, last = pool
     return (
         _("{words} (token {first})", words=words, first=first)
@@ -43,59 +43,59 @@ def described(seen: Seen, pool: Pool) -> str:
     )
 
 
-def block_names(seen: Seen) -> list[str]:
+def block_names(data: HeadData) -> list[str]:
     """Return the label of each block of a variant with the setting "block": the positions of its ends."""
-    n, size = len(seen.weights), seen.setting("block")
+    n, size = len(data.weights), data.setting("block")
     return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
 
 
 def levels(pools: Sequence[Pool]) -> list[list[int]]:
     """Return the indices of the pools grouped by level; a pool that begins with token 0 starts a new level."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     for number, (first, _last) in enumerate(pools):
-        if first == 0 or not found:
-            found.append([])
-        found[-1].append(number)
-    return found
+        if first == 0 or not result:
+            result.append([])
+        result[-1].append(number)
+    return result
 
 
-def widest(pools: Sequence[Pool], about: int = 0) -> Pool:
-    """Return the pool with most tokens; ties go to the pool whose ends sum to the number closest to ``about``."""
-    return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - about)))
+def widest(pools: Sequence[Pool], target: int = 0) -> Pool:
+    """Return the pool with most tokens; ties go to the pool whose ends sum to the number closest to ``target``."""
+    return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - target)))
 
 
-def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
+def draw_strip(data: HeadData, weights: np.ndarray | None = None) -> None:
     """Draw the pools as a strip over the text, shaded by ``weights`` ``[m]`` if given."""
-    pools = provenance.spans(seen.parts["provenance"])
+    pools = provenance.spans(data.parts["provenance"])
     rows = levels(pools)
     st.html(
         strip(
             [[pools[i] for i in row] for row in rows],
-            [[" ".join(seen.qkv.tokens[pools[i][0] : pools[i][1] + 1]) for i in row] for row in rows],
+            [[" ".join(data.qkv.tokens[pools[i][0] : pools[i][1] + 1]) for i in row] for row in rows],
             None if weights is None else [[float(weights[i]) for i in row] for row in rows],
         )
     )
 
 
-def pool_names(seen: Seen) -> list[str]:
+def pool_names(data: HeadData) -> list[str]:
     """Return one short label per pool, for the axis of a matrix."""
-    pools = provenance.spans(seen.parts["provenance"])
-    return [f"{first}–{last}" if first < last else f"{first} {isolated(seen.labels[first])}" for first, last in pools]
+    pools = provenance.spans(data.parts["provenance"])
+    return [f"{first}–{last}" if first < last else f"{first} {isolated(data.labels[first])}" for first, last in pools]
 
 
-def cover(seen: Seen) -> Step:
+def pools_step(data: HeadData) -> Step:
     """Build the step that shows which tokens each pooled key contains."""
-    P = seen.parts["provenance"]
+    P = data.parts["provenance"]
     m, n = P.shape
     pools, sizes = provenance.spans(P), provenance.effective_tokens(P)
 
     def draw(key: str) -> None:
-        draw_strip(seen)
+        draw_strip(data)
         st.caption(_("Each box is a pooled key, which combines the tokens that it spans."))
         shares = pictures.panel(
-            _("Pools P"), P, pool_names(seen), seen.labels, row=_("pool"), column=_("token"), mark=0
+            _("Pools P"), P, pool_names(data), data.labels, row=_("pool"), column=_("token"), mark=0
         )
-        pictures.board(f"{key}.provenance", shares, *pictures.results(seen), scale="panel")
+        pictures.board(f"{key}.provenance", shares, *pictures.result_panels(data), scale="panel")
 
     return Step(
         title=_("Pooling"),
@@ -103,55 +103,55 @@ def cover(seen: Seen) -> Step:
             "Neighbouring tokens form a pool. Their keys are combined into one key, and their values into one value."
         ),
         formula=rf"\tilde K = {symbol(0, 'P')} K,\qquad \tilde V = {symbol(0, 'P')} V",
-        shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
+        shapes={"P": (m, n), r"\tilde K": (m, data.qkv.k.shape[-1])},
         findings=_(
             "{n} tokens become **{m} keys**. A pooled key combines {size:.1f} tokens on average "
             "(effective number). The widest key combines {pool}.",
             n=n,
             m=m,
-            pool=described(seen, widest(pools)),
+            pool=pool_text(data, widest(pools)),
             size=sizes.mean(),
         ),
         draw=draw,
     )
 
 
-def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
+def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) -> Step:
     """Build the step that shows the weights of each query on the pooled keys.
 
     Args:
-        seen: the variant on a head.
+        data: the variant on a head.
         extra: a text of the story that is appended to the findings.
-        among: search the largest weight among this many first keys only; all keys if None.
+        n_keys: search the largest weight among this many first keys only; all keys if None.
     """
-    left, pools = seen.parts["left"], provenance.spans(seen.parts["provenance"])
-    sought = left[:, :among]
-    i, r = np.unravel_index(int(sought.argmax()), sought.shape)
+    left, pools = data.parts["left"], provenance.spans(data.parts["provenance"])
+    candidates = left[:, :n_keys]
+    i, r = np.unravel_index(int(candidates.argmax()), candidates.shape)
     first, last = pools[r]
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(
-            otherwise=int(i), key=f"{key}.query", width=240, **tokens(seen.labels)
+            otherwise=int(i), key=f"{key}.query", width=240, **tokens(data.labels)
         )
-        draw_strip(seen, left[query])
+        draw_strip(data, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))
-        shown = pictures.panel(_("Weights L"), left, seen.labels, pool_names(seen), column=_("pool"), mark=0)
-        pictures.board(f"{key}.left", shown, *pictures.results(seen), scale="panel")
+        shown = pictures.panel(_("Weights L"), left, data.labels, pool_names(data), column=_("pool"), mark=0)
+        pictures.board(f"{key}.left", shown, *pictures.result_panels(data), scale="panel")
 
     return Step(
         title=_("Weights on pools"),
         mechanism=_("Each query attends to the pooled keys instead of individual keys."),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-        shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
+        shapes={"Q": data.qkv.q.shape[1:], r"\tilde K": (left.shape[1], data.qkv.k.shape[-1]), "L": left.shape},
         findings=paragraph(
             _(
                 "**“{query}”** (token {i}) gives {weight:.0%} of its weight to {pool}, more than to any other pool. "
                 "Softmax gives {exact:.0%} to these tokens.",
-                query=seen.token(i),
+                query=data.token(i),
                 i=i,
                 weight=left[i, r],
-                pool=described(seen, (first, last)),
-                exact=seen.reference[i, first : last + 1].sum(),
+                pool=pool_text(data, (first, last)),
+                exact=data.reference[i, first : last + 1].sum(),
             ),
             extra,
         ),
@@ -159,13 +159,13 @@ def weights_on_pools(seen: Seen, extra: str = "", *, among: int | None = None) -
     )
 
 
-@later(BLURS)
-def blur(seen: Seen) -> Step:
+@lazy_step(BLUR_TITLE)
+def blur_step(data: HeadData) -> Step:
     """Build the step that compares the product with the best matrix that any weights on the same pools can reach."""
-    left, right = seen.parts["left"], seen.parts["right"]
-    best = provenance.closest(seen.reference, right)
-    floor, error = (factors.relative_error_of(matrix, seen.reference) for matrix in (best, seen.weights))
-    n, rank, kinds = len(left), factors.rank(right), factors.distinct_columns(right)
+    left, right = data.parts["left"], data.parts["right"]
+    best = provenance.closest(data.reference, right)
+    floor, error = (factors.relative_error_of(matrix, data.reference) for matrix in (best, data.weights))
+    n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(
         mechanism=_(
             "All tokens of a pool share the weight of the pool. This limits how close the attention matrix "
@@ -176,22 +176,22 @@ def blur(seen: Seen) -> Step:
         + symbol(1, "X^*")
         + r" = \arg\min_X \lVert S - X R \rVert_F",
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        findings=blur_sentence(rank, n, kinds, floor, error),
-        draw=lambda key: draw_best(seen, best, key),
+        findings=blur_sentence(rank, n, distinct, floor, error),
+        draw=lambda key: draw_best_matrix(data, best, key),
     )
 
 
-def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> str:
+def blur_sentence(rank: int, n: int, distinct: int, floor: float, error: float) -> str:
     """Return the sentence about the error that pooling alone causes.
 
     Args:
         rank: the rank of the product.
         n: number of tokens.
-        kinds: number of distinct columns of the product.
+        distinct: number of distinct columns of the product.
         floor: the error of the best possible weights on these pools.
         error: the error of the actual weights.
     """
-    values = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
+    values = {"rank": rank, "n": n, "kinds": distinct, "floor": floor, "error": error}
     if rank == n:
         return _(
             "There are as many independent pools as tokens, so pooling alone causes no error. Compared with softmax, "
@@ -206,37 +206,37 @@ def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float) -> 
     )
 
 
-def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
+def draw_best_matrix(data: HeadData, best: np.ndarray, key: str) -> None:
     """Draw the variant's matrix, the best matrix its pools allow, and softmax.
 
     Args:
-        seen: the variant on a head.
+        data: the variant on a head.
         best: the matrix closest to softmax that other weights on these pools can reach, ``[n, n]``.
         key: prefix of the elements' keys.
     """
-    own = _("matrix error {error:.0%}", error=factors.relative_error_of(seen.weights, seen.reference))
-    least = _("matrix error {error:.0%}", error=factors.relative_error_of(best, seen.reference))
+    own_caption = _("matrix error {error:.0%}", error=factors.relative_error_of(data.weights, data.reference))
+    best_caption = _("matrix error {error:.0%}", error=factors.relative_error_of(best, data.reference))
     pictures.board(
         f"{key}.best",
-        pictures.pairs(seen, _("Actual A"), seen.weights, own, mark=0),
-        pictures.pairs(seen, _("Best possible X* R"), best, least, mark=1),
-        pictures.pairs(seen, _("Softmax"), seen.reference),
+        pictures.pair_panel(data, _("Actual A"), data.weights, own_caption, mark=0),
+        pictures.pair_panel(data, _("Best possible X* R"), best, best_caption, mark=1),
+        pictures.pair_panel(data, _("Softmax"), data.reference),
     )
 
 
-@later(LEAKS)
-def leak(seen: Seen, extra: str = "") -> Step:
+@lazy_step(LEAK_TITLE)
+def leak_step(data: HeadData, extra: str = "") -> Step:
     """Build the step that shows how pooled keys leak later tokens to a query.
 
     It compares two masks: hiding the keys whose pool begins after the query, and hiding those whose pool ends after it.
 
     Args:
-        seen: the variant on a head.
+        data: the variant on a head.
         extra: a text of the story that is appended to the details.
     """
-    P, right = seen.parts["provenance"], seen.parts["right"]
+    P, right = data.parts["provenance"], data.parts["right"]
     n = P.shape[1]
-    hidden = factors.product(provenance.renormalise_started_mixtures(seen.parts["left"], P), right)
+    hidden = factors.product(provenance.renormalise_started_mixtures(data.parts["left"], P), right)
     shares = provenance.future_mass(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     details = ""
@@ -250,26 +250,26 @@ def leak(seen: Seen, extra: str = "") -> Step:
             "the later token **“{token}”**.",
             first=first,
             last=last,
-            query=seen.token(first),
-            token=seen.token(last),
+            query=data.token(first),
+            token=data.token(last),
         )
         details = _(
             "If only pools that begin after the query are masked, an average of {mean:.0%} of a query's weight "
             "is still on later tokens. The largest such share is {most:.0%}, for query “{worst}” (token {i}).",
             mean=shares.mean(),
             most=shares[worst],
-            worst=seen.token(worst),
+            worst=data.token(worst),
             i=worst,
         )
-        details = paragraph(details, hidden_whole(seen))
+        details = paragraph(details, masked_pools_sentence(data))
     leaking = _("leaks through a shared key")
-    step = leaks(seen, hidden, words, leaking, _("Weights with later pools masked"), _("weight"))
+    step = leak_map_step(data, hidden, words, leaking, _("Weights with later pools masked"), _("weight"))
     return replace(step, details=paragraph(details, extra))
 
 
-def hidden_whole(seen: Seen) -> str:
+def masked_pools_sentence(data: HeadData) -> str:
     """Return the sentence about masking every key whose pool ends after the query."""
-    ended = provenance.fully_past_mixtures(seen.parts["provenance"])
+    ended = provenance.fully_past_mixtures(data.parts["provenance"])
     blind, n = int((~ended.any(-1)).sum()), len(ended)
     if not blind:
         return _("If every pool that ends after the query is masked, nothing leaks, and each query still has a key.")
@@ -283,18 +283,18 @@ def hidden_whole(seen: Seen) -> str:
     )
 
 
-def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, unit: str) -> Step:
+def leak_map_step(data: HeadData, values: np.ndarray, words: str, leaking: str, title: str, unit: str) -> Step:
     """Build a step that draws which token pairs leak, next to how much each leaks.
 
     Args:
-        seen: the variant on a head.
+        data: the variant on a head.
         values: the share of each token (column) in each row, ``[n, n]``.
         words: the sentence of the step.
         leaking: the legend label of the leaking pairs.
         title: the title of the matrix of ``values``.
         unit: the unit of ``values``.
     """
-    P, n = seen.parts["provenance"], len(values)
+    P, n = data.parts["provenance"], len(values)
     ahead = np.triu(provenance.shared_mixture_pairs(P), 1)
 
     def draw(key: str) -> None:
@@ -307,7 +307,7 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
         with left:
             matrix_board(
                 [Panel("flow", _("Information flow"), share, np.tri(n, dtype=np.float32) + 2 * ahead)],
-                labels=seen.labels,
+                labels=data.labels,
                 key=f"{key}.flow",
                 categories=[Category(kind, *PRIMITIVES[like]) for kind, like in kinds.items()],
                 none=_("masked"),
@@ -316,7 +316,7 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
                 file_name="leak",
             )
         with right:
-            pictures.board(f"{key}.ahead", pictures.panel(title, values, seen.labels, seen.labels), unit=unit)
+            pictures.board(f"{key}.ahead", pictures.panel(title, values, data.labels, data.labels), unit=unit)
 
     return Step(
         mechanism=_(

@@ -8,28 +8,28 @@ from app.words.i18n import _
 from app.words.labels import label, reference_name
 from attention_core.metrics.passport import rows_are_distributions
 from pages.inside import pictures
-from pages.inside.headline import SAME
-from pages.inside.story import Later, Seen, Step
+from pages.inside.headline import MIN_SHOWN_ERROR
+from pages.inside.story import HeadData, LazyStep, Step
 
 
-def compare_with_reference(seen: Seen, sentence: str = "") -> Later:
+def compare_with_reference(data: HeadData, sentence: str = "") -> LazyStep:
     """Build the step that draws the matrix, its reference (usually softmax) and their difference on one scale.
 
     Args:
-        seen: the variant on a head.
+        data: the variant on a head.
         sentence: a text of the story about the whole matrix, shown below the figures.
     """
-    return Later(_("Comparison"), partial(_compare, seen, sentence))
+    return LazyStep(_("Comparison"), partial(_compare, data, sentence))
 
 
-def _compare(seen: Seen, sentence: str) -> Step:
-    reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
-    difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
-    negative = np.maximum(-seen.weights, 0).sum() / len(sums)
+def _compare(data: HeadData, sentence: str) -> Step:
+    reference, own = reference_name(data.attention), data.attention.variant.reference is not None
+    difference, sums = data.weights - data.reference, data.weights.sum(-1)
+    negative = np.maximum(-data.weights, 0).sum() / len(sums)
     text = ""
     if rows_are_distributions(sums.min(), sums.max(), negative):
         wrong = np.abs(difference).sum(-1).mean() / 2
-        if wrong >= SAME:
+        if wrong >= MIN_SHOWN_ERROR:
             text = _(
                 "To match {reference}, {wrong:.0%} of a row's weight would have to move to other keys, on average.",
                 wrong=wrong,
@@ -40,12 +40,12 @@ def _compare(seen: Seen, sentence: str) -> Step:
         signs = _("blue: more weight than in {reference}, orange: less", reference=reference)
         pictures.board(
             key,
-            pictures.pairs(seen, label(seen.attention), seen.weights, mark=0),
-            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
-            pictures.pairs(seen, _("Difference"), difference, signs),
+            pictures.pair_panel(data, label(data.attention), data.weights, mark=0),
+            pictures.pair_panel(data, reference[0].upper() + reference[1:] if own else _("Softmax"), data.reference),
+            pictures.pair_panel(data, _("Difference"), difference, signs),
         )
 
-    n = len(seen.weights)
+    n = len(data.weights)
     return Step(
         mechanism=_(
             "The first matrix holds the weights that the earlier steps compute, and the second holds "

@@ -11,11 +11,11 @@ from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, paragraph
 from app.words.labels import computing
 from attention_core.inputs.labels import number_repeats
-from pages.inside import take_away
+from pages.inside import downloads
 from pages.inside.headline import headline
-from pages.inside.options import OPENING, InsideOptions
+from pages.inside.options import FIRST_TAB, InsideOptions
 from pages.inside.stories import discover
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
 LINK_NUMBERS = {
     "emanet": (1, 5, 6),
@@ -47,7 +47,7 @@ def show(chosen: ChosenInput) -> None:
     if causal and attention.variant.causal_reason:
         hidden = chosen.qkv.causal and chosen.qkv.n > 1
         share = cached.future_share(chosen.source, head=chosen.head or 0) if hidden else None
-        st.caption(f":material/block: {refusal(attention, share, chosen.head or 0)}")
+        st.caption(f":material/block: {no_mask_reason(attention, share, chosen.head or 0)}")
         causal = False
     if chosen.head is None:
         st.caption(
@@ -55,20 +55,20 @@ def show(chosen: ChosenInput) -> None:
         )
     head = chosen.head or 0
     with computing(_(attention.title)):
-        found = cached.inside(chosen.source, attention, head, causal)
-        seen = Seen(
+        parts = cached.inside(chosen.source, attention, head, causal)
+        data = HeadData(
             attention=attention,
             source=chosen.source,
             qkv=chosen.qkv,
             head=head,
             causal=causal,
-            parts=found.parts,
-            weights=found.weights,
-            reference=found.reference,
+            parts=parts.parts,
+            weights=parts.weights,
+            reference=parts.reference,
             labels=number_repeats(chosen.qkv.names),
         )
-        st.markdown(headline(seen))
-        steps = discover()[attention.key](seen)
+        st.markdown(headline(data))
+        steps = discover()[attention.key](data)
         row = st.container(
             horizontal=True,
             vertical_alignment="center",
@@ -77,7 +77,7 @@ def show(chosen: ChosenInput) -> None:
             key="inside.steps",
         )
         with row:
-            index = _pick([step.title for step in steps], link_numbers(attention.key, len(steps)))
+            index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
         findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
     with row:
@@ -86,10 +86,10 @@ def show(chosen: ChosenInput) -> None:
     step.draw(f"inside.{attention.key}.{index + 1}")
     if step.details:
         st.markdown(step.details)
-    take_away.show(seen, chosen)
+    downloads.show(data, chosen)
 
 
-def refusal(attention: ac.Attention, future_share: float | None, head: int) -> str:
+def no_mask_reason(attention: ac.Attention, future_share: float | None, head: int) -> str:
     """Return the sentence that says why a variant is shown without the causal mask.
 
     Args:
@@ -120,7 +120,7 @@ def link_numbers(key: str, count: int) -> tuple[int, ...]:
     return LINK_NUMBERS.get(key, tuple(range(1, count + 1)))
 
 
-def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
+def _choose_step(titles: Sequence[str], numbers: Sequence[int]) -> int:
     """Draw the tabs of the steps, and return the index of the current step.
 
     A link to a step that the story does not have opens the step with the number 1.
@@ -129,11 +129,11 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
         titles: the titles of the steps.
         numbers: their numbers in links.
     """
-    if InsideOptions.step.value not in (OPENING, *numbers):
+    if InsideOptions.step.value not in (FIRST_TAB, *numbers):
         st.caption(":material/info: " + _("This link refers to a step that does not exist. Another step is shown."))
         InsideOptions.step.set(1)
-    if InsideOptions.step.value == OPENING:
-        numbers = (OPENING, *numbers[1:])
+    if InsideOptions.step.value == FIRST_TAB:
+        numbers = (FIRST_TAB, *numbers[1:])
     shown = InsideOptions.step.restrict_to(numbers)
     names = {number: f"{i} · {title}" for i, (number, title) in enumerate(zip(numbers, titles, strict=True), 1)}
     InsideOptions.step.draw(
@@ -142,7 +142,7 @@ def _pick(titles: Sequence[str], numbers: Sequence[int]) -> int:
     return numbers.index(shown)
 
 
-def _draw_formula(step: Step | Later) -> None:
+def _draw_formula(step: Step | LazyStep) -> None:
     """Draw the formula of a step, whose symbols have the colours of the panels, with the sizes of arrays on hover."""
     sizes = "  \n".join(rf"${symbol}$: {' × '.join(map(str, shape))}" for symbol, shape in step.shapes.items())
     with st.container(width="content", key="inside.formula"):

@@ -13,7 +13,7 @@ from attention_core.inputs.source import Source
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Seen:
+class HeadData:
     """One variant computed on one head of the input.
 
     Attributes:
@@ -67,7 +67,7 @@ class Step:
     """One step of a story.
 
     Attributes:
-        title: one to three words; empty if the function is decorated with ``later``, which has the title.
+        title: one to three words; empty if the function is decorated with ``lazy_step``, which has the title.
         mechanism: one sentence without numbers from the data, which says how the variant computes this step.
         formula: the step in LaTeX.
         shapes: the shapes of the shown arrays, by LaTeX symbol.
@@ -85,7 +85,7 @@ class Step:
     details: str = ""
 
 
-class Later:
+class LazyStep:
     """A step that is expensive to build, and is built when it is first shown.
 
     Args:
@@ -108,18 +108,18 @@ class Later:
 P = ParamSpec("P")
 
 
-def later(title: str) -> Callable[[Callable[P, Step]], Callable[P, Later]]:
+def lazy_step(title: str) -> Callable[[Callable[P, Step]], Callable[P, LazyStep]]:
     """Return a decorator that builds a step only when it is shown; ``title`` is translated and known before."""
 
-    def decorate(build: Callable[P, Step]) -> Callable[P, Later]:
+    def decorate(build: Callable[P, Step]) -> Callable[P, LazyStep]:
         @wraps(build)
-        def postponed(*args: P.args, **kwargs: P.kwargs) -> Later:
-            return Later(_(title), partial(build, *args, **kwargs))
+        def postponed(*args: P.args, **kwargs: P.kwargs) -> LazyStep:
+            return LazyStep(_(title), partial(build, *args, **kwargs))
 
         return postponed
 
     return decorate
 
 
-Story = Callable[[Seen], tuple[Step | Later, ...]]
-"""Type of the function ``steps(seen)`` in each module of ``stories``."""
+Story = Callable[[HeadData], tuple[Step | LazyStep, ...]]
+"""Type of the function ``steps(data)`` in each module of ``stories``."""

@@ -7,20 +7,20 @@ from itertools import groupby
 from app.figures.theme import SERIES
 from app.words.isolation import isolated
 
-CROWDED = 40
+MAX_BORDERED_BOXES = 40
 """Number of boxes in a strip's row from which their vertical borders would not fit on a narrow screen."""
 Pool = tuple[int, int]
 """The first and the last token of a pool of neighbours."""
 
 
-def painted(
+def coloured_text(
     words: Sequence[str],
     kinds: Sequence[int],
     *,
     notes: Sequence[str],
-    faded: Collection[int] = (),
+    struck: Collection[int] = (),
     borders: Collection[int] = (),
-    places: Sequence[int] | None = None,
+    positions: Sequence[int] | None = None,
     tags: Sequence[object] = (),
 ) -> str:
     """Return a text as HTML, with each token on the colour of its kind.
@@ -29,30 +29,30 @@ def painted(
         words: the tokens to show.
         kinds: one number per token that selects its colour; negative numbers have no colour.
         notes: the tooltip of each token.
-        faded: indices of the tokens that are struck through.
+        struck: indices of the tokens that are struck through.
         borders: indices of the tokens that a vertical line precedes.
-        places: the input position of each token, used to link hovering between the text and the boards. None: all
+        positions: the input position of each token, used to link hovering between the text and the boards. None: all
             input tokens in order. Empty: the words are not input tokens.
         tags: one short name per token, shown before each token whose name differs from that of the token before it.
             Colours repeat, names do not.
     """
-    spans, known = [], range(len(words)) if places is None else places
+    spans, known_positions = [], range(len(words)) if positions is None else positions
     for i, (word, kind, note) in enumerate(zip(words, kinds, notes, strict=True)):
         style = "padding:1px 3px;border-radius:3px;"
         style += f"background:{SERIES[kind % (len(SERIES) - 1)]}59;" if kind >= 0 else ""
-        style += "opacity:.45;text-decoration:line-through;" if i in faded else ""
+        style += "opacity:.45;text-decoration:line-through;" if i in struck else ""
         bar = '<span style="border-left:2px solid currentColor;margin:0 .3em"></span>' if i in borders else ""
-        place = f' data-token="{known[i]}"' if known else ""
+        place = f' data-token="{known_positions[i]}"' if known_positions else ""
         tag = f"<sub>{tags[i]}</sub>&nbsp;" if tags and (not i or tags[i] != tags[i - 1]) else ""
         spans.append(f'{bar}<span{place} style="{style}" title="{html.escape(note)}">{tag}{html.escape(word)}</span>')
-    count = f' data-tokens="{len(words)}"' if known else ""
+    count = f' data-tokens="{len(words)}"' if known_positions else ""
     style = "line-height:1.9;overflow-wrap:anywhere;margin:0"
     return f'<p{count} class="token-kinds" style="{style}" dir="auto">{" ".join(spans)}</p>'
 
 
-def alternating(owners: Sequence[int]) -> list[int]:
+def alternating_colours(groups: Sequence[int]) -> list[int]:
     """Return colour numbers for `painted` that give every second run of tokens with the same owner a colour."""
-    return [-(i % 2) for i, (_owner, run) in enumerate(groupby(owners)) for _token in run]
+    return [-(i % 2) for i, (_owner, run) in enumerate(groupby(groups)) for _token in run]
 
 
 def strip(
@@ -67,15 +67,15 @@ def strip(
     """
     top = max((share for row in shares for share in row), default=0.0) if shares is not None else 0.0
     rows = []
-    for at, (pools, words) in enumerate(zip(levels, names, strict=True)):
+    for level, (pools, words) in enumerate(zip(levels, names, strict=True)):
         cells = []
-        sides = "2px 0;border-width:1px 0;border-radius:0" if len(pools) > CROWDED else "2px 3px"
+        sides = "2px 0;border-width:1px 0;border-radius:0" if len(pools) > MAX_BORDERED_BOXES else "2px 3px"
         for number, ((first, last), name) in enumerate(zip(pools, words, strict=True)):
             note = f"{first}–{last}: {isolated(name)}" if last > first else f"{first}: {isolated(name)}"
             shade = 0.12 + 0.2 * (number % 2)
             if shares is not None:
-                shade = 0.75 * shares[at][number] / (top or 1.0)
-                note += f" · {shares[at][number]:.1%}"
+                shade = 0.75 * shares[level][number] / (top or 1.0)
+                note += f" · {shares[level][number]:.1%}"
             style = (
                 f"flex:{last - first + 1} 1 0;min-width:0;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;"
                 f"background:rgba(31,119,180,{shade:.3f});border:1px solid rgba(128,128,128,.35);border-radius:3px;"

@@ -15,27 +15,27 @@ from pages.inside.options import InsideOptions
 from pages.inside.steps import link_numbers
 from pages.inside.stories import discover
 
-MENU = "inside.variant"
+MENU_KEY = "inside.variant"
 """Key of the select box."""
 
 
-def choose() -> None:
+def show_menu() -> None:
     """Draw the menu of variants that have a story, and the settings of the current variant."""
     attention = InsideOptions.attention.value
     titles = {key: _(ac.variant(key).title) for key in discover()}
-    st.session_state[MENU] = attention.key
+    st.session_state[MENU_KEY] = attention.key
     with st.container(horizontal=True, gap="xsmall", width="content", key="controls.inside"):
         st.selectbox(
             _("Variant"),
             list(titles),
-            key=MENU,
+            key=MENU_KEY,
             format_func=lambda key: titles.get(key, key),
-            on_change=_take_variant,
+            on_change=_set_variant,
             label_visibility="collapsed",
             width=215,
         )
         if attention.variant.params.settings():
-            draw = partial(knobs, attention, _turn, place="inside.knob")
+            draw = partial(knobs, attention, _set_setting, place="inside.knob")
             lazy_popover(_settings_label(attention), draw, key="inside.settings", icon=":material/tune:")
 
 
@@ -55,8 +55,8 @@ def _settings_label(attention: ac.Attention) -> str:
     return f"{readable(budget.name).capitalize()} {getattr(attention.params, budget.name)}"
 
 
-def _take_variant() -> None:
-    key = st.session_state[MENU]
+def _set_variant() -> None:
+    key = st.session_state[MENU_KEY]
     if key in discover():  # A message that the browser sent before the last run may name a variant not on the menu.
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(link_numbers(key, 1)[0])
@@ -64,5 +64,5 @@ def _take_variant() -> None:
             SharedOptions.causal.set(True)
 
 
-def _turn(name: str, value: Value) -> None:
+def _set_setting(name: str, value: Value) -> None:
     InsideOptions.attention.set(with_setting(InsideOptions.attention.value, name, value))

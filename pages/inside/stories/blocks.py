@@ -10,10 +10,10 @@ from pages.inside import pictures
 from pages.inside.pictures import Curve, symbol
 from pages.inside.pooling import block_names
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
-from pages.inside.tokens import painted
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
+from pages.inside.tokens import coloured_text
 
-OWN, RIGHT, WRONG, MISSED, ELSE = 0, 2, 1, 3, -1
+OWN_BLOCK, CORRECT, WRONG, MISSED, NO_COLOUR = 0, 2, 1, 3, -1
 """Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``ELSE`` has no colour."""
 
 
@@ -35,8 +35,8 @@ class Choice:
 
     def mass_on(self, blocks: np.ndarray) -> np.ndarray:
         """Return the softmax mass on the given blocks for each query, ``[n]``."""
-        found: np.ndarray = (self.mass * blocks).sum(-1)
-        return found
+        result: np.ndarray = (self.mass * blocks).sum(-1)
+        return result
 
     @property
     def worst_query(self) -> int:
@@ -45,30 +45,32 @@ class Choice:
         return int(len(lost) - 1 - lost[::-1].argmax())
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: block scores, chosen blocks, missed mass, comparison with the reference."""
-    parts, size = seen.parts, seen.setting("block")
+    parts, size = data.parts, data.setting("block")
     blocks = np.arange(parts["mass"].shape[-1])
     own = np.arange(len(parts["mass"]))[:, None] // size == blocks
     choice = Choice(own, parts["chosen"], parts["best"], parts["mass"].astype(np.float64))
-    return (_scores(seen, choice), _choose(seen, choice), _missed(seen, choice), compare_with_reference(seen))
+    return (_scores(data, choice), _chosen(data, choice), _missed(data, choice), compare_with_reference(data))
 
 
-def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "", mark: int | None = None) -> pictures.Panel:
-    return pictures.panel(title, values, seen.labels, block_names(seen), column=_("block"), caption=caption, mark=mark)
+def _panel(
+    data: HeadData, title: str, values: np.ndarray, caption: str = "", mark: int | None = None
+) -> pictures.Panel:
+    return pictures.panel(title, values, data.labels, block_names(data), column=_("block"), caption=caption, mark=mark)
 
 
-@later(N_("Block scores"))
-def _scores(seen: Seen, choice: Choice) -> Step:
-    scores = seen.parts["scores"]
-    asked = np.isfinite(scores)
+@lazy_step(N_("Block scores"))
+def _scores(data: HeadData, choice: Choice) -> Step:
+    scores = data.parts["scores"]
+    selectable = np.isfinite(scores)
 
     def draw(key: str) -> None:
-        mass = _panel(seen, _("Softmax weight per block"), np.where(choice.own | asked, choice.mass, np.nan))
+        mass = _panel(data, _("Softmax weight per block"), np.where(choice.own | selectable, choice.mass, np.nan))
         text = _("own block: no score, always selected")
-        score = _panel(seen, _("Score"), np.where(asked, scores, np.nan), text, mark=0)
-        panels = (score, mass) if asked.any() else (mass,)
-        pictures.board(f"{key}.scores", *panels, pictures.comparison(seen), scale="panel")
+        score = _panel(data, _("Score"), np.where(selectable, scores, np.nan), text, mark=0)
+        panels = (score, mass) if selectable.any() else (mass,)
+        pictures.board(f"{key}.scores", *panels, pictures.reference_panel(data), scale="panel")
 
     n, blocks = choice.mass.shape
     return Step(
@@ -84,8 +86,8 @@ def _scores(seen: Seen, choice: Choice) -> Step:
             r"q_c \min_{j \in b} k_{jc}\right)",
             "random indexer": r"(q, b) = \max_{j \in b} \frac{(R q)^\top (R k_j)}{\sqrt d}",
             "true mass": r"(q, b) = \log \sum_{j \in b} e^{q^\top k_j / \sqrt d}",
-        }[seen.setting("score")],
-        shapes={"s": (n, blocks), "K": (n, seen.qkv.k.shape[-1])},
+        }[data.setting("score")],
+        shapes={"s": (n, blocks), "K": (n, data.qkv.k.shape[-1])},
         findings=score_sentence(n, blocks, agreement(scores, choice.mass)),
         draw=draw,
     )
@@ -99,23 +101,23 @@ def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
     """
     right = pairs = 0
     for each, masses in zip(scores, mass, strict=True):
-        may = np.flatnonzero(np.isfinite(each))
-        i, j = np.triu_indices(len(may), 1)
-        better = np.sign(masses[may][i] - masses[may][j])
-        right += int((better * np.sign(each[may][i] - each[may][j]) > 0)[better != 0].sum())
+        selectable = np.flatnonzero(np.isfinite(each))
+        i, j = np.triu_indices(len(selectable), 1)
+        better = np.sign(masses[selectable][i] - masses[selectable][j])
+        right += int((better * np.sign(each[selectable][i] - each[selectable][j]) > 0)[better != 0].sum())
         pairs += int((better != 0).sum())
     return right / pairs if pairs else None
 
 
-def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
+def score_sentence(n: int, blocks: int, share_: float | None) -> str:
     """Return the sentence about the number of blocks and how well the score ranks them.
 
     Args:
         n: number of tokens.
         blocks: number of blocks.
-        agrees: the result of ``agreement``.
+        share_: the result of ``agreement``.
     """
-    if agrees is None:
+    if share_ is None:
         return _n(
             "The tokens form only {n} block, so there are no other blocks to select from.",
             "The tokens form only {n} blocks, so no query has two other blocks to select from.",
@@ -126,28 +128,28 @@ def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
         "block with more softmax weight has the higher score (random scores: 50%).",
         n=n,
         blocks=blocks,
-        agrees=agrees,
+        agrees=share_,
     )
 
 
-def _choose(seen: Seen, choice: Choice) -> Step:
-    asked, same = int(choice.best.sum()), int((choice.chosen & choice.best).sum())
+def _chosen(data: HeadData, choice: Choice) -> Step:
+    choices, matches = int(choice.best.sum()), int((choice.chosen & choice.best).sum())
     query = choice.worst_query
     kinds = np.select(
         [choice.own[query], choice.chosen[query] & choice.best[query], choice.chosen[query], choice.best[query]],
-        [OWN, RIGHT, WRONG, MISSED],
-        ELSE,
+        [OWN_BLOCK, CORRECT, WRONG, MISSED],
+        NO_COLOUR,
     )
 
     def draw(key: str) -> None:
-        place = np.arange(len(seen.labels)) // seen.setting("block")
-        hidden = {j for j in range(len(place)) if not seen.visible[query, j]}
+        block_of = np.arange(len(data.labels)) // data.setting("block")
+        hidden = {j for j in range(len(block_of)) if not data.visible[query, j]}
         st.html(
-            painted(
-                seen.labels,
-                [ELSE if j in hidden else int(kinds[b]) for j, b in enumerate(place)],
-                notes=[_("token {j}: softmax weight {x:.1%}", j=j, x=x) for j, x in enumerate(seen.reference[query])],
-                borders=set(range(seen.setting("block"), len(place), seen.setting("block"))),
+            coloured_text(
+                data.labels,
+                [NO_COLOUR if j in hidden else int(kinds[b]) for j, b in enumerate(block_of)],
+                notes=[_("token {j}: softmax weight {x:.1%}", j=j, x=x) for j, x in enumerate(data.reference[query])],
+                borders=set(range(data.setting("block"), len(block_of), data.setting("block"))),
             )
         )
         st.caption(
@@ -155,51 +157,51 @@ def _choose(seen: Seen, choice: Choice) -> Step:
                 "Query “{query}” (token {i}) loses the most softmax weight. Blue: its own block. Green: blocks "
                 "selected correctly. Orange: blocks selected wrongly. Purple: blocks that should have been "
                 "selected. Vertical lines separate blocks.",
-                query=seen.token(query),
+                query=data.token(query),
                 i=query,
             )
         )
         pictures.board(
             f"{key}.choice",
-            _panel(seen, _("Selected blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
-            _panel(seen, _("Best blocks"), np.where(choice.best | choice.own, choice.mass, np.nan)),
+            _panel(data, _("Selected blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
+            _panel(data, _("Best blocks"), np.where(choice.best | choice.own, choice.mass, np.nan)),
         )
 
     return Step(
         title=_("Selection"),
         mechanism=_("Each query attends to its own block and to the blocks with the highest scores."),
         formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
-        if seen.causal
+        if data.causal
         else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
         shapes={"S": choice.mass.shape},
-        findings=choice_sentence(asked, same, causal=seen.causal),
+        findings=choice_sentence(choices, matches, causal=data.causal),
         draw=draw,
     )
 
 
-def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
+def choice_sentence(choices: int, matches: int, *, causal: bool) -> str:
     """Return the sentence about how many choices match those that the true mass would make.
 
     Args:
-        asked: number of choices over all queries.
-        same: number of those that the true mass would make too.
+        choices: number of choices over all queries.
+        matches: number of those that the true mass would make too.
         causal: whether a query can choose earlier blocks only.
     """
-    if not asked:
+    if not choices:
         return _("No other block is selected, so every query attends only to its own block.")
     text = _(
         "**{same}** of the {asked} selected blocks ({share:.0%}) are also among the blocks with the largest softmax "
         "weight.",
-        same=same,
-        asked=asked,
-        share=same / asked,
+        same=matches,
+        asked=choices,
+        share=matches / choices,
     )
     if causal:
         text = paragraph(text, _("With the causal mask, only blocks before the query's own block can be selected."))
     return text
 
 
-def _missed(seen: Seen, choice: Choice) -> Step:
+def _missed(data: HeadData, choice: Choice) -> Step:
     own, chosen, best = choice.mass_on(choice.own), choice.mass_on(choice.chosen), choice.mass_on(choice.best)
     places = list(range(len(own)))
     return Step(
@@ -207,7 +209,7 @@ def _missed(seen: Seen, choice: Choice) -> Step:
         mechanism=_("A query ignores the blocks that are not selected, so their softmax weight is lost."),
         formula=r"\text{captured}_i = \sum_{b \in S_i} \sum_{j \in b} P_{ij},\qquad "
         r"P = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
-        shapes={"P": seen.reference.shape},
+        shapes={"P": data.reference.shape},
         findings=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
         draw=lambda key: pictures.lines(
             [

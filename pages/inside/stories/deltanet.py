@@ -16,32 +16,32 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 
 ALSO = ("gated_deltanet", "kda")
 """Further variants with this story: the same rule on a state that decays."""
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
 """Write strengths tried on the head's own keys; some exceed the variant's limit, to show why the limit exists."""
-TALLEST = 1e12
+MAX_DRAWN_SIZE = 1e12
 """States larger than this many mean value lengths are not drawn."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: key overlap, the inverse, what is written, state growth, comparison with the reference."""
-    sums = seen.weights.sum(-1)
+    sums = data.weights.sum(-1)
     ending = _(
         "{share:.0%} of the weights are negative. The row sums range from {low:.2g} to {high:.2g}.",
-        share=(seen.weights[seen.visible] < 0).mean(),
+        share=(data.weights[data.visible] < 0).mean(),
         low=sums.min(),
         high=sums.max(),
     )
-    growth = () if _by_channel(seen) else (_growth(seen),)
-    return _overlaps(seen), _inverse(seen), _written(seen), *growth, compare_with_reference(seen, ending)
+    growth = () if _by_channel(data) else (_growth(data),)
+    return _overlaps(data), _inverse(data), _written(data), *growth, compare_with_reference(data, ending)
 
 
-def _overlaps(seen: Seen) -> Step:
-    found = seen.parts["overlaps"]
-    before = np.tri(len(found), k=-1, dtype=bool)
+def _overlaps(data: HeadData) -> Step:
+    overlaps = data.parts["overlaps"]
+    before = np.tri(len(overlaps), k=-1, dtype=bool)
     return Step(
         title=_("Key overlap"),
         mechanism=_(
@@ -49,42 +49,42 @@ def _overlaps(seen: Seen) -> Step:
             "of what each earlier token stored. The more similar their keys are, the larger this share is."
         ),
         formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
-        if _by_channel(seen)
+        if _by_channel(data)
         else r"\beta_i\, \Gamma_{ij}\, k_i^\top k_j,\quad j < i"
-        if _decays(seen)
+        if _decays(data)
         else r"\beta_i\, k_i^\top k_j,\quad j < i",
-        shapes={"k": seen.parts["keys"].shape, r"K K^\top": found.shape},
-        findings=overlap_sentence(found[before]),
+        shapes={"k": data.parts["keys"].shape, r"K K^\top": overlaps.shape},
+        findings=overlap_sentence(overlaps[before]),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier(seen, _("Share that is erased"), found, row=_("writing token")),
-            *pictures.results(seen),
+            pictures.earlier_panel(data, _("Share that is erased"), overlaps, row=_("writing token")),
+            *pictures.result_panels(data),
             scale="panel",
             diverging=True,
         ),
     )
 
 
-def overlap_sentence(found: np.ndarray) -> str:
+def overlap_sentence(overlaps: np.ndarray) -> str:
     """Return the sentence about how much of earlier tokens' writes a key reads.
 
     Args:
-        found: the overlap of every two tokens; empty if there is only one token.
+        overlaps: the overlap of every two tokens; empty if there is only one token.
     """
-    if not found.size:
+    if not overlaps.size:
         return _("There is only one token, so no earlier token stored anything.")
     return _(
         "On average, a token erases {mean:.0%} of what an earlier token stored (in absolute value), and at most "
         "{most:.0%}. Linear attention erases nothing.",
-        mean=abs(found).mean(),
-        most=abs(found).max(),
+        mean=abs(overlaps).mean(),
+        most=abs(overlaps).max(),
     )
 
 
-def _inverse(seen: Seen) -> Step:
-    found = seen.parts["inverse"]
-    low, high = float(found.min()), float(found.max())
-    unit = seen.setting("keys") == "unit" and seen.setting("strength") <= 1
+def _inverse(data: HeadData) -> Step:
+    inverse = data.parts["inverse"]
+    low, high = float(inverse.min()), float(inverse.max())
+    unit = data.setting("keys") == "unit" and data.setting("strength") <= 1
     return Step(
         title=_("Corrections"),
         mechanism=_(
@@ -95,9 +95,9 @@ def _inverse(seen: Seen) -> Step:
         details=_("Inverting a single matrix gives T, so all tokens can be processed in parallel."),
         formula=symbol(0, "T")
         + r" = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot "
-        + (r"\Gamma^-" if _decays(seen) else "M^-")
+        + (r"\Gamma^-" if _decays(data) else "M^-")
         + r")\right)^{-1}",
-        shapes={"T": found.shape},
+        shapes={"T": inverse.shape},
         findings=paragraph(
             _("The entries of the matrix range from {low} to {high}.", low=number(low), high=number(high)),
             _(
@@ -109,23 +109,23 @@ def _inverse(seen: Seen) -> Step:
         ),
         draw=lambda key: pictures.board(
             key,
-            pictures.earlier(seen, "T", found, row=_("writing token"), with_itself=True, mark=0),
-            *pictures.results(seen),
+            pictures.earlier_panel(data, "T", inverse, row=_("writing token"), diagonal=True, mark=0),
+            *pictures.result_panels(data),
             scale="panel",
             diverging=True,
         ),
     )
 
 
-def _written(seen: Seen) -> Step:
-    written = lengths(seen.parts["written"])
-    values = lengths(seen.qkv.v[seen.head].numpy())
+def _written(data: HeadData) -> Step:
+    written = lengths(data.parts["written"])
+    values = lengths(data.qkv.v[data.head].numpy())
     share = written / np.where(values == 0, 1.0, values)
 
     def draw(key: str) -> None:
         pictures.bars(
             {"‖u‖ / ‖v‖": share},
-            seen.labels,
+            data.labels,
             key=key,
             x_title=_("token"),
             y_title="‖u‖ / ‖v‖",
@@ -140,32 +140,32 @@ def _written(seen: Seen) -> Step:
             "difference."
         ),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
-        if not _decays(seen)
+        if not _decays(data)
         else r"u_i = \beta_i \left(v_i - (D_i S_{i-1})^\top k_i\right),\qquad S_i = D_i S_{i-1} + k_i u_i^\top,\qquad "
         r"D_i = \operatorname{diag}(\alpha_i)"
-        if _by_channel(seen)
+        if _by_channel(data)
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
-        shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
+        shapes={"U": data.parts["written"].shape, "S": (data.parts["keys"].shape[-1], data.qkv.v.shape[-1])},
         findings=_(
             "The more similar the retrieved value is to the token's own value, the less is written. The written "
             "vector is {middle:.0%} as long as the token's value (median over tokens). This ratio is smallest for "
             "“{least}” ({low:.0%}) and largest for “{most}” ({high:.0%}).",
             middle=np.median(share),
-            least=seen.token(share.argmin()),
+            least=data.token(share.argmin()),
             low=share.min(),
-            most=seen.token(share.argmax()),
+            most=data.token(share.argmax()),
             high=share.max(),
         ),
         draw=draw,
     )
 
 
-@later(N_("Stability"))
-def _growth(seen: Seen) -> Step:
-    found = cached.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
-    usual = lengths(seen.qkv.v[seen.head].numpy()).mean() or 1.0
-    sizes = found.sizes / usual
-    exact = seen.setting("keys") == "exact"
+@lazy_step(N_("Stability"))
+def _growth(data: HeadData) -> Step:
+    growth = cached.delta_growth(data.source, data.attention, head=data.head, strengths=STRENGTHS)
+    value_length = lengths(data.qkv.v[data.head].numpy()).mean() or 1.0
+    sizes = growth.sizes / value_length
+    exact = data.setting("keys") == "exact"
 
     def draw(key: str) -> None:
         tenths: int = InsideOptions.write.draw(
@@ -173,19 +173,19 @@ def _growth(seen: Seen) -> Step:
             options=range(1, 1 + len(STRENGTHS)),
             format_func=lambda tenths: f"{tenths / 10:.1f}",
         )
-        tried = STRENGTHS[tenths - 1]
-        here = cached.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
+        strength = STRENGTHS[tenths - 1]
+        written = cached.delta_written(data.source, data.attention, head=data.head, strength=strength)
         pictures.lines(
-            [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
+            [Curve("‖S‖", list(STRENGTHS), [float(y) if y < MAX_DRAWN_SIZE else None for y in sizes], colour=0)],
             key=key,
             x_title=_("rate η") if exact else _("write strength β"),
             y_title=_("final norm of the state / mean norm of a value"),
             log_y=True,
-            mark=(tried, f"{'η' if exact else 'β'} = {tried:g}"),
+            mark=(strength, f"{'η' if exact else 'β'} = {strength:g}"),
             alt=_("Line: the size of the state after the last token against the write strength"),
         )
-        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
-        _draw_state(here, f"{key}.state")
+        st.markdown(tried_sentence(strength, written.eigenvalues, written.sizes / value_length, exact=exact))
+        _draw_state(written, f"{key}.state")
 
     return Step(
         mechanism=_(
@@ -195,11 +195,11 @@ def _growth(seen: Seen) -> Step:
         ),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
-        if _decays(seen)
+        if _decays(data)
         else r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = 1 - \beta_i \lVert k_i \rVert^2",
-        shapes={"S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
-        findings=growth_sentence(STRENGTHS, sizes, found.eigenvalues, exact=exact),
+        shapes={"S": (data.parts["keys"].shape[-1], data.qkv.v.shape[-1])},
+        findings=growth_sentence(STRENGTHS, sizes, growth.eigenvalues, exact=exact),
         draw=draw,
     )
 
@@ -213,9 +213,9 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         eigenvalues: the lowest eigenvalue of a step at each strength.
         exact: whether the exact step is used.
     """
-    least, most = strengths[0], strengths[-1]
+    lowest, highest = strengths[0], strengths[-1]
     stable = eigenvalues >= -1 - 1e-9
-    values = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
+    values = {"least": lowest, "most": highest, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
             "Here, a rate η sets β for each key such that λ lies between 0 and 1, so the state cannot diverge. For η "
@@ -273,17 +273,17 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     )
 
 
-def _draw_state(here: Written, key: str) -> None:
+def _draw_state(written: Written, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
-    if not np.isfinite(here.state).all():
+    if not np.isfinite(written.state).all():
         st.caption(_("The state is too large to be drawn, because its numbers have overflowed."))
         return
-    width, height = here.state.shape
+    width, height = written.state.shape
     pictures.board(
         key,
         pictures.panel(
             "S",
-            here.state,
+            written.state,
             list(map(str, range(width))),
             list(map(str, range(height))),
             row=_("key entry"),
@@ -295,12 +295,12 @@ def _draw_state(here: Written, key: str) -> None:
     )
 
 
-def _by_channel(seen: Seen) -> bool:
+def _by_channel(data: HeadData) -> bool:
     """Return True if each channel has its own gate, in which case no single eigenvalue describes a step."""
-    p = seen.attention.params
-    return seen.attention.key == "kda" and isinstance(p, GateParams) and each(p) == "each"
+    p = data.attention.params
+    return data.attention.key == "kda" and isinstance(p, GateParams) and each(p) == "each"
 
 
-def _decays(seen: Seen) -> bool:
-    p = seen.attention.params
+def _decays(data: HeadData) -> bool:
+    p = data.attention.params
     return isinstance(p, GateParams) and (p.gate != "constant" or p.decay < 1)

@@ -12,32 +12,32 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: the gathering map, the distributing map, their product, comparison with the reference."""
-    ending = _("The rank of the matrix is at most {c}, the number of features.", c=seen.parts["gather"].shape[0])
-    if seen.causal:
+    ending = _("The rank of the matrix is at most {c}, the number of features.", c=data.parts["gather"].shape[0])
+    if data.causal:
         ending = ""  # A causal mask can raise the rank of the product above the number of features.
-    return _gather(seen), _distribute(seen), _product(seen), compare_with_reference(seen, ending)
+    return _gather(data), _distribute(data), _product(data), compare_with_reference(data, ending)
 
 
-def _gather(seen: Seen) -> Step:
-    gather = seen.parts["gather"]
+def _gather(data: HeadData) -> Step:
+    gather = data.parts["gather"]
     n = gather.shape[1]
-    wide = perplexity(gather)
-    sharpest = wide.argmin()
+    widths = perplexity(gather)
+    sharpest = widths.argmin()
     message = _(
         "Each feature spreads its weight over effectively {middle:.0f} of the {n} tokens (median over features). The "
         "narrowest, feature {feature}, gives {share:.0%} of its weight to “{token}”.",
         n=n,
-        middle=np.median(wide),
+        middle=np.median(widths),
         feature=sharpest,
         share=gather[sharpest].max(),
-        token=seen.token(gather[sharpest].argmax()),
+        token=data.token(gather[sharpest].argmax()),
     )
-    if seen.causal:
+    if data.causal:
         message = paragraph(
             message,
             _(
@@ -48,18 +48,18 @@ def _gather(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         words = {"row": _("feature"), "column": _("token")}
-        maps = pictures.panel(_("Feature maps G"), gather, columns=seen.labels, mark=0, **words)
-        pictures.board(f"{key}.maps", maps, *pictures.results(seen), scale="panel")
-        features = wide.argsort().tolist()
+        maps = pictures.panel(_("Feature maps G"), gather, columns=data.labels, mark=0, **words)
+        pictures.board(f"{key}.maps", maps, *pictures.result_panels(data), scale="panel")
+        features = widths.argsort().tolist()
         chosen = InsideOptions.feature.draw_with_options(
             features,
             features[0],
             key=f"{key}.feature",
-            format_func=lambda f: _("feature {f}: spread over {wide:.1f} tokens", f=f, wide=wide[f]),
+            format_func=lambda f: _("feature {f}: spread over {wide:.1f} tokens", f=f, wide=widths[f]),
         )
         pictures.bars(
             {_("feature {f}", f=chosen): gather[chosen]},
-            seen.labels,
+            data.labels,
             key=f"{key}.bars",
             x_title=_("token"),
             y_title=_("weight that feature {f} gives to the token", f=chosen),
@@ -74,19 +74,19 @@ def _gather(seen: Seen) -> Step:
             "weights of all tokens that sum to 1."
         ),
         formula=symbol(0, "G") + r"_{cj} = \frac{e^{K_{jc}}}{\sum_l e^{K_{lc}}}",
-        shapes={"G": gather.shape, "G V": seen.parts["summaries"].shape},
+        shapes={"G": gather.shape, "G V": data.parts["summaries"].shape},
         findings=message,
         draw=draw,
     )
 
 
-def _distribute(seen: Seen) -> Step:
-    weights = seen.parts["distribute"]
-    top = np.bincount(weights.argmax(-1), minlength=weights.shape[-1])
+def _distribute(data: HeadData) -> Step:
+    weights = data.parts["distribute"]
+    top_counts = np.bincount(weights.argmax(-1), minlength=weights.shape[-1])
 
     def draw(key: str) -> None:
-        mixed = pictures.panel(_("Feature weights D"), weights, seen.labels, column=_("feature"), mark=0)
-        pictures.board(key, mixed, *pictures.results(seen), scale="panel")
+        mixed = pictures.panel(_("Feature weights D"), weights, data.labels, column=_("feature"), mark=0)
+        pictures.board(key, mixed, *pictures.result_panels(data), scale="panel")
 
     return Step(
         title=_("Feature weights"),
@@ -95,48 +95,48 @@ def _distribute(seen: Seen) -> Step:
         ),
         formula=symbol(0, "D") + r"_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
         shapes={"D": weights.shape},
-        findings=shares_sentence(np.median(perplexity(weights)), top),
+        findings=shares_sentence(np.median(perplexity(weights)), top_counts),
         draw=draw,
     )
 
 
-def shares_sentence(wide: float, top: np.ndarray) -> str:
+def shares_sentence(width: float, top_counts: np.ndarray) -> str:
     """Return the sentence about how queries mix the features.
 
     Args:
-        wide: perplexity of the median query's mixture, in features.
-        top: the number of queries for which each feature has the largest share, ``[C]``.
+        width: perplexity of the median query's mixture, in features.
+        top_counts: the number of queries for which each feature has the largest share, ``[C]``.
     """
     return _n(
         "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
         "largest weight for {count} of {queries} queries. {n} feature never has the largest weight.",
         "Each query effectively uses {wide:.1f} of {c} features (median over queries). Feature {feature} has the "
         "largest weight for {count} of {queries} queries. {n} features never have the largest weight.",
-        n=int((top == 0).sum()),
-        wide=wide,
-        c=len(top),
-        feature=top.argmax(),
-        count=top.max(),
-        queries=top.sum(),
+        n=int((top_counts == 0).sum()),
+        wide=width,
+        c=len(top_counts),
+        feature=top_counts.argmax(),
+        count=top_counts.max(),
+        queries=top_counts.sum(),
     )
 
 
-def _product(seen: Seen) -> Step:
-    rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
+def _product(data: HeadData) -> Step:
+    rows, columns = data.weights.sum(-1), data.weights.sum(0)
     most = columns.argmax()
     text = _(
         "The rows of both factors sum to one. Therefore, the rows of the product also sum to one, to within {off}.",
         off=at_most(np.abs(rows - 1).max()),
     )
-    if seen.causal:
+    if data.causal:
         text = _("Every row sums to one, to within {off}.", off=at_most(np.abs(rows - 1).max()))
-        text = paragraph(text, _(seen.attention.variant.note))
+        text = paragraph(text, _(data.attention.variant.note))
     text = paragraph(
         text,
         _(
             "Columns do not sum to one. “{token}” receives the largest total weight, {most:.2f}. The smallest "
             "total weight of a token is {least:.2f}.",
-            token=seen.token(most),
+            token=data.token(most),
             most=columns[most],
             least=columns.min(),
         ),
@@ -145,7 +145,7 @@ def _product(seen: Seen) -> Step:
     def draw(key: str) -> None:
         pictures.bars(
             {_("row sum (as query)"): rows, _("column sum (as key)"): columns},
-            seen.labels,
+            data.labels,
             key=key,
             x_title=_("token"),
             y_title=_("sum of weights"),
@@ -156,7 +156,7 @@ def _product(seen: Seen) -> Step:
         title=_("Product"),
         mechanism=_("The product of two softmaxes is an attention matrix whose rows sum to one."),
         formula=r"\sum_j (D G)_{ij} = \sum_c D_{ic} \sum_j G_{cj} = \sum_c D_{ic} = 1",
-        shapes={"D": seen.parts["distribute"].shape, "G": seen.parts["gather"].shape, "D G": seen.weights.shape},
+        shapes={"D": data.parts["distribute"].shape, "G": data.parts["gather"].shape, "D G": data.weights.shape},
         findings=text,
         draw=draw,
     )

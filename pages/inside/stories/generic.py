@@ -12,43 +12,43 @@ from attention_core.variant import Intermediate
 from pages.inside import pictures
 from pages.inside.pooling import block_names, pool_names
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
-EQUAL = 1e-4
+EQUAL_TOLERANCE = 1e-4
 """Share of the largest weight up to which two matrices differ by rounding only."""
-STEEP = 8
+LOG_AXIS_RATIO = 8
 """Multiple of the median from which the bars of positive numbers have a logarithmic axis."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build one step for each intermediate, and the comparison with the reference."""
-    declared = seen.attention.variant.intermediates
-    return *(Later(_(each.title), partial(_step, seen, each)) for each in declared), compare_with_reference(seen)
+    declared = data.attention.variant.intermediates
+    return *(LazyStep(_(each.title), partial(_step, data, each)) for each in declared), compare_with_reference(data)
 
 
-def _step(seen: Seen, declared: Intermediate) -> Step:
-    values = seen.parts[declared.name]
-    vector = values.ndim == 1 or values.shape == (len(seen.labels), 1)
-    values = values.reshape(-1) if vector else _visible(seen, declared, values)
+def _step(data: HeadData, declared: Intermediate) -> Step:
+    values = data.parts[declared.name]
+    vector = values.ndim == 1 or values.shape == (len(data.labels), 1)
+    values = values.reshape(-1) if vector else _visible(data, declared, values)
     return Step(
         mechanism=_(declared.mechanism),
         formula=declared.formula.replace(declared.symbol, pictures.symbol(0, declared.symbol), 1),
         shapes={declared.symbol: values.shape},
-        findings=vector_findings(values, seen)
+        findings=vector_findings(values, data)
         if vector
         else matrix_findings(values, of_weights=declared.columns not in ("channel", "entry")),
-        draw=partial(_draw_vector if vector else _draw_matrix, seen, declared, values),
+        draw=partial(_draw_vector if vector else _draw_matrix, data, declared, values),
     )
 
 
-def _visible(seen: Seen, declared: Intermediate, values: np.ndarray) -> np.ndarray:
+def _visible(data: HeadData, declared: Intermediate, values: np.ndarray) -> np.ndarray:
     """Return the matrix with NaN where a row cannot concern a column."""
     if declared.columns == "earlier token":
         return np.where(np.tri(len(values), k=-1, dtype=bool), values, np.nan)
     if (declared.rows, declared.columns) == ("token", "token"):
         return np.where(np.tri(len(values), dtype=bool), values, np.nan)
     if (declared.rows, declared.columns) == ("query", "key"):
-        return seen.masked(values)
+        return data.masked(values)
     return values
 
 
@@ -90,7 +90,7 @@ def matrix_findings(values: np.ndarray, *, of_weights: bool = True) -> str:
     )
 
 
-def vector_findings(values: np.ndarray, seen: Seen) -> str:
+def vector_findings(values: np.ndarray, data: HeadData) -> str:
     """Return the sentences about the range of one number per token, ``[n]``, and the token with the largest."""
     if values.min() == values.max():
         return _("The number is {value} for every token.", value=number(values[0]))
@@ -98,32 +98,32 @@ def vector_findings(values: np.ndarray, seen: Seen) -> str:
         "The numbers in the chart range from {low} to {high}. The largest belongs to the token “{token}”.",
         low=number(values.min()),
         high=number(values.max()),
-        token=seen.token(values.argmax()),
+        token=data.token(values.argmax()),
     )
 
 
-def _draw_vector(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
+def _draw_vector(data: HeadData, declared: Intermediate, values: np.ndarray, key: str) -> None:
     title, x_title = _(declared.title), _axis(declared.rows)
-    log = bool(values.min() > 0 and values.max() > STEEP * np.median(values))
-    pictures.bars({title: values}, seen.labels, key=key, x_title=x_title, y_title=title, alt=title, log=log)
+    log = bool(values.min() > 0 and values.max() > LOG_AXIS_RATIO * np.median(values))
+    pictures.bars({title: values}, data.labels, key=key, x_title=x_title, y_title=title, alt=title, log=log)
 
 
-def _draw_matrix(seen: Seen, declared: Intermediate, values: np.ndarray, key: str) -> None:
-    own, reference = pictures.results(seen)
-    is_result = values.shape == seen.weights.shape and np.allclose(
-        np.nan_to_num(values), seen.weights, atol=EQUAL * np.abs(seen.weights).max()
+def _draw_matrix(data: HeadData, declared: Intermediate, values: np.ndarray, key: str) -> None:
+    variant_panel, reference = pictures.result_panels(data)
+    is_result = values.shape == data.weights.shape and np.allclose(
+        np.nan_to_num(values), data.weights, atol=EQUAL_TOLERANCE * np.abs(data.weights).max()
     )
     shown = pictures.panel(
         _(declared.title),
         values,
-        _labels(seen, declared.rows),
-        _labels(seen, declared.columns),
+        _labels(data, declared.rows),
+        _labels(data, declared.columns),
         row=_axis(declared.rows),
         column=_axis(declared.columns),
-        caption=own.caption if is_result else "",
+        caption=variant_panel.caption if is_result else "",
         mark=0,
     )
-    pictures.board(key, *((shown, reference) if is_result else (shown, own, reference)), scale="panel")
+    pictures.board(key, *((shown, reference) if is_result else (shown, variant_panel, reference)), scale="panel")
 
 
 def _axis(kind: str) -> str:
@@ -142,10 +142,10 @@ def _axis(kind: str) -> str:
     return names[kind]
 
 
-def _labels(seen: Seen, kind: str) -> list[str] | tuple[str, ...] | None:
+def _labels(data: HeadData, kind: str) -> list[str] | tuple[str, ...] | None:
     """Return the labels of an axis; None numbers it."""
     if kind == "pool":
-        return pool_names(seen)
+        return pool_names(data)
     if kind == "block":
-        return block_names(seen)
-    return seen.labels if kind in ("query", "key", "token", "earlier token") else None
+        return block_names(data)
+    return data.labels if kind in ("query", "key", "token", "earlier token") else None

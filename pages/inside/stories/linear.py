@@ -19,40 +19,40 @@ from pages.inside.headline import cheaper_from
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
-HEAVY = 0.05
+HEAVY_SHARE = 0.05
 """Share of the pairs that count as the heaviest."""
-TALLEST = 8.0
+MAX_HEIGHT = 8.0
 """Largest value drawn of a feature map's curve."""
 LENGTHS = tuple(2**i for i in range(3, 15))
 """Sequence lengths at which the operations of both orders of multiplication are counted."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: sum, map, features, kernel, normalization, comparison with the reference."""
     ending = _(
         "Each query spreads its weight over effectively {own:.0f} keys, compared with {exact:.0f} keys in softmax "
         "(medians over queries).",
-        own=np.median(perplexity(seen.weights)),
-        exact=np.median(perplexity(seen.reference)),
+        own=np.median(perplexity(data.weights)),
+        exact=np.median(perplexity(data.reference)),
     )
     return (
-        _sum_first(seen),
-        _map(seen),
-        _features(seen),
-        _kernel(seen),
-        _divided(seen),
-        compare_with_reference(seen, ending),
+        _sum_first(data),
+        _map(data),
+        _features(data),
+        _kernel(data),
+        _normaliser(data),
+        compare_with_reference(data, ending),
     )
 
 
-def _map(seen: Seen) -> Step:
-    own: str = seen.setting("feature_map")
-    entries = np.stack([seen.qkv.q[seen.head].numpy(), seen.qkv.k[seen.head].numpy()])
+def _map(data: HeadData) -> Step:
+    current: str = data.setting("feature_map")
+    entries = np.stack([data.qkv.q[data.head].numpy(), data.qkv.k[data.head].numpy()])
     d = entries.shape[-1]
     low, high = np.quantile(entries, (0.25, 0.75)).tolist()
-    setting = next(s for s in seen.attention.variant.params.settings() if s.name == "feature_map")
+    setting = next(s for s in data.attention.variant.params.settings() if s.name == "feature_map")
 
     def draw(key: str) -> None:
         x = np.linspace(-4, 4, 161)
@@ -62,7 +62,7 @@ def _map(seen: Seen) -> Step:
             [low, high],
             [0.0, 0.0],
             low=[0.0, 0.0],
-            high=[TALLEST, TALLEST],
+            high=[MAX_HEIGHT, MAX_HEIGHT],
             colour=GREY,
             marks=False,
         )
@@ -70,9 +70,9 @@ def _map(seen: Seen) -> Step:
             Curve(
                 _("softmax × {d}, if all other entries are 0", d=d) if name == "softmax" else readable(name),
                 x.tolist(),
-                [y if y < TALLEST else None for y in heights[name].tolist()],
+                [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
-                dash="solid" if name == own else "dot",
+                dash="solid" if name == current else "dot",
                 marks=False,
             )
             for i, name in enumerate(setting.choices)
@@ -92,7 +92,7 @@ def _map(seen: Seen) -> Step:
             "that no weight is negative."
         ),
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
-        shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
+        shapes={"q": entries.shape[1:], r"\varphi(q)": data.parts["query_features"].shape},
         findings=_(
             "{share:.0%} of the entries of queries and keys are negative. The shaded range contains the middle 50% of "
             "the entries, from {low} to {high}.",
@@ -104,8 +104,8 @@ def _map(seen: Seen) -> Step:
     )
 
 
-def _features(seen: Seen) -> Step:
-    q, k = seen.parts["query_features"], seen.parts["key_features"]
+def _features(data: HeadData) -> Step:
+    q, k = data.parts["query_features"], data.parts["key_features"]
     both = np.concatenate([q, k])
     return Step(
         title=_("Features"),
@@ -121,15 +121,15 @@ def _features(seen: Seen) -> Step:
             zero=(both == 0).mean(),
             cosine=cosines(q, k).mean(),
         ),
-        draw=lambda key: pictures.features(seen, q, k, key),
+        draw=lambda key: pictures.features(data, q, k, key),
     )
 
 
-def _kernel(seen: Seen) -> Step:
-    allowed = seen.visible
-    exact, own = seen.reference[allowed], seen.weights[allowed]
+def _kernel(data: HeadData) -> Step:
+    allowed = data.visible
+    exact, own = data.reference[allowed], data.weights[allowed]
     ratio = own / np.maximum(exact, np.finfo(np.float32).tiny)
-    heavy = exact >= np.quantile(exact, 1 - HEAVY)
+    heavy = exact >= np.quantile(exact, 1 - HEAVY_SHARE)
 
     def draw(key: str) -> None:
         pictures.cloud(
@@ -150,7 +150,7 @@ def _kernel(seen: Seen) -> Step:
         formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{instead "
         r"of}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
-        shapes={"A": seen.weights.shape},
+        shapes={"A": data.weights.shape},
         findings=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
         draw=draw,
     )
@@ -168,7 +168,7 @@ def kernel_sentence(middle: float, heavy: float) -> str:
             "The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the "
             "{share:.0%} of pairs with the most softmax weight, the median is {heavy:.2g}×.",
             middle=middle,
-            share=HEAVY,
+            share=HEAVY_SHARE,
             heavy=heavy,
         ),
         _("The kernel is flatter than the exponential, so large weights shrink most.")
@@ -177,16 +177,16 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     )
 
 
-def _sum_first(seen: Seen) -> Step:
-    (n, c), d = seen.parts["key_features"].shape, seen.qkv.v.shape[-1]
-    size = seen.qkv.q.shape[-1]
+def _sum_first(data: HeadData) -> Step:
+    (n, c), d = data.parts["key_features"].shape, data.qkv.v.shape[-1]
+    size = data.qkv.q.shape[-1]
     softmax = ac.get("softmax")
 
     def adds(attention: ac.Attention, length: int) -> int:
-        return attention.cost(length, size, causal=seen.causal).multiply_adds
+        return attention.cost(length, size, causal=data.causal).multiply_adds
 
     grows = (
-        _("With the causal mask, each token is added to the state before its query reads it.") if seen.causal else ""
+        _("With the causal mask, each token is added to the state before its query reads it.") if data.causal else ""
     )
     counted_as = (
         _("The multiply-adds are counted for values with {size} entries, as many as a key has.", size=size)
@@ -198,21 +198,21 @@ def _sum_first(seen: Seen) -> Step:
         above = st.container()
         st.markdown("**" + _("Output of the query") + "**")
         query = InsideOptions.query.draw_with_options(
-            otherwise=seen.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(seen.labels)
+            otherwise=data.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(data.labels)
         )
-        found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
+        sums = sum_for(data.qkv, data.attention, query, head=data.head, causal=data.causal)
         left, right = above.columns(2)
         with left:
             st.markdown("**" + _("State") + "**")
             which = _("sum over all {n} keys", n=n)
-            if seen.causal:
+            if data.causal:
                 which = _("sum over keys 0 to {query}", query=query)
             words = {"row": _("feature"), "column": _("entry of v"), "caption": which}
-            summed = pictures.panel("S = φ(K)ᵀ V", found.values, mark=0, **words)
+            summed = pictures.panel("S = φ(K)ᵀ V", sums.values, mark=0, **words)
             pictures.board(f"{key}.sum", summed, unit=_("summed value"), diverging=True)
         with right:
             st.markdown("**" + _("Cost") + "**")
-            both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
+            both = ((_("(φ(q) φ(k)ᵀ) v, like softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), data.attention))
             pictures.lines(
                 [Curve(name, LENGTHS, [adds(of, m) for m in LENGTHS], colour=i) for i, (name, of) in enumerate(both)],
                 key=key,
@@ -228,7 +228,7 @@ def _sum_first(seen: Seen) -> Step:
                     "with keys times values computed first"
                 ),
             )
-        _draw_reading(found, key)
+        _draw_reading(sums, key)
 
     return Step(
         title=_("Sum first"),
@@ -246,7 +246,7 @@ def _sum_first(seen: Seen) -> Step:
                 "cheaper than softmax for texts of {cheaper} tokens or more.",
                 cheaper=cheaper,
             )
-            if (cheaper := cheaper_from(seen))
+            if (cheaper := cheaper_from(data))
             else "",
             grows,
             counted_as,
@@ -255,36 +255,36 @@ def _sum_first(seen: Seen) -> Step:
     )
 
 
-def _divided(seen: Seen) -> Step:
-    z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
+def _normaliser(data: HeadData) -> Step:
+    z, c = data.parts["normaliser"], data.parts["key_sums"].shape[-1]
     text = paragraph(
         _(
             "The divisors of the rows range from {low:.4g} for “{least}” to {high:.4g} for “{most}”.",
             low=z.min(),
             high=z.max(),
-            least=seen.token(z.argmin()),
-            most=seen.token(z.argmax()),
+            least=data.token(z.argmin()),
+            most=data.token(z.argmax()),
         ),
         _(
             "A row's divisor is the dot product of the query's features and the sum of the key features so far, a "
             "vector of {c} numbers.",
             c=c,
         )
-        if seen.causal
+        if data.causal
         else _(
             "A row's divisor is the dot product of the query's features and the sum of all key features, a vector "
             "of {c} numbers.",
             c=c,
         ),
         _("With the feature map exp, rows and their divisors are rescaled to avoid overflow.")
-        if seen.setting("feature_map") == "exp"
+        if data.setting("feature_map") == "exp"
         else "",
     )
 
     def draw(key: str) -> None:
         pictures.bars(
             {_("normaliser"): z},
-            seen.labels,
+            data.labels,
             key=key,
             x_title=_("query"),
             y_title="φ(q)·Σ φ(k)",
@@ -305,20 +305,20 @@ def _divided(seen: Seen) -> Step:
     )
 
 
-def _draw_reading(found: Sum, key: str) -> None:
+def _draw_reading(sums: Sum, key: str) -> None:
     """Draw bars of the query's features, the sum of the keys' features, and the output."""
     feature = _("feature")
     parts = (
-        ("φ(q)", found.feature, feature, _("Bars: the features of the query")),
-        ("z = Σ φ(k)", found.keys, feature, _("Bars: the sum of the keys' features")),
-        ("φ(q)ᵀ S / φ(q)ᵀ z", found.output, _("entry of the output"), _("Bars: the output of the query")),
+        ("φ(q)", sums.feature, feature, _("Bars: the features of the query")),
+        ("z = Σ φ(k)", sums.keys, feature, _("Bars: the sum of the keys' features")),
+        ("φ(q)ᵀ S / φ(q)ᵀ z", sums.output, _("entry of the output"), _("Bars: the output of the query")),
     )
-    for place, (column, (name, values, title, alt)) in enumerate(zip(st.columns(3), parts, strict=True)):
+    for index, (column, (name, values, title, alt)) in enumerate(zip(st.columns(3), parts, strict=True)):
         with column:
             pictures.bars(
                 {name: values},
                 [str(i) for i in range(len(values))],
-                key=f"{key}.read.{place}",
+                key=f"{key}.read.{index}",
                 x_title=title,
                 y_title=name,
                 alt=alt,

@@ -11,23 +11,23 @@ from attention_core.analysis.masks import provenance
 from pages.inside import pictures, pooling
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: project, attend, blur, leak, comparison with the reference."""
-    if seen.setting("projection") == "gaussian":
-        first, second = _mix(seen), _weights_on_mixtures(seen)
+    if data.setting("projection") == "gaussian":
+        first, second = _mix(data), _weights_on_mixtures(data)
     else:
-        first, second = _window(seen), pooling.weights_on_pools(seen)
-    return (first, second, pooling.blur(seen), pooling.leak(seen), compare_with_reference(seen))
+        first, second = _window(data), pooling.weights_step(data)
+    return (first, second, pooling.blur_step(data), pooling.leak_step(data), compare_with_reference(data))
 
 
-def _window(seen: Seen) -> Step:
+def _window(data: HeadData) -> Step:
     """Build the projection step for an untrained E that is a flat or triangular window over neighbours."""
-    plain, P = pooling.cover(seen), seen.parts["provenance"]
+    plain, P = pooling.pools_step(data), data.parts["provenance"]
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
-    conv = seen.setting("projection") == "conv"
+    conv = data.setting("projection") == "conv"
     shape = (
         _(
             "The middle token of a window has up to {times:.1f}× as much weight as the tokens at the ends of the "
@@ -54,22 +54,22 @@ def _window(seen: Seen) -> Step:
     )
 
 
-def _mix(seen: Seen) -> Step:
+def _mix(data: HeadData) -> Step:
     """Build the projection step for a random E, in which every key contains a share of every token."""
-    E, F = seen.parts["provenance"], seen.parts["right"]
+    E, F = data.parts["provenance"], data.parts["right"]
     m, n = E.shape
     back = factors.product(F.T, E)
     noise = back[~np.eye(n, dtype=bool)].std() if n > 1 else 0.0
     token = np.abs(E[0]).argmax()
 
     def draw(key: str) -> None:
-        panel = partial(pictures.panel, columns=seen.labels, column=_("token"))
+        panel = partial(pictures.panel, columns=data.labels, column=_("token"))
         values = panel(_("Projection F of values"), F, _names(m), row=_("projected value"), mark=1)
         pictures.board(
             f"{key}.mixtures",
             panel(_("Projection E of keys"), E, _names(m), row=_("projected key"), mark=0),
             *([] if np.array_equal(E, F) else [values]),
-            panel(_("FᵀE: tokens rebuilt from the mixtures"), back, seen.labels, row=_("token")),
+            panel(_("FᵀE: tokens rebuilt from the mixtures"), back, data.labels, row=_("token")),
             tone="linear",
             scale="panel",
         )
@@ -91,7 +91,7 @@ def _mix(seen: Seen) -> Step:
                 m=m,
                 n=n,
                 size=provenance.effective_tokens(E)[0],
-                token=seen.token(token),
+                token=data.token(token),
                 share=E[0, token],
             ),
             _(
@@ -106,29 +106,29 @@ def _mix(seen: Seen) -> Step:
     )
 
 
-def _weights_on_mixtures(seen: Seen) -> Step:
+def _weights_on_mixtures(data: HeadData) -> Step:
     """Build the step that shows softmax over the random mixtures."""
-    left, E = seen.parts["left"], seen.parts["provenance"]
+    left, E = data.parts["left"], data.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
     makers = enumeration(
-        _("“{token}” {share:+.2f}", token=seen.token(j), share=E[r, j])
+        _("“{token}” {share:+.2f}", token=data.token(j), share=E[r, j])
         for j in np.argsort(-np.abs(E[r]), kind="stable")[:3]
     )
 
     def draw(key: str) -> None:
         column = _("projected key")
-        shown = pictures.panel(_("Weights L"), left, seen.labels, _names(left.shape[1]), column=column, mark=0)
-        pictures.board(f"{key}.left", shown, *pictures.results(seen), scale="panel")
+        shown = pictures.panel(_("Weights L"), left, data.labels, _names(left.shape[1]), column=column, mark=0)
+        pictures.board(f"{key}.left", shown, *pictures.result_panels(data), scale="panel")
 
     return Step(
         title=_("Weights on mixtures"),
         mechanism=_("Each query attends to the m projected keys instead of the n keys."),
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right)",
-        shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
+        shapes={"Q": data.qkv.q.shape[1:], r"\tilde K": (left.shape[1], data.qkv.k.shape[-1]), "L": left.shape},
         findings=_(
             "**“{query}”** (token {i}) gives {weight:.0%} of its weight to projected key {key}, more than to any "
             "other. The tokens with the largest shares in this key are {makers}.",
-            query=seen.token(i),
+            query=data.token(i),
             i=i,
             weight=left[i, r],
             key=r,

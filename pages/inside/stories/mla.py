@@ -10,15 +10,15 @@ from attention_core.analysis.low_rank.factors import relative_error_of
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
-NEAR = 0.1
+TARGET_ERROR = 0.1
 """Target error of the weights in the first step."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: error by rank, singular values, cache size, comparison with the reference."""
-    return _ranks(seen), _sizes(seen), _cache(seen), compare_with_reference(seen)
+    return _ranks(data), _sizes(data), _cache(data), compare_with_reference(data)
 
 
 def kept_share(sizes: np.ndarray, rank: int) -> float:
@@ -27,9 +27,9 @@ def kept_share(sizes: np.ndarray, rank: int) -> float:
     return float(squares[:rank].sum() / squares.sum()) if squares.any() else 1.0
 
 
-def _sizes(seen: Seen) -> Step:
-    keys, values, rank = seen.parts["key_sizes"], seen.parts["value_sizes"], seen.setting("rank")
-    heads, n, d = seen.qkv.k.shape
+def _sizes(data: HeadData) -> Step:
+    keys, values, rank = data.parts["key_sizes"], data.parts["value_sizes"], data.setting("rank")
+    heads, n, d = data.qkv.k.shape
     places = list(range(1, n + 1))
 
     def relative(sizes: np.ndarray) -> list[float]:
@@ -67,10 +67,10 @@ def _sizes(seen: Seen) -> Step:
     )
 
 
-def _ranks(seen: Seen) -> Step:
-    ranks, first = np.unique(seen.parts["ranks"], return_index=True)
-    errors = seen.parts["errors"][first].astype(np.float64)
-    full, (heads, _n, d) = int(ranks[-1]), seen.qkv.k.shape
+def _ranks(data: HeadData) -> Step:
+    ranks, first = np.unique(data.parts["ranks"], return_index=True)
+    errors = data.parts["errors"][first].astype(np.float64)
+    full, (heads, _n, d) = int(ranks[-1]), data.qkv.k.shape
     return Step(
         title=_("Rank"),
         mechanism=_(
@@ -80,34 +80,34 @@ def _ranks(seen: Seen) -> Step:
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
         shapes={
-            "C": (len(seen.weights), min(seen.setting("rank"), full)),
-            "W_r": (heads * d, min(seen.setting("rank"), full)),
+            "C": (len(data.weights), min(data.setting("rank"), full)),
+            "W_r": (heads * d, min(data.setting("rank"), full)),
         },
         findings=rank_sentence(
-            ranks, errors, min(seen.setting("rank"), full), relative_error_of(seen.weights, seen.reference)
+            ranks, errors, min(data.setting("rank"), full), relative_error_of(data.weights, data.reference)
         ),
         draw=lambda key: pictures.lines(
             [Curve(_("all heads together"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
             key=key,
             x_title=_("rank"),
             y_title=_("matrix error of all heads, %"),
-            mark=(min(seen.setting("rank"), full), _("current rank")),
+            mark=(min(data.setting("rank"), full), _("current rank")),
             alt=_("Line: the matrix error of all heads together against the rank of the keys"),
         ),
     )
 
 
-def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float) -> str:
+def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, head_error: float) -> str:
     """Return the sentence about the error at the set rank, and the smallest rank that reaches ``NEAR``.
 
     Args:
         ranks: the measured ranks, ascending; the last is the full rank.
         errors: the error of all heads' weights at each rank.
         rank: the rank that is set, at most the full rank.
-        here: the error of the shown head.
+        head_error: the error of the shown head.
     """
     full = int(ranks[-1])
-    enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
+    sufficient = int(ranks[errors <= TARGET_ERROR][0]) if (errors <= TARGET_ERROR).any() else full
     text = (
         _("At the full rank of {rank}, the keys are rebuilt without error.", rank=rank)
         if rank == full
@@ -115,7 +115,7 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
             "At rank {rank} (full rank: {full}), the matrix error of this head is **{here:.1%}**.",
             rank=rank,
             full=full,
-            here=here,
+            here=head_error,
         )
     )
     return paragraph(
@@ -123,17 +123,17 @@ def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float)
         _(
             "Rank {enough} is the smallest tested rank with a matrix error of at most {near:.0%} over all heads "
             "together.",
-            enough=enough,
-            near=NEAR,
+            enough=sufficient,
+            near=TARGET_ERROR,
         ),
     )
 
 
-def _cache(seen: Seen) -> Step:
-    (heads, n, d), d_v = seen.qkv.k.shape, seen.qkv.v.shape[-1]
-    variant, params = seen.attention.variant, seen.attention.params
+def _cache(data: HeadData) -> Step:
+    (heads, n, d), d_v = data.qkv.k.shape, data.qkv.v.shape[-1]
+    variant, params = data.attention.variant, data.attention.params
     assert variant.cache is not None
-    cache, whole = variant.cache(heads, d, d_v, params), heads * (d + d_v)
+    cache, full_numbers = variant.cache(heads, d, d_v, params), heads * (d + d_v)
     return Step(
         title=_("Cache"),
         mechanism=_(
@@ -141,10 +141,10 @@ def _cache(seen: Seen) -> Step:
             "that rebuild the keys and values are stored only once."
         ),
         formula=r"\text{cache} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{instead of}\quad n\,H\,(d + d_v)",
-        shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
-        findings=cache_sentence(cache.per_token, cache.fixed, whole, n),
+        shapes={"C": (n, min(data.setting("rank"), heads * d)), "C'": (n, min(data.setting("rank"), heads * d_v))},
+        findings=cache_sentence(cache.per_token, cache.fixed, full_numbers, n),
         draw=lambda key: pictures.bars(
-            {_("per token"): [n * whole, n * cache.per_token], _("stored once"): [0, cache.fixed]},
+            {_("per token"): [n * full_numbers, n * cache.per_token], _("stored once"): [0, cache.fixed]},
             [_("keys and values"), _("latents")],
             key=key,
             stacked=True,
@@ -155,33 +155,33 @@ def _cache(seen: Seen) -> Step:
     )
 
 
-def cache_sentence(token: int, once: int, whole: int, n: int) -> str:
+def cache_sentence(token: int, once: int, full_numbers: int, n: int) -> str:
     """Return the sentence about the memory that latents save, and from which sequence length.
 
     Args:
         token: numbers cached per token.
         once: numbers stored once, for any number of tokens.
-        whole: numbers in a token's keys and values.
+        full_numbers: numbers in a token's keys and values.
         n: number of tokens.
     """
-    if token >= whole:
+    if token >= full_numbers:
         return _(
             "A latent of {token} numbers per token saves no memory compared with the {whole} numbers of "
             "keys and values.",
             token=token,
-            whole=whole,
+            whole=full_numbers,
         )
-    least = once // (whole - token) + 1
+    min_tokens = once // (full_numbers - token) + 1
     message = _(
         "Each token adds **{token} numbers** to the cache instead of {whole}. The matrices that rebuild keys and "
         "values are stored once and take {once:,} numbers. Including them, the cache is smaller than a cache of keys "
         "and values from {least:,} tokens on.",
         token=token,
-        whole=whole,
+        whole=full_numbers,
         once=once,
-        least=least,
+        least=min_tokens,
     )
-    if n < least:
+    if n < min_tokens:
         return paragraph(
             message,
             _(

@@ -24,75 +24,75 @@ from pages.inside import pictures
 from pages.inside.headline import cheaper_from, multiply_adds, work
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
-from pages.inside.tokens import alternating, painted
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
+from pages.inside.tokens import alternating_colours, coloured_text
 
-EQUAL = 1.02
+EQUAL_RATIO = 1.02
 """Errors within this ratio count as equal."""
-LITTLE = 0.1
+SMALL_ERROR = 0.1
 """Relative errors up to this count as small."""
 LEFT, MIDDLE, RIGHT, RESULT = range(4)
 """Indices of the colours of the factors."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: factors, landmarks, inverse, comparison with the reference."""
-    rows = seen.weights.sum(-1)
+    rows = data.weights.sum(-1)
     ending = _(
         "Negative entries account for {negative:.1%} of the total absolute weight. The row sums range "
         "from {low:.2f} to {high:.2f}.",
-        negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(),
+        negative=np.abs(np.minimum(data.weights, 0)).sum() / np.abs(data.weights).sum(),
         low=rows.min(),
         high=rows.max(),
     )
-    return _factors(seen), _landmarks(seen), _inverse(seen), compare_with_reference(seen, ending)
+    return _factors(data), _landmarks(data), _inverse(data), compare_with_reference(data, ending)
 
 
-def _shares(seen: Seen) -> dict[str, np.ndarray]:
+def _shares(data: HeadData) -> dict[str, np.ndarray]:
     """Return the share of each token in each landmark, ``[m, n]``, under the keys ``"query"`` and ``"key"``."""
     return {
-        name: membership.membership(x, *_settings(seen)) for name, x in membership.sides(seen.qkv, seen.head).items()
+        name: membership.membership(x, *_settings(data)) for name, x in membership.sides(data.qkv, data.head).items()
     }
 
 
-def _settings(seen: Seen) -> tuple[int, str]:
-    return seen.setting("landmarks"), seen.setting("method")
+def _settings(data: HeadData) -> tuple[int, str]:
+    return data.setting("landmarks"), data.setting("method")
 
 
-def _labels(seen: Seen, of: np.ndarray) -> list[str]:
+def _labels(data: HeadData, shares: np.ndarray) -> list[str]:
     """Return one label per landmark: its number, its first three tokens, and "…" if it has more.
 
     Args:
-        seen: the variant on a head.
-        of: the share of each token in each landmark, ``[m, n]``.
+        data: the variant on a head.
+        shares: the share of each token in each landmark, ``[m, n]``.
     """
-    members = [[seen.labels[j] for j in np.flatnonzero(row)] for row in of]
-    return [f"{i}: {' '.join(own[:3])}{' …' if len(own) > 3 else ''}" for i, own in enumerate(members)]
+    members = [[data.labels[j] for j in np.flatnonzero(row)] for row in shares]
+    return [f"{i}: {' '.join(tokens[:3])}{' …' if len(tokens) > 3 else ''}" for i, tokens in enumerate(members)]
 
 
-def _names(seen: Seen) -> tuple[list[str], list[str]]:
+def _names(data: HeadData) -> tuple[list[str], list[str]]:
     """Return the labels of the query landmarks and of the key landmarks."""
-    found = _shares(seen)
-    return _labels(seen, found["query"]), _labels(seen, found["key"])
+    shares = _shares(data)
+    return _labels(data, shares["query"]), _labels(data, shares["key"])
 
 
-@later(N_("Landmarks"))
-def _landmarks(seen: Seen) -> Step:
+@lazy_step(N_("Landmarks"))
+def _landmarks(data: HeadData) -> Step:
     """Build the step that shows which tokens each landmark averages."""
-    found = _shares(seen)
+    found = _shares(data)
     m, n = found["query"].shape
-    means = seen.setting("method") == "segment_means" or m == n
+    means = data.setting("method") == "segment_means" or m == n
     drawn = {"query": found["query"]} if means else found
     titles = {"query": _("Query landmarks"), "key": _("Key landmarks")}
 
     def draw(key: str) -> None:
         for name, of in drawn.items():
-            title, owners, members = _("Landmarks") if means else titles[name], of.argmax(0).tolist(), _labels(seen, of)
+            title, owners, members = _("Landmarks") if means else titles[name], of.argmax(0).tolist(), _labels(data, of)
             notes = [members[owner] for owner in owners]
             text, matrix = st.columns(2, gap="medium")
-            text.html(painted(seen.qkv.tokens, alternating(owners), notes=notes, tags=owners))
+            text.html(coloured_text(data.qkv.tokens, alternating_colours(owners), notes=notes, tags=owners))
             with matrix:
-                shares = pictures.panel(title, of, members, seen.labels, row=_("landmark"), column=_("token"))
+                shares = pictures.panel(title, of, members, data.labels, row=_("landmark"), column=_("token"))
                 pictures.board(
                     f"{key}.shares.{name}", shares, unit=_("share of the token in the landmark"), tone="linear"
                 )
@@ -109,31 +109,31 @@ def _landmarks(seen: Seen) -> Step:
         ),
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
         r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
-        shapes={r"\tilde Q": (m, seen.qkv.q.shape[-1]), r"\tilde K": (m, seen.qkv.k.shape[-1])},
-        findings=_landmark_findings(seen, found, means=means),
+        shapes={r"\tilde Q": (m, data.qkv.q.shape[-1]), r"\tilde K": (m, data.qkv.k.shape[-1])},
+        findings=_landmark_findings(data, found, means=means),
         draw=draw,
     )
 
 
-def pooled(m: int, least: int, most: int) -> str:
+def landmark_sizes(m: int, smallest: int, largest: int) -> str:
     """Return the sentence that says how many neighbouring tokens each of m landmarks averages."""
-    values = {"m": m, "least": least, "most": most}
-    if least == most:
+    values = {"m": m, "least": smallest, "most": largest}
+    if smallest == largest:
         return _("Each of the {m} landmarks averages {most} neighbouring tokens.", **values)
-    if least + 1 == most:
+    if smallest + 1 == largest:
         return _("Each of the {m} landmarks averages {least} or {most} neighbouring tokens.", **values)
     return _("Each of the {m} landmarks averages {least} to {most} neighbouring tokens.", **values)
 
 
-def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
-    m, n = found["query"].shape
+def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: bool) -> str:
+    m, n = shares["query"].shape
     if m == n:
         return _("Each of the {n} tokens is its own landmark, so nothing is averaged.", n=n)
-    sizes = {name: (of > 0).sum(-1) for name, of in found.items()}
-    vectors = membership.sides(seen.qkv, seen.head)
-    lost = {name: membership.lost(vectors[name], of) for name, of in found.items()}
+    sizes = {name: (of > 0).sum(-1) for name, of in shares.items()}
+    vectors = membership.sides(data.qkv, data.head)
+    lost_shares = {name: membership.lost(vectors[name], of) for name, of in shares.items()}
     if means:
-        text = pooled(m, sizes["query"].min(), sizes["query"].max())
+        text = landmark_sizes(m, sizes["query"].min(), sizes["query"].max())
     else:
         text = paragraph(
             _(
@@ -146,35 +146,37 @@ def _landmark_findings(seen: Seen, found: dict[str, np.ndarray], *, means: bool)
             ),
             _(
                 "One more iteration of k-means would move the landmarks by {drift:.1%} of their length.",
-                drift=max(membership.drift(x, *_settings(seen)) for x in vectors.values()),
+                drift=max(membership.drift(x, *_settings(data)) for x in vectors.values()),
             ),
         )
     discarded = _(
         "Averaging discards {query:.0%} of the variance of the queries and {key:.0%} of the variance of the keys.",
-        query=lost["query"],
-        key=lost["key"],
+        query=lost_shares["query"],
+        key=lost_shares["key"],
     )
     return paragraph(text, discarded)
 
 
-def _factors(seen: Seen) -> Step:
-    left, middle, right, inverse = (seen.parts[name] for name in ("left", "middle", "right", "inverse"))
+def _factors(data: HeadData) -> Step:
+    left, middle, right, inverse = (data.parts[name] for name in ("left", "middle", "right", "inverse"))
     n, m = left.shape
-    top = float(max(np.abs(seen.weights).max(), np.abs(seen.reference).max()))
-    without, error = (relative_error_of(each, seen.reference) for each in (product(left, right), seen.weights))
+    top = float(max(np.abs(data.weights).max(), np.abs(data.reference).max()))
+    without, error = (relative_error_of(each, data.reference) for each in (product(left, right), data.weights))
 
     def draw(key: str) -> None:
-        (queries, keys), landmark = _names(seen), _("landmark")
+        (queries, keys), landmark = _names(data), _("landmark")
         on_landmarks = _("{n:,} × {m} · queries on landmarks", n=n, m=m)
         inverted = _("{m} × {m} · landmarks, inverted", m=m)
         on_keys = _("{m} × {n:,} · landmarks on keys", n=n, m=m)
         pictures.board(
             f"{key}.factors",
-            pictures.panel("L", left, seen.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
-            _among("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
-            pictures.panel("× R", right, queries, seen.labels, row=landmark, caption=on_keys, mark=RIGHT),
-            replace(pictures.pairs(seen, "= A", seen.weights, product_caption(seen.weights), mark=RESULT), top=top),
-            replace(pictures.comparison(seen), top=top, bar_of="A"),
+            pictures.panel("L", left, data.labels, keys, column=landmark, caption=on_landmarks, mark=LEFT),
+            _landmark_panel("× Z", inverse, keys, queries, inverted, mark=MIDDLE),
+            pictures.panel("× R", right, queries, data.labels, row=landmark, caption=on_keys, mark=RIGHT),
+            replace(
+                pictures.pair_panel(data, "= A", data.weights, product_caption(data.weights), mark=RESULT), top=top
+            ),
+            replace(pictures.reference_panel(data), top=top, bar_of="A"),
             scale="panel",
         )
 
@@ -194,7 +196,7 @@ def _factors(seen: Seen) -> Step:
             "" if m < n else _("Every token is its own landmark, so averaging loses nothing."),
             inverse_effect(without, error, float(np.abs(inverse).max()), averaged=m < n),
         ),
-        details=multiply_adds(_(seen.attention.title), n, work(seen, n), cheaper_from(seen)),
+        details=multiply_adds(_(data.attention.title), n, work(data, n), cheaper_from(data)),
         draw=draw,
     )
 
@@ -221,38 +223,38 @@ def inverse_effect(without: float, error: float, largest: float, *, averaged: bo
     )
 
 
-@later(N_("The inverse"))
-def _inverse(seen: Seen) -> Step:
-    middle, inverse = seen.parts["middle"], seen.parts["inverse"]
-    (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
+@lazy_step(N_("The inverse"))
+def _inverse(data: HeadData) -> Step:
+    middle, inverse = data.parts["middle"], data.parts["inverse"]
+    (task,) = nystrom_inverse.tasks(data.source, head=data.head, word=data.attention.word)
     rows = dispatch.rows("nystrom_inverse", task, in_process=True)
     values, _inverted = nystrom_inverse.inverted_shares(middle, 0)
 
     def draw(key: str) -> None:
-        queries, keys = _names(seen)
-        how, identity = _("computed with: {how}", how=_how(seen)), _("with an exact inverse, the identity")
+        queries, keys = _names(data)
+        how, identity = _("computed with: {how}", how=_inverse_method(data)), _("with an exact inverse, the identity")
         pictures.board(
             f"{key}.inverse",
-            _among(_("Middle M"), middle, queries, keys, mark=MIDDLE),
-            _among(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
-            _among(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
+            _landmark_panel(_("Middle M"), middle, queries, keys, mark=MIDDLE),
+            _landmark_panel(_("Inverse Z"), inverse, keys, queries, caption=how, mark=RESULT),
+            _landmark_panel(_("M Z"), product(middle, inverse), queries, queries, caption=identity),
             scale="panel",
         )
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("Error of the inverse Z") + "**")
-            _against(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"), log=True)
+            _draw_curves(_residuals(rows), f"{key}.residual", _("residual ‖I − M Z‖ / ‖I‖"), log=True)
         with right:
             st.markdown("**" + _("Error of the attention matrix A") + "**")
-            _against(_errors(rows), f"{key}.error", _("error of A compared with softmax"))
-        _directions(seen, key)
+            _draw_curves(_errors(rows), f"{key}.error", _("error of A compared with softmax"))
+        _directions(data, key)
 
     return Step(
         mechanism=_(
             "M holds the landmarks' weights on each other. Its inverse Z is computed by an iteration that uses only "
             "matrix products."
         )
-        if seen.setting("inverse") == "iterative"
+        if data.setting("inverse") == "iterative"
         else _(
             "M holds the landmarks' weights on each other, and Z is its exact inverse. The charts compare the "
             "exact inverse with an iteration that uses matrix products only."
@@ -261,12 +263,12 @@ def _inverse(seen: Seen) -> Step:
         r"\left(7 I - M Z\right)\right)\right)",
         shapes={"M": middle.shape, r"Z_0 = M^\top / (\|M\|_1 \|M\|_\infty)": inverse.shape, "Z": inverse.shape},
         findings=inverse_sentence(rows),
-        details=amplified(rows[-1].largest, float(values[0] / max(values[-1], np.finfo(float).tiny))),
+        details=inverse_size(rows[-1].largest, float(values[0] / max(values[-1], np.finfo(float).tiny))),
         draw=draw,
     )
 
 
-def _among(
+def _landmark_panel(
     title: str, values: np.ndarray, rows: list[str], columns: list[str], caption: str = "", mark: int | None = None
 ) -> Panel:
     """Return a panel of a landmark-by-landmark matrix."""
@@ -274,10 +276,10 @@ def _among(
     return pictures.panel(title, values, rows, columns, row=landmark, column=landmark, caption=caption, mark=mark)
 
 
-def _how(seen: Seen) -> str:
-    if seen.setting("inverse") == "exact":
+def _inverse_method(data: HeadData) -> str:
+    if data.setting("inverse") == "exact":
         return _("exact inverse")
-    return _n("{n} iteration", "{n} iterations", n=seen.setting("iterations"))
+    return _n("{n} iteration", "{n} iterations", n=data.setting("iterations"))
 
 
 def product_caption(weights: np.ndarray) -> str:
@@ -295,21 +297,21 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     """
     *iterated, exact = (row.error for row in rows)
     best = int(np.argmin(iterated))
-    if exact > EQUAL * iterated[best]:
-        why = (
+    if exact > EQUAL_RATIO * iterated[best]:
+        reason = (
             _(
                 "**The exact inverse is worse than stopping early**, because inverting small singular values "
                 "amplifies the error from averaging."
             )
-            if exact > LITTLE
+            if exact > SMALL_ERROR
             else _("Stopping early is slightly better than the exact inverse, and both errors are small.")
         )
-    elif exact > LITTLE:
-        why = _("The error comes from averaging tokens into landmarks, not from the inverse.")
+    elif exact > SMALL_ERROR:
+        reason = _("The error comes from averaging tokens into landmarks, not from the inverse.")
     else:
-        why = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
+        reason = _("A more exact inverse gives a better matrix, because averaging into landmarks loses little.")
     return paragraph(
-        why,
+        reason,
         _(
             "Compared with softmax, the error of the attention matrix A is smallest after {best} of {all} iterations: "
             "{error:.0%}. With the exact inverse, it is {exact:.0%}.",
@@ -321,7 +323,7 @@ def inverse_sentence(rows: Sequence[InverseRow]) -> str:
     )
 
 
-def amplified(largest: float, condition: float) -> str:
+def inverse_size(largest: float, condition: float) -> str:
     """Return the sentences about the size of the exact inverse.
 
     Args:
@@ -336,15 +338,15 @@ def amplified(largest: float, condition: float) -> str:
     )
 
 
-def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
+def _draw_curves(curves_: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
     """Draw curves of one measure over the number of iterations."""
     pictures.lines(
-        of,
+        curves_,
         key=key,
         x_title=_("iterations"),
         y_title=title,
         log_y=log,
-        x_ticks=of[0].x,
+        x_ticks=curves_[0].x,
         height=320,
         alt=_("Lines: {what} against the number of iterations", what=title),
     )
@@ -370,10 +372,10 @@ def _counts(rows: Sequence[InverseRow]) -> list[int]:
     return [row.iterations for row in rows if row.iterations is not None]
 
 
-def _directions(seen: Seen, key: str) -> None:
+def _directions(data: HeadData, key: str) -> None:
     """Draw the singular values of the middle factor, and the inverted share of each after some iterations."""
-    iterations = int(seen.setting("iterations"))
-    values, share = nystrom_inverse.inverted_shares(seen.parts["middle"], iterations)
+    iterations = int(data.setting("iterations"))
+    values, share = nystrom_inverse.inverted_shares(data.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
     st.markdown("**" + _("Small singular values are inverted last") + "**")
     st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
@@ -397,7 +399,7 @@ def _directions(seen: Seen, key: str) -> None:
                         f"T = {count}",
                         x,
                         colour=i,
-                        y=nystrom_inverse.inverted_shares(seen.parts["middle"], count)[1].tolist(),
+                        y=nystrom_inverse.inverted_shares(data.parts["middle"], count)[1].tolist(),
                     )
                     for i, count in enumerate(shown)
                 ),
@@ -411,8 +413,8 @@ def _directions(seen: Seen, key: str) -> None:
         )
 
 
-def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
-    """Return the sentence about how many of m directions are inverted, and the smallest singular value ``least``."""
+def inverted_sentence(done: int, m: int, iterations: int, smallest: float) -> str:
+    """Return the sentence about how many of m directions are inverted, and the smallest singular value ``smallest``."""
     return _n(
         "Z approximates the inverse of M. After {n} iteration, it is at least 90% correct along {done} of the {m} "
         "singular vectors of M. The exact inverse of M is correct along all of them, including the one with the "
@@ -423,5 +425,5 @@ def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
         n=iterations,
         done=done,
         m=m,
-        least=number(least),
+        least=number(smallest),
     )

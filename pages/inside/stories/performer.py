@@ -24,46 +24,46 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step
+from pages.inside.story import HeadData, LazyStep, Step
 
 POSITIVE = ("positive", "hyperbolic")
 """Kinds with positive features, whose estimates are rarely far too large and often far too small."""
-FAR = 0.5
+FAR_TOO_SMALL = 0.5
 """A median estimate below this share of the true value counts as far too small."""
 NEAR_ALL = 0.8
 """Relative error from which nearly all of the true value is missed; estimates above its inverse are far too large."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: estimate, directions, features, more features, comparison with the reference."""
     return (
-        _estimate(seen),
-        _directions(seen),
-        _features(seen),
-        _more_features(seen),
-        compare_with_reference(seen, _logits(seen)),
+        _estimate(data),
+        _directions(data),
+        _features(data),
+        _more_features(data),
+        compare_with_reference(data, _logits(data)),
     )
 
 
-def _anatomy(seen: Seen, tokens: int | None = None, **changes: Value) -> dict[str, np.ndarray]:
+def _anatomy(data: HeadData, tokens: int | None = None, **changes: Value) -> dict[str, np.ndarray]:
     """Return the variant's intermediates on the head's first ``tokens``, with some settings changed and no mask."""
-    changed = seen.attention.with_settings(**changes)
-    return anatomy_of_head(seen.qkv, changed, seen.head, tokens=tokens)
+    changed = data.attention.with_settings(**changes)
+    return anatomy_of_head(data.qkv, changed, data.head, tokens=tokens)
 
 
-def _logits(seen: Seen) -> str:
-    if seen.setting("kind") == "relu":  # The error of this kernel does not depend on the scale of the logits.
+def _logits(data: HeadData) -> str:
+    if data.setting("kind") == "relu":  # The error of this kernel does not depend on the scale of the logits.
         return ""
     return _(
         "The random error grows with the logits. The largest logit of this head is {largest:.1f}.",
-        largest=logits(seen.qkv, seen.head)[seen.visible].max(),
+        largest=logits(data.qkv, data.head)[data.visible].max(),
     )
 
 
-def _directions(seen: Seen) -> Step:
-    own: bool = seen.setting("orthogonal")
-    drawn = {way: _anatomy(seen, 1, orthogonal=way)["directions"] for way in (own, not own)}
-    m, d = drawn[own].shape
+def _directions(data: HeadData) -> Step:
+    orthogonal: bool = data.setting("orthogonal")
+    drawn = {way: _anatomy(data, 1, orthogonal=way)["directions"] for way in (orthogonal, not orthogonal)}
+    m, d = drawn[orthogonal].shape
     lengths = {way: factors.lengths(W) for way, W in drawn.items()}
     cosines = {way: factors.cosines(W[:d], W[:d]) for way, W in drawn.items()}
     off_diagonal = ~np.eye(min(m, d), dtype=bool)
@@ -78,15 +78,15 @@ def _directions(seen: Seen) -> Step:
                 cosines[way],
                 row=direction,
                 column=direction,
-                caption=_("the chosen kind") if way == own else "",
+                caption=_("the chosen kind") if way == orthogonal else "",
             )
-            for way in (own, not own)
+            for way in (orthogonal, not orthogonal)
         )
         left, right = st.columns([3, 2])
         with left:
             pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
         norms = {
-            way: np.sort(factors.lengths(_anatomy(seen, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
+            way: np.sort(factors.lengths(_anatomy(data, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
         }
         lines = [
             Curve(
@@ -95,7 +95,7 @@ def _directions(seen: Seen) -> Step:
                 norm.tolist(),
                 colour=i,
                 marks=False,
-                dash="solid" if name == seen.setting("row_norms") else "dot",
+                dash="solid" if name == data.setting("row_norms") else "dot",
             )
             for i, (name, norm) in enumerate(norms.items())
         ]
@@ -117,7 +117,7 @@ def _directions(seen: Seen) -> Step:
         ),
         formula=(
             r"w_f \sim \mathcal{N}(0, I_d)"
-            if seen.setting("row_norms") == "chi"
+            if data.setting("row_norms") == "chi"
             else r"w_f \text{ uniform on } \lVert w \rVert = \sqrt d"
         )
         + r",\quad W \in \mathbb{R}^{m \times d}",
@@ -131,16 +131,16 @@ def _directions(seen: Seen) -> Step:
         details=_(
             "The random vectors (directions) have lengths from {low:.1f} to {high:.1f}. For comparison, √d is "
             "{root:.1f}.",
-            low=lengths[own].min(),
-            high=lengths[own].max(),
+            low=lengths[orthogonal].min(),
+            high=lengths[orthogonal].max(),
             root=d**0.5,
         ),
         draw=draw,
     )
 
 
-def _features(seen: Seen) -> Step:
-    parts = _anatomy(seen) if seen.causal else seen.parts
+def _features(data: HeadData) -> Step:
+    parts = _anatomy(data) if data.causal else data.parts
     q, k = parts["query_features"], parts["key_features"]
     bearing = factors.participation_ratio(q * k.sum(0))
     captions = _("divided by the query's largest term"), _("divided by the feature's largest value")
@@ -155,7 +155,7 @@ def _features(seen: Seen) -> Step:
             "hyperbolic": r"\varphi(x) = \tfrac{1}{\sqrt{2m}}\, e^{-\|x\|^2/2} \left[e^{W x},\ e^{-W x}\right]",
             "trig": r"\varphi(x) = \tfrac{1}{\sqrt m}\, e^{\|x\|^2/2} \left[\cos W x,\ \sin W x\right]",
             "relu": r"\varphi(x) = \tfrac{1}{\sqrt m} \operatorname{relu}(W x)",
-        }[seen.setting("kind")]
+        }[data.setting("kind")]
         + r",\qquad "
         + symbol(0, r"\varphi(q)")
         + r":\ x = q / d^{1/4},\quad "
@@ -168,13 +168,13 @@ def _features(seen: Seen) -> Step:
             bearing=np.median(bearing),
             features=q.shape[-1],
         ),
-        draw=lambda key: pictures.features(seen, q, k, key, captions),
+        draw=lambda key: pictures.features(data, q, k, key, captions),
     )
 
 
-def _estimate(seen: Seen) -> Step:
-    allowed, kind, norms = seen.visible, seen.setting("kind"), seen.setting("row_norms")
-    estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
+def _estimate(data: HeadData) -> Step:
+    allowed, kind, norms = data.visible, data.setting("kind"), data.setting("row_norms")
+    estimate, kernel = data.parts["estimate"][allowed], data.parts["kernel"][allowed]
     ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
 
     def draw(key: str) -> None:
@@ -207,7 +207,7 @@ def _estimate(seen: Seen) -> Step:
             "and a key's features estimates a kernel of ReLU units, not the exponential of softmax."
         ),
         formula=mean_formula(kind, norms),
-        shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
+        shapes={r"\varphi(Q)\,\varphi(K)^\top": data.weights.shape},
         findings=paragraph(
             estimate_sentence(float(((ratio > 0.5) & (ratio < 2)).mean()), float(np.median(ratio))),
             bias_sentence(kind, norms, float(np.median(ratio))),
@@ -241,7 +241,7 @@ def bias_sentence(kind: str, row_norms: str, middle: float) -> str:
     """
     if row_norms == "fixed" and kind != "relu":
         return _("With directions of fixed length, the estimate is biased, even with many features.")
-    if kind in POSITIVE and middle < FAR:
+    if kind in POSITIVE and middle < FAR_TOO_SMALL:
         return _(
             "The mean over all random draws is the true value, but a few very large estimates dominate this mean. Most "
             "estimates are therefore too small."
@@ -260,11 +260,11 @@ def mean_formula(kind: str, row_norms: str) -> str:
     return product + (r" \approx " if row_norms == "fixed" else " = ") + r"e^{q\cdot k/\sqrt d}"
 
 
-def _more_features(seen: Seen) -> Step:
+def _more_features(data: HeadData) -> Step:
     """Build the step that measures the error over the number of features, for every kind and many seeds."""
-    ways = dict.fromkeys([*WAYS, (seen.setting("kind"), seen.setting("orthogonal"))])
+    ways = dict.fromkeys([*WAYS, (data.setting("kind"), data.setting("orthogonal"))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
-    norms = seen.setting("row_norms")
+    norms = data.setting("row_norms")
 
     def draw(key: str) -> None:
         with st.container(horizontal=True):
@@ -272,7 +272,7 @@ def _more_features(seen: Seen) -> Step:
             factor = InsideOptions.logits.draw()
 
         def chart(rows: list[PerformerErrorRow], drawn_key: str) -> None:
-            found = {
+            errors = {
                 way: spread((row.features, getattr(row, measure)) for row in rows if (row.kind, row.orthogonal) == way)
                 for way in ways
             }
@@ -283,17 +283,17 @@ def _more_features(seen: Seen) -> Step:
                     dash="solid" if straight else "dot",
                     band=straight,
                 )
-                for (kind, straight), each in found.items()
+                for (kind, straight), each in errors.items()
             ]
             # The curves of positive and hyperbolic features coincide where both have the same large error. The positive
             # ones are drawn last and dashed, so that both stay visible.
             over = [
                 replace(curve, hollow=True, dash="dash" if straight else "dot")
-                for curve, (kind, straight) in zip(lines, found, strict=True)
+                for curve, (kind, straight) in zip(lines, errors, strict=True)
                 if kind == "positive"
             ]
-            lines = [curve for curve, (kind, _way) in zip(lines, found, strict=True) if kind != "positive"] + over
-            start = found["hyperbolic", True].middle[0] if found["hyperbolic", True].x else 1.0
+            lines = [curve for curve, (kind, _way) in zip(lines, errors, strict=True) if kind != "positive"] + over
+            start = errors["hyperbolic", True].middle[0] if errors["hyperbolic", True].x else 1.0
             lines.append(guide("1/√m", LADDER, [start * (LADDER[0] / m) ** 0.5 for m in LADDER], "dash"))
             pictures.lines(
                 lines,
@@ -308,36 +308,36 @@ def _more_features(seen: Seen) -> Step:
                 height=440,
                 alt=_("Lines: the error of each kind of feature against the number of directions"),
             )
-            st.markdown(fall_sentence(found, row_norms=norms))
+            st.markdown(fall_sentence(errors, row_norms=norms))
 
         tasks = performer_error.tasks(
-            seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
+            data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, ways=tuple(ways)
         )
         runs.run_immediately(
             "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.params.features
         )
 
-    n = min(seen.qkv.n, TOKENS)
+    n = min(data.qkv.n, TOKENS)
     return Step(
         title=_("Number of features"),
         mechanism=_("As the number of features m increases, the random error of the estimate decreases like 1/√m."),
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
         else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",
-        shapes={"W": (LADDER[-1], seen.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
+        shapes={"W": (LADDER[-1], data.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings="",
         draw=draw,
     )
 
 
-def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
+def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
     """Return the sentence about how the error falls, by kind of feature and orthogonality of the directions."""
-    first = found["positive", True]
-    if len(first.x) < 2 or not found["trig", False].x:
+    first = errors["positive", True]
+    if len(first.x) < 2 or not errors["trig", False].x:
         return _("Drawing directions …")
     if not all(np.isfinite(error) and error > 0 for error in first.middle):
         return _("The error is not defined, because the similarities of this head are all equal or overflow.")
-    ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
+    ends = {way: each.middle[-1] for way, each in errors.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     start, end = first.middle[0], first.middle[-1]
     change = (
@@ -365,7 +365,7 @@ def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> s
             "**trig** features is {trig}.",
             least=number(ends[best]),
             best=readable(best[0]),
-            trig=number(found["trig", True].middle[-1], 3),
+            trig=number(errors["trig", True].middle[-1], 3),
         ),
     )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:

@@ -12,43 +12,49 @@ from attention_core.analysis.masks import provenance
 from pages.inside import pooling
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: pool, attend, blur, leak (or causal mask), comparison with the reference."""
-    if seen.causal:
-        return _cover(seen), _weights_on_pools(seen), _blur(seen), _masks(seen), compare_with_reference(seen)
+    if data.causal:
+        return _cover(data), _weights_on_pools(data), _blur(data), _masks(data), compare_with_reference(data)
     does = _(
         "The causal form uses this mask. In addition, each query attends to the individual tokens of its own pool."
     )
-    leak = pooling.leak(seen, does if (seen.parts["provenance"] != 0).sum(-1).max() > 1 else "")
-    return pooling.cover(seen), pooling.weights_on_pools(seen), pooling.blur(seen), leak, compare_with_reference(seen)
+    leak = pooling.leak_step(data, does if (data.parts["provenance"] != 0).sum(-1).max() > 1 else "")
+    return (
+        pooling.pools_step(data),
+        pooling.weights_step(data),
+        pooling.blur_step(data),
+        leak,
+        compare_with_reference(data),
+    )
 
 
-def _pools(seen: Seen) -> np.ndarray:
+def _pools(data: HeadData) -> np.ndarray:
     """Return the pools of a causal variant, ``[m, n]``: its provenance without the single tokens appended to it."""
-    P = seen.parts["provenance"]
+    P = data.parts["provenance"]
     return P[: len(P) - P.shape[1]]
 
 
-def _own(seen: Seen) -> np.ndarray:
+def _same_pool(data: HeadData) -> np.ndarray:
     """Return the mask of the pairs within one pool, ``bool [n, n]``."""
-    return provenance.shared_mixture_pairs(_pools(seen))
+    return provenance.shared_mixture_pairs(_pools(data))
 
 
-def _cover(seen: Seen) -> Step:
+def _cover(data: HeadData) -> Step:
     """Build the causal pooling step: pools of one size in addition to the single tokens."""
-    P = _pools(seen)
+    P = _pools(data)
     m, n = P.shape
     first, last = provenance.spans(P)[-1]
-    stride: int = seen.setting("stride")
+    stride: int = data.setting("stride")
     words = _(
         "{n} tokens form **{m} pools** of {stride} tokens. A query attends to at most {most} keys instead of {n}.",
         n=n,
         m=m,
         stride=stride,
-        most=_keys(P),
+        most=_max_keys(P),
     )
     if last - first + 1 < stride:
         words = paragraph(
@@ -60,28 +66,30 @@ def _cover(seen: Seen) -> Step:
             ),
         )
     return replace(
-        pooling.cover(seen),
+        pooling.pools_step(data),
         mechanism=_(
             "A query attends to the pooled keys of earlier pools. Within its own pool, it attends to the "
             "individual tokens up to itself."
         ),
         formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
         r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix}",
-        shapes={"P": (m, n), r"\tilde K": (m + n, seen.qkv.k.shape[-1])},
+        shapes={"P": (m, n), r"\tilde K": (m + n, data.qkv.k.shape[-1])},
         findings=words,
     )
 
 
-def _keys(P: np.ndarray) -> int:
+def _max_keys(P: np.ndarray) -> int:
     """Return the most keys a query sees: the earlier pools, and its own pool's tokens up to itself."""
     return max(r + last - first + 1 for r, (first, last) in enumerate(provenance.spans(P)))
 
 
-def _weights_on_pools(seen: Seen) -> Step:
+def _weights_on_pools(data: HeadData) -> Step:
     """Build the step that shows the weights of the queries on the pools before their own."""
-    m = len(_pools(seen))
-    own = _("On average, {share:.0%} of a query's weight falls on the tokens of its own pool.", share=_own_share(seen))
-    step = pooling.weights_on_pools(seen, own, among=m)
+    m = len(_pools(data))
+    share_text = _(
+        "On average, {share:.0%} of a query's weight falls on the tokens of its own pool.", share=_own_share(data)
+    )
+    step = pooling.weights_step(data, share_text, n_keys=m)
     return replace(
         step,
         formula=symbol(0, "L") + r" = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right)",
@@ -89,16 +97,16 @@ def _weights_on_pools(seen: Seen) -> Step:
     )
 
 
-def _own_share(seen: Seen) -> float:
-    return float(seen.parts["left"][:, len(_pools(seen)) :].sum(-1).mean())
+def _own_share(data: HeadData) -> float:
+    return float(data.parts["left"][:, len(_pools(data)) :].sum(-1).mean())
 
 
-@later(pooling.BLURS)
-def _blur(seen: Seen) -> Step:
+@lazy_step(pooling.BLUR_TITLE)
+def _blur(data: HeadData) -> Step:
     """Build the causal blur step, in which only the earlier pools are blurred."""
-    own = _own(seen)
-    best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
-    n, left, right = len(own), seen.parts["left"], seen.parts["right"]
+    same_pool = _same_pool(data)
+    best = np.where(same_pool, data.reference, provenance.closest(data.reference, _pools(data)))
+    n, left, right = len(same_pool), data.parts["left"], data.parts["right"]
     return Step(
         mechanism=_(
             "The tokens of an earlier pool share the weight of the pool. The tokens of the query's own pool "
@@ -110,18 +118,18 @@ def _blur(seen: Seen) -> Step:
         findings=_(
             "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
             "**{floor:.0%}**. With the actual weights, it is **{error:.0%}**.",
-            floor=factors.relative_error_of(best, seen.reference),
-            error=factors.relative_error_of(seen.weights, seen.reference),
+            floor=factors.relative_error_of(best, data.reference),
+            error=factors.relative_error_of(data.weights, data.reference),
         ),
-        draw=lambda key: pooling.draw_best(seen, best, key),
+        draw=lambda key: pooling.draw_best_matrix(data, best, key),
     )
 
 
-def _masks(seen: Seen) -> Step:
+def _masks(data: HeadData) -> Step:
     """Build the step that compares hiding pools that begin after a query with hiding pools that end after it."""
-    P, own = _pools(seen), _own(seen)
-    n = len(own)
-    ahead = np.triu(own, 1)
+    P, same_pool = _pools(data), _same_pool(data)
+    n = len(same_pool)
+    ahead = np.triu(same_pool, 1)
     share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.fully_past_mixtures(P).any(-1)).sum()
     if not ahead.any():
         words = _("Each pool contains a single token, so this is causal softmax attention.")
@@ -133,9 +141,9 @@ def _masks(seen: Seen) -> Step:
                 "Query **“{query}”** (token {i}) is in one pool with the later token **“{token}”** (token {hidden}), "
                 "which the causal mask must hide.",
                 i=i,
-                query=seen.token(i),
+                query=data.token(i),
                 hidden=hidden,
-                token=seen.token(hidden),
+                token=data.token(hidden),
             ),
             _(
                 "If only pools that begin after the query were masked, information would leak in {share:.1%} "
@@ -158,12 +166,12 @@ def _masks(seen: Seen) -> Step:
                 past + 3 * ahead,
                 _("Information leaks in {share:.1%} of the pairs with a later key"),
             ),
-            ("whole", _("Masked: pools that end later"), past + np.tril(own), _("nothing leaks")),
+            ("whole", _("Masked: pools that end later"), past + np.tril(same_pool), _("nothing leaks")),
         )
         kinds = (("window", _("as part of a pool")), ("block", _("as a single token")), ("missed", _("leaks")))
         matrix_board(
             [Panel(cut, title, words.format(share=share), codes) for cut, title, codes, words in cuts],
-            labels=seen.labels,
+            labels=data.labels,
             key=f"{key}.cuts",
             categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
             none=_("masked"),

@@ -18,50 +18,50 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
-from pages.inside.tokens import alternating, painted
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
+from pages.inside.tokens import alternating_colours, coloured_text
 
-NAMED = 5
+MAX_NAMED = 5
 """Tokens of a bucket that are named."""
-WORST = 8
+MAX_LISTED = 8
 """Number of missed pairs that are listed."""
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: chunks, hash, sort, missed pairs, comparison with the reference."""
-    number = InsideOptions.hash_round.restrict_to(range(len(seen.parts["buckets"])))
+    number = InsideOptions.hash_round.restrict_to(range(len(data.parts["buckets"])))
     return (
-        _cut(seen, number),
-        _hash(seen, number),
-        _sort(seen, number),
-        _missed(seen),
+        _chunks(data, number),
+        _hash(data, number),
+        _sort(data, number),
+        _missed(data),
         compare_with_reference(
-            seen,
+            data,
             _(
                 "Because queries are also used as keys, the reference is {reference}: a softmax over all tokens except "
                 "the query's own token.",
-                reference=reference_name(seen.attention),
+                reference=reference_name(data.attention),
             ),
         ),
     )
 
 
-def _pick_round(seen: Seen) -> None:
-    count = len(seen.parts["buckets"])
+def _pick_round(data: HeadData) -> None:
+    count = len(data.parts["buckets"])
     if count > 1:
         InsideOptions.hash_round.draw(options=range(count), format_func=lambda i: str(i + 1))
 
 
-def _hash(seen: Seen, number: int) -> Step:
-    buckets = seen.parts["buckets"][number]
+def _hash(data: HeadData, number: int) -> Step:
+    buckets = data.parts["buckets"][number]
     n, sizes = len(buckets), np.bincount(buckets)
     fullest, filled = np.flatnonzero(buckets == sizes.argmax()), np.flatnonzero(sizes)
 
     def draw(key: str) -> None:
-        _pick_round(seen)
+        _pick_round(data)
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
         largest = [0 if bucket == sizes.argmax() else -1 for bucket in range(len(sizes))]
-        st.html(painted(seen.qkv.tokens, [largest[b] for b in buckets], notes=notes, tags=buckets.tolist()))
+        st.html(coloured_text(data.qkv.tokens, [largest[b] for b in buckets], notes=notes, tags=buckets.tolist()))
         st.caption(
             _(
                 "A small number shows a token's bucket wherever it differs from that of the previous token. The "
@@ -69,9 +69,9 @@ def _hash(seen: Seen, number: int) -> Step:
             )
         )
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
-        st.html(painted(legend, [largest[b] for b in filled], notes=legend, places=()))
+        st.html(coloured_text(legend, [largest[b] for b in filled], notes=legend, positions=()))
 
-    words = filled_sentence(number + 1, n, len(filled), [seen.labels[i] for i in fullest])
+    words = filled_sentence(number + 1, n, len(filled), [data.labels[i] for i in fullest])
     return Step(
         title=_("Hash"),
         mechanism=_(
@@ -80,7 +80,7 @@ def _hash(seen: Seen, number: int) -> Step:
         ),
         formula=symbol(0, "b")
         + r"(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
-        shapes={"x": tuple(seen.qkv.q.shape[1:]), "b": tuple(seen.parts["buckets"].shape)},
+        shapes={"x": tuple(data.qkv.q.shape[1:]), "b": tuple(data.parts["buckets"].shape)},
         findings=words,
         draw=draw,
     )
@@ -97,38 +97,38 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
         number=number,
         tokens=n,
         most=len(fullest),
-        names=some(fullest),
+        names=quoted_tokens(fullest),
     )
 
 
-def some(tokens: Sequence[str]) -> str:
+def quoted_tokens(tokens: Sequence[str]) -> str:
     """Return the first few tokens in quotes, and how many more there are."""
-    names = [quoted(escape_markdown(token)) for token in tokens[:NAMED]]
-    more = len(tokens) - NAMED
+    names = [quoted(escape_markdown(token)) for token in tokens[:MAX_NAMED]]
+    more = len(tokens) - MAX_NAMED
     return enumeration([*names, _("{more} more", more=more) if more > 0 else ""])
 
 
-def _borders(seen: Seen, number: int) -> list[int]:
+def _borders(data: HeadData, number: int) -> list[int]:
     """Return the positions in the sorted order at which a chunk begins."""
-    chunks = seen.parts["chunks"][number][seen.parts["order"][number]]
+    chunks = data.parts["chunks"][number][data.parts["order"][number]]
     return (np.flatnonzero(np.diff(chunks)) + 1).tolist()
 
 
-def _sort(seen: Seen, number: int) -> Step:
-    order, buckets = seen.parts["order"][number], seen.parts["buckets"][number].tolist()
-    n, borders = len(order), _borders(seen, number)
-    size = seen.setting("bucket_size")
-    place = np.argsort(order)
-    farthest = np.abs(place - np.arange(n)).argmax()
-    alike = np.diff(seen.parts["buckets"][number][order]) == 0
-    apart = np.where(alike, np.diff(order), 0)
+def _sort(data: HeadData, number: int) -> Step:
+    order, buckets = data.parts["order"][number], data.parts["buckets"][number].tolist()
+    n, borders = len(order), _borders(data, number)
+    size = data.setting("bucket_size")
+    positions = np.argsort(order)
+    farthest = np.abs(positions - np.arange(n)).argmax()
+    same_bucket = np.diff(data.parts["buckets"][number][order]) == 0
+    distances = np.where(same_bucket, np.diff(order), 0)
 
     def draw(key: str) -> None:
-        _pick_round(seen)
+        _pick_round(data)
         figure = sorting(
             order,
             buckets,
-            seen.labels,
+            data.labels,
             borders=borders,
             above=_("text"),
             below=_("sorted"),
@@ -144,12 +144,12 @@ def _sort(seen: Seen, number: int) -> Step:
         marks = [int(order[i]) for i in borders]
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=buckets[i]) for i in order]
         st.html(
-            painted(
-                [seen.labels[i] for i in order],
-                alternating([buckets[i] for i in order]),
+            coloured_text(
+                [data.labels[i] for i in order],
+                alternating_colours([buckets[i] for i in order]),
                 notes=notes,
                 tags=[buckets[i] for i in order],
-                places=order.tolist(),
+                positions=order.tolist(),
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )
@@ -160,20 +160,20 @@ def _sort(seen: Seen, number: int) -> Step:
             )
         )
 
-    if not alike.any():
+    if not same_bucket.any():
         words = _("No two of the {n} tokens are in the same bucket.", n=n)
     else:
-        at = apart.argmax()
+        at = distances.argmax()
         words = _(
             "**“{one}”** and **“{other}”** are {distance} tokens apart in the text and become neighbours in the "
             "sorted order. “{token}” moves farthest, by {moved} positions.",
-            one=seen.token(order[at]),
-            other=seen.token(order[at + 1]),
-            distance=apart[at],
-            token=seen.token(farthest),
-            moved=abs(place[farthest] - farthest),
+            one=data.token(order[at]),
+            other=data.token(order[at + 1]),
+            distance=distances[at],
+            token=data.token(farthest),
+            moved=abs(positions[farthest] - farthest),
         )
-        words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=seen.causal))
+        words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=data.causal))
     return Step(
         title=_("Sort"),
         mechanism=_("Tokens are sorted by bucket, and the sorted tokens are split into chunks."),
@@ -201,19 +201,19 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
     )
 
 
-def _hashed(seen: Seen, number: int) -> Hashed:
-    found = cached.hashed(seen.source, seen.attention, number, head=seen.head, causal=seen.causal)
-    assert found is not None
-    return found
+def _hashed(data: HeadData, number: int) -> Hashed:
+    hashed = cached.hashed(data.source, data.attention, number, head=data.head, causal=data.causal)
+    assert hashed is not None
+    return hashed
 
 
-@later(N_("Chunks"))
-def _cut(seen: Seen, number: int) -> Step:
-    found = _hashed(seen, number)
-    counts = {name: part.sum() for name, part in found.parts.items()}
-    n = len(found.order)
-    size = seen.setting("bucket_size")
-    possible = n * (n - 1) // (2 if seen.causal else 1)
+@lazy_step(N_("Chunks"))
+def _chunks(data: HeadData, number: int) -> Step:
+    hashed = _hashed(data, number)
+    counts = {name: part.sum() for name, part in hashed.parts.items()}
+    n = len(hashed.order)
+    size = data.setting("bucket_size")
+    possible = n * (n - 1) // (2 if data.causal else 1)
     allowed = _(
         "Hashing round {number} allows **{bucket:,}** pairs within a bucket and {chunk:,} pairs from different "
         "buckets. Another {missed:,} pairs share a bucket in this round, but no round allows these pairs, "
@@ -225,9 +225,9 @@ def _cut(seen: Seen, number: int) -> Step:
     )
 
     def draw(key: str) -> None:
-        kinds = Kinds([found.parts])
-        codes = hide_future(kinds.codes(found.parts), causal=seen.causal)
-        sorted_labels = [seen.labels[i] for i in found.order]
+        kinds = Kinds([hashed.parts])
+        codes = hide_future(kinds.codes(hashed.parts), causal=data.causal)
+        sorted_labels = [data.labels[i] for i in hashed.order]
         board, side = st.columns([5, 3], gap="large")
         with board:
             matrix_board(
@@ -236,14 +236,14 @@ def _cut(seen: Seen, number: int) -> Step:
                         "sorted",
                         _("Sorted order"),
                         _("lines: chunk boundaries"),
-                        codes[np.ix_(found.order, found.order)],
+                        codes[np.ix_(hashed.order, hashed.order)],
                         row_labels=sorted_labels,
                         col_labels=sorted_labels,
-                        borders=found.borders,
+                        borders=hashed.borders,
                     ),
                     Panel("text", _("Text order"), "", codes),
                 ],
-                labels=seen.labels,
+                labels=data.labels,
                 key=f"{key}.chunks",
                 categories=kinds.categories,
                 none=_("not allowed"),
@@ -251,21 +251,21 @@ def _cut(seen: Seen, number: int) -> Step:
                 file_name="chunks",
             )
         with side:
-            _pick_round(seen)
+            _pick_round(data)
             st.markdown(allowed)
 
     return Step(
         mechanism=paragraph(
             _("Tokens with the same hash form a bucket. The tokens are sorted by bucket and cut into chunks."),
             _("A token attends to its own chunk and to the previous chunk.")
-            if not seen.causal
+            if not data.causal
             else _(
                 "A token attends to earlier tokens of its bucket if they are in the same chunk or in the previous "
                 "chunk."
             ),
         ),
         formula=r"P_i = \{\, j \ne i : c(i) - c(j) \in \{0, 1\} \,\}"
-        + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
+        + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if data.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
         findings=_(
             "All hashing rounds together allow **{share:.1%}** of the {possible:,} query–key pairs.",
@@ -276,37 +276,37 @@ def _cut(seen: Seen, number: int) -> Step:
     )
 
 
-def allowed_pairs(seen: Seen) -> np.ndarray:
+def allowed_pairs(data: HeadData) -> np.ndarray:
     """Return the mask of the pairs allowed in some round, including the diagonal, ``bool [n, n]``."""
-    allowed: np.ndarray = (seen.weights > 0) | np.eye(len(seen.weights), dtype=bool)
+    allowed: np.ndarray = (data.weights > 0) | np.eye(len(data.weights), dtype=bool)
     return allowed
 
 
-@later(N_("Missed pairs"))
-def _missed(seen: Seen) -> Step:
+@lazy_step(N_("Missed pairs"))
+def _missed(data: HeadData) -> Step:
     """Build the step that lists the heaviest pairs that no round finds, and the mass they hold."""
-    full, reference = seen.parts["all_pairs"], reference_name(seen.attention)
-    unseen = np.where(allowed_pairs(seen), 0.0, full)
-    together = seen.parts["missed"].astype(bool)
+    full, reference = data.parts["all_pairs"], reference_name(data.attention)
+    unseen = np.where(allowed_pairs(data), 0.0, full)
+    together = data.parts["missed"].astype(bool)
     n, lost = len(full), unseen.sum(-1)
-    worst = np.argsort(-unseen, axis=None, kind="stable")[:WORST]
+    worst = np.argsort(-unseen, axis=None, kind="stable")[:MAX_LISTED]
     pairs = [(int(i), int(j)) for i, j in zip(*np.unravel_index(worst, unseen.shape), strict=True) if unseen[i, j] > 0]
 
     def draw(key: str) -> None:
-        hidden = np.where(seen.weights > 0, np.nan, unseen).astype(np.float32)
-        masked = _("hatched: allowed pairs and later keys") if seen.causal else _("hatched: allowed pairs")
+        hidden = np.where(data.weights > 0, np.nan, unseen).astype(np.float32)
+        masked = _("hatched: allowed pairs and later keys") if data.causal else _("hatched: allowed pairs")
         pictures.board(
             f"{key}.missed",
-            pictures.pairs(seen, _("Missed pairs"), hidden, masked),
-            pictures.results(seen)[0],
-            pictures.pairs(seen, reference[0].upper() + reference[1:], full),
+            pictures.pair_panel(data, _("Missed pairs"), hidden, masked),
+            pictures.result_panels(data)[0],
+            pictures.pair_panel(data, reference[0].upper() + reference[1:], full),
         )
         if pairs:
             st.dataframe(
                 [
                     {
-                        _("query"): f"{i} {isolated(seen.labels[i])}",
-                        _("key"): f"{j} {isolated(seen.labels[j])}",
+                        _("query"): f"{i} {isolated(data.labels[i])}",
+                        _("key"): f"{j} {isolated(data.labels[j])}",
                         _("softmax weight"): 100 * float(full[i, j]),
                         _("why the pair is missed"): _("different chunks")
                         if together[i, j]
@@ -327,8 +327,8 @@ def _missed(seen: Seen) -> Step:
                 "pair with the largest weight is **“{query}” → “{key}”**, with {weight:.0%} of its row's weight.",
                 reference=reference,
                 lost=lost.mean(),
-                query=seen.token(i),
-                key=seen.token(j),
+                query=data.token(i),
+                key=data.token(j),
                 weight=full[i, j],
             ),
             _(

@@ -16,37 +16,37 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
 from pages.inside.reference import compare_with_reference
-from pages.inside.story import Later, Seen, Step, later
+from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 
-SHUT = 0.1
+SHUT_GATE = 0.1
 """Gates smaller than this count as shut."""
-SAME = 0.005
+MIN_SHOWN_SHARE = 0.005
 """Shares below this are printed as 0%."""
 DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l \operatorname{relu}^2(\cdot)"}
 
 
-def steps(seen: Seen) -> tuple[Step | Later, ...]:
+def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: logits, squares, normalisers, logit factor, one matrix, gate, reference."""
-    sums = seen.weights.sum(-1)
+    sums = data.weights.sum(-1)
     ending = _("The row sums range from {low:.2g} to {high:.2g}.", low=sums.min(), high=sums.max())
     return (
-        _logits(seen),
-        _squares(seen),
-        _normalisers(seen),
-        _factor(seen),
-        _one_matrix(seen),
-        _gate(seen),
-        compare_with_reference(seen, ending),
+        _logits(data),
+        _squares(data),
+        _normalisers(data),
+        _factor(data),
+        _one_matrix(data),
+        _gate(data),
+        compare_with_reference(data, ending),
     )
 
 
-def _logits(seen: Seen) -> Step:
-    logits = seen.parts["logits"]
-    here = logits[seen.visible]
+def _logits(data: HeadData) -> Step:
+    logits = data.parts["logits"]
+    visible = logits[data.visible]
 
     def draw(key: str) -> None:
-        shown = pictures.pairs(seen, _("Logits x"), logits, mark=0)
-        pictures.board(key, shown, *pictures.results(seen), scale="panel")
+        shown = pictures.pair_panel(data, _("Logits x"), logits, mark=0)
+        pictures.board(key, shown, *pictures.result_panels(data), scale="panel")
 
     return Step(
         title=_("Logits"),
@@ -56,20 +56,20 @@ def _logits(seen: Seen) -> Step:
         findings=_(
             "Logits range from {low} to {high}, and {share:.0%} of the logits are negative. Pairs with a negative "
             "logit get some weight in softmax, but none with squared ReLU.",
-            low=number(here.min()),
-            high=number(here.max()),
-            share=(here < 0).mean(),
+            low=number(visible.min()),
+            high=number(visible.max()),
+            share=(visible < 0).mean(),
         ),
         draw=draw,
     )
 
 
-def _squares(seen: Seen) -> Step:
-    squares, allowed = seen.parts["squares"], seen.visible
+def _squares(data: HeadData) -> Step:
+    squares, allowed = data.parts["squares"], data.visible
     kept_keys = (squares > 0).sum(-1)
 
     def draw(key: str) -> None:
-        pictures.board(key, pictures.pairs(seen, _("Squares s"), squares, mark=1), unit=_("squared logit"))
+        pictures.board(key, pictures.pair_panel(data, _("Squares s"), squares, mark=1), unit=_("squared logit"))
 
     return Step(
         title=_("Squares"),
@@ -96,15 +96,15 @@ def zeros_sentence(share: float, kept_keys: np.ndarray) -> str:
     return paragraph(text, _n("{n} query gives weight to no key.", "{n} queries give weight to no key.", n=empty))
 
 
-def _normalisers(seen: Seen) -> Step:
+def _normalisers(data: HeadData) -> Step:
     names = {
         "length": _("length n"),
         "squared": _("squared length n²"),
         "fixed": _("fixed number n₀"),
         "sum": _("row sum"),
     }
-    own = seen.setting("normalizer")
-    sums, divisor = seen.parts["sum"], seen.parts[own]
+    current = data.setting("normalizer")
+    sums, divisor = data.parts["sum"], data.parts[current]
     positions = range(len(sums))
 
     def draw(key: str) -> None:
@@ -112,11 +112,11 @@ def _normalisers(seen: Seen) -> Step:
             Curve(
                 title,
                 positions,
-                seen.parts[name].tolist(),
+                data.parts[name].tolist(),
                 colour=i,
-                dash="solid" if name == own else "dash",
+                dash="solid" if name == current else "dash",
                 marks=False,
-                notes=_notes(seen, seen.parts[name]),
+                notes=_notes(data, data.parts[name]),
             )
             for i, (name, title) in enumerate(names.items())
         ]
@@ -140,8 +140,8 @@ def _normalisers(seen: Seen) -> Step:
         shapes={"Z": divisor.shape},
         findings=_(
             "After division by the {own}, the median of the row sums is **{total:.2g}**.",
-            own=names[own],
-            total=np.median(seen.weights.sum(-1)),
+            own=names[current],
+            total=np.median(data.weights.sum(-1)),
         ),
         details=_(
             "Before division, row sums range from {low:.3g} to {high:.3g}, with a median of {middle:.3g}. The "
@@ -150,26 +150,26 @@ def _normalisers(seen: Seen) -> Step:
             high=sums.max(),
             middle=np.median(sums),
             n=len(sums),
-            base=seen.parts["fixed"][0],
+            base=data.parts["fixed"][0],
         ),
         draw=draw,
     )
 
 
-def _notes(seen: Seen, values: np.ndarray) -> list[str]:
+def _notes(data: HeadData, values: np.ndarray) -> list[str]:
     return [
         f"{i} “{isolated(label)}”: {number(z, 3)}"
-        for i, (label, z) in enumerate(zip(seen.labels, values.tolist(), strict=True))
+        for i, (label, z) in enumerate(zip(data.labels, values.tolist(), strict=True))
     ]
 
 
-def _factor(seen: Seen) -> Step:
+def _factor(data: HeadData) -> Step:
     names = (_("softmax"), _("divided by the row sum"), _("divided by the length"))
-    squares, sums = seen.parts["squares"], seen.parts["sum"][:, None]
-    largest = float((squares / seen.parts["length"][:, None]).max())
+    squares, sums = data.parts["squares"], data.parts["sum"][:, None]
+    largest = float((squares / data.parts["length"][:, None]).max())
     most_of_sum = float((squares / np.where(sums > 0, sums, 1.0)).max())
     heights = (
-        [_top(seen, factor) for factor in FACTORS],
+        [_top(data, factor) for factor in FACTORS],
         [most_of_sum] * len(FACTORS),
         [largest * factor**2 for factor in FACTORS],
     )
@@ -198,7 +198,7 @@ def _factor(seen: Seen) -> Step:
         ),
         formula=r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2} = "
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
-        shapes={"A": seen.weights.shape},
+        shapes={"A": data.weights.shape},
         findings=_(
             "If rows are divided by the length n, doubling all logits raises the largest weight from {one} to "
             "{four}. If rows are divided by their sum, doubling the logits changes no weight, so no temperature can "
@@ -210,37 +210,40 @@ def _factor(seen: Seen) -> Step:
     )
 
 
-def _top(seen: Seen, factor: float) -> float:
+def _top(data: HeadData, factor: float) -> float:
     """Return the largest softmax weight when all logits are multiplied by ``factor``."""
-    logits = factor * np.where(seen.visible, seen.parts["logits"].astype(float), -np.inf)
+    logits = factor * np.where(data.visible, data.parts["logits"].astype(float), -np.inf)
     return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
 
 
-def _unit(seen: Seen) -> UnitAnalysis:
-    return cached.gau(seen.source, seen.attention, causal=seen.causal)
+def _unit(data: HeadData) -> UnitAnalysis:
+    return cached.gau(data.source, data.attention, causal=data.causal)
 
 
-def _width(seen: Seen) -> int:
-    return seen.qkv.heads * seen.qkv.v.shape[-1]
+def _width(data: HeadData) -> int:
+    return data.qkv.heads * data.qkv.v.shape[-1]
 
 
-@later(N_("One matrix (GAU)"))
-def _one_matrix(seen: Seen) -> Step:
+@lazy_step(N_("One matrix (GAU)"))
+def _one_matrix(data: HeadData) -> Step:
     """Build the step that shows the gated unit's single matrix next to the matrices of the heads."""
-    found, n, width, s = _unit(seen), seen.qkv.n, _width(seen), shared_size(_width(seen))
-    divisor = DIVISORS[seen.setting("normalizer")]
+    unit, n, width, s = _unit(data), data.qkv.n, _width(data), shared_size(_width(data))
+    divisor = DIVISORS[data.setting("normalizer")]
 
     def draw(key: str) -> None:
-        own = _("head {head}, with its own q and k", head=seen.head)
+        own = _("head {head}, with its own q and k", head=data.head)
         pictures.board(
             key,
-            pictures.pairs(seen, _("Gated unit A"), found.weights, _("random, untrained projections"), mark=0),
-            pictures.pairs(seen, _("Squared ReLU"), seen.weights, own),
-            *(pictures.pairs(seen, _("Softmax"), head, _("head {head}", head=i)) for i, head in enumerate(found.heads)),
+            pictures.pair_panel(data, _("Gated unit A"), unit.weights, _("random, untrained projections"), mark=0),
+            pictures.pair_panel(data, _("Squared ReLU"), data.weights, own),
+            *(
+                pictures.pair_panel(data, _("Softmax"), head, _("head {head}", head=i))
+                for i, head in enumerate(unit.heads)
+            ),
             scale="panel",
         )
-        if len(found.heads) < seen.qkv.heads:
-            st.caption(_("Showing the first {shown} of {heads} heads.", shown=len(found.heads), heads=seen.qkv.heads))
+        if len(unit.heads) < data.qkv.heads:
+            st.caption(_("Showing the first {shown} of {heads} heads.", shown=len(unit.heads), heads=data.qkv.heads))
 
     return Step(
         mechanism=_(
@@ -251,13 +254,13 @@ def _one_matrix(seen: Seen) -> Step:
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
         r"Z = \operatorname{SiLU}(X W_z)",
         shapes={"X": (n, width), "Z": (n, s), "A": (n, n)},
-        findings=matrix_sentence(seen.qkv.heads, EXPANSION * width, found.apart),
+        findings=matrix_sentence(data.qkv.heads, EXPANSION * width, unit.apart),
         draw=draw,
     )
 
 
-def matrix_sentence(heads: int, channels: int, apart: float) -> str:
-    """Return the sentence about the single matrix of all channels, and how much the heads' rows differ (``apart``)."""
+def matrix_sentence(heads: int, channels: int, difference: float) -> str:
+    """Return the sentence about the single matrix of all channels, and the ``difference`` of the heads' rows."""
     text = _(
         "All {channels} channels share one attention matrix. The unit is untrained. Its input X contains the "
         "normalised values of all heads.",
@@ -269,28 +272,33 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
         "Softmax has one matrix for each of the {heads} heads. On average, {apart:.0%} of a row's weight in a head "
         "would have to move to other keys to match the average of all heads.",
         heads=heads,
-        apart=apart,
+        apart=difference,
     )
     return paragraph(text, several)
 
 
-@later(N_("Gate"))
-def _gate(seen: Seen) -> Step:
-    found = _unit(seen)
-    (n, channels), total = found.gate.shape, EXPANSION * _width(seen)
+@lazy_step(N_("Gate"))
+def _gate(data: HeadData) -> Step:
+    unit = _unit(data)
+    (n, channels), total = unit.gate.shape, EXPANSION * _width(data)
 
     def draw(key: str) -> None:
         words = {"row": _("token"), "column": _("channel")}
         if channels < total:
             words["caption"] = _("first {channels} of {total} channels", channels=channels, total=total)
-        gate = pictures.panel(_("Gate U"), found.gate, seen.labels, list(map(str, range(channels))), mark=1, **words)
+        gate = pictures.panel(_("Gate U"), unit.gate, data.labels, list(map(str, range(channels))), mark=1, **words)
         pictures.board(f"{key}.gate", gate, unit=_("gate"), diverging=True, tone="linear")
-        own = InsideOptions.channel.draw_with_options(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
-        scaled, sees = found.gate[:, own, None] * found.weights, _("A scaled by the gate of channel {own}", own=own)
+        channel = InsideOptions.channel.draw_with_options(
+            range(channels), 0, key=f"{key}.channel", widget=st.select_slider
+        )
+        scaled, sees = (
+            unit.gate[:, channel, None] * unit.weights,
+            _("A scaled by the gate of channel {own}", own=channel),
+        )
         pictures.board(
             f"{key}.own",
-            pictures.pairs(seen, _("A"), found.weights, _("shared by all channels"), mark=0),
-            pictures.pairs(seen, _("diag(u) A"), scaled, sees),
+            pictures.pair_panel(data, _("A"), unit.weights, _("shared by all channels"), mark=0),
+            pictures.pair_panel(data, _("diag(u) A"), scaled, sees),
             diverging=True,
         )
 
@@ -303,30 +311,30 @@ def _gate(seen: Seen) -> Step:
         r"U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
         r"O_{\cdot c} = \operatorname{diag}(u_c)\, A\, V_{\cdot c}",
         shapes={"U": (n, total), "V": (n, total), "A": (n, n)},
-        findings=gate_sentence(found),
+        findings=gate_sentence(unit),
         draw=draw,
     )
 
 
-def gate_sentence(found: UnitAnalysis) -> str:
+def gate_sentence(unit: UnitAnalysis) -> str:
     """Return the sentence about how far the gates open, and how much they change the output beyond scaling."""
-    shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
+    shut, negative = (np.abs(unit.gate) < SHUT_GATE).mean(), (unit.gate < 0).mean()
     text = _(
         "{shut:.0%} of the untrained gates are nearly closed (between −{bound} and {bound}), and {negative:.0%} of "
         "all gates are negative. The largest gate is {most}.",
         shut=shut,
-        bound=SHUT,
+        bound=SHUT_GATE,
         negative=negative,
-        most=number(found.gate.max()),
+        most=number(unit.gate.max()),
     )
-    if found.distance is None:
+    if unit.distance is None:
         does = _("The gated output is zero.")
-    elif found.distance < SAME:
+    elif unit.distance < MIN_SHOWN_SHARE:
         does = _("The gated output is a multiple of the output without gates, A V.")
     else:
         does = _(
             "Because the gates differ, the gated output differs from every multiple of the output without gates, A V, "
             "by at least {distance:.0%} of its length.",
-            distance=found.distance,
+            distance=unit.distance,
         )
     return paragraph(text, does)

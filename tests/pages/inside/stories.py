@@ -10,7 +10,7 @@ import attention_core as ac
 from attention_core.analysis.matrix.inside import look
 from attention_core.inputs.labels import number_repeats
 from pages.inside.steps import link_numbers
-from pages.inside.story import Seen
+from pages.inside.story import HeadData
 
 SIZE = {"n": 24, "heads": 2, "d": 8}
 
@@ -32,7 +32,7 @@ def head(**changes):
     return qkv.q[1].double(), qkv.k[1].double(), qkv.v[1].double()
 
 
-def seen(attention, *, causal=False, parts=(), **changes):
+def data(attention, *, causal=False, parts=(), **changes):
     """Return the argument of a story's functions, without a page.
 
     Args:
@@ -45,7 +45,7 @@ def seen(attention, *, causal=False, parts=(), **changes):
     qkv = given.load()
     found = look(qkv, attention, 1, causal)
     other = dict(parts)
-    return Seen(
+    return HeadData(
         attention=attention,
         source=given,
         qkv=qkv,

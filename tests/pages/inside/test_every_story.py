@@ -91,7 +91,7 @@ def test_every_step_explains_and_draws_something(attention, given):
 
 
 @pytest.mark.parametrize("key", STORIES)
-def test_the_last_step_shows_the_errors_of_the_core(key):
+def test_the_last_step_shows_the_errors_of_the_library(key):
     qkv = source().load()
     q, k = qkv.q.double(), qkv.k.double()
     attention = ac.get(key)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from driver import board, curves
-from stories import open_step, seen
+from stories import data, open_step
 
 import attention_core as ac
-from pages.inside.pictures import COLOURS, colour, comparison
+from pages.inside.pictures import COLOURS, colour, reference_panel
 from pages.inside.stories import discover
 from pages.inside.stories.generic import matrix_findings, vector_findings
 
@@ -15,7 +15,7 @@ DECLARED = [v for v in ac.all_variants() if v.intermediates]
 
 @pytest.mark.parametrize("variant", DECLARED, ids=lambda v: v.key)
 def test_each_intermediate_is_a_step_with_its_own_panel(variant):
-    steps = discover()[variant.key](seen(ac.get(variant.key)))
+    steps = discover()[variant.key](data(ac.get(variant.key)))
     assert [step.title for step in steps] == [*(each.title for each in variant.intermediates), "Comparison"]
     for each, step in zip(variant.intermediates, steps, strict=False):
         assert step.mechanism == each.mechanism
@@ -23,7 +23,7 @@ def test_each_intermediate_is_a_step_with_its_own_panel(variant):
 
 
 def test_the_declared_part_is_drawn():
-    given = seen(ac.get("path"))
+    given = data(ac.get("path"))
     at = open_step(ac.get("path"), 3)
     (panel, values), (_, result), (softmax, reference) = board(at, "inside.path.3")[1].values()
     np.testing.assert_allclose(result, given.weights, rtol=2e-3, atol=1e-3)
@@ -33,7 +33,7 @@ def test_the_declared_part_is_drawn():
     np.testing.assert_array_equal(np.isnan(values), ~np.tri(24, dtype=bool))
     np.testing.assert_allclose(values[5, :6], given.parts["inverse"][5, :6], rtol=2e-3, atol=1e-4)
     at = open_step(ac.get("power_bert"), 1, again=at)
-    received = seen(ac.get("power_bert")).parts["significance"]
+    received = data(ac.get("power_bert")).parts["significance"]
     assert curves(at)["Attention received"][1] == pytest.approx(received.tolist(), rel=1e-4)
 
 
@@ -60,12 +60,12 @@ def test_a_matrix_is_described_by_its_rows_or_range_its_signs_and_its_rank():
 def test_the_reference_names_a_key_whose_column_stands_out():
     equal, first = np.full((24, 24), 1 / 24), np.zeros((24, 24))
     first[:, 3] = 1.0
-    given = [seen(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
-    assert [comparison(each).caption for each in given] == ["reference", "reference · dark column “t3”"]
+    given = [data(ac.get("path"), parts={"reference": each}) for each in (equal, first)]
+    assert [reference_panel(each).caption for each in given] == ["reference", "reference · dark column “t3”"]
 
 
 def test_a_vector_is_described_by_its_range_and_largest_token():
-    given = seen(ac.get("power_bert"))
+    given = data(ac.get("power_bert"))
     values = np.ones(24)
     assert vector_findings(values, given) == "The number is 1 for every token."
     values[7] = 3.0

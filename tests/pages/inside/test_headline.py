@@ -1,7 +1,7 @@
 """Tests of the finding at the top of the Inside page: what a variant saves, and how far it is from softmax."""
 
 import pytest
-from stories import seen
+from stories import data
 
 import attention_core as ac
 from app.words.i18n import _
@@ -36,7 +36,7 @@ from pages.inside.headline import (
         (multiply_adds("Linear", 56, 0.9996, 34), "At 56 tokens, Linear needs as many multiply-adds as softmax."),
     ],
 )
-def test_what_a_variant_needs_is_compared_with_softmax(sentence, expected):
+def test_the_work_of_a_variant_is_compared_with_softmax(sentence, expected):
     assert sentence == expected
 
 
@@ -74,13 +74,13 @@ def test_the_difference_is_compared_with_that_of_equal_weights(error, baseline, 
 )
 def test_the_page_first_says_how_the_variant_works_and_then_what_it_needs(key, need):
     attention = ac.get(key)
-    mechanism, measured = headline(seen(attention)).split("  \n")
+    mechanism, measured = headline(data(attention)).split("  \n")
     assert mechanism == f"**{_(attention.variant.summary)}**"
     assert measured.startswith(f"{need}The matrix error relative to softmax's matrix is ")
 
 
 def test_a_variant_is_cheaper_than_softmax_from_some_length_on():
-    linear = seen(ac.get("linear"))
+    linear = data(ac.get("linear"))
     assert cheaper_from(linear) == 10  # 2 n² d for softmax, and 2 n d (d + 1) for linear attention with d = 8
     assert (work(linear, 9), work(linear, 10)) == (1.0, 0.9)
-    assert cheaper_from(seen(ac.get("entmax"))) is None
+    assert cheaper_from(data(ac.get("entmax"))) is None

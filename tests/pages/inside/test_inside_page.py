@@ -11,7 +11,7 @@ from app.words.i18n import escape_markdown
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home import gallery
-from pages.inside.steps import LINK_NUMBERS, link_numbers, refusal
+from pages.inside.steps import LINK_NUMBERS, link_numbers, no_mask_reason
 from pages.inside.stories import discover
 
 SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
@@ -45,7 +45,7 @@ def test_every_step_has_its_own_formula():
     assert len(formulas) == len(steps(at))
 
 
-def test_another_variant_begins_at_its_first_step():
+def test_another_variant_opens_its_first_step():
     at = open_inside(inside=["nystrom"], step=["3"])
     at = at.selectbox(key="inside.variant").set_value("linear").run()
     assert at.session_state["inside"].key == "linear"
@@ -61,7 +61,7 @@ def test_a_link_opens_the_variant_with_its_settings_at_its_step():
     assert at.query_params["step"] == "2"
 
 
-def test_a_knob_moves_only_what_is_taken_apart():
+def test_settings_change_only_the_shown_variant():
     at = open_inside(inside=["nystrom~landmarks~4"], variants=["softmax", "nystrom"])
     at = at.select_slider(key="inside.knob.nystrom.landmarks").set_value(8).run()
     assert at.query_params["inside"] == "nystrom~landmarks~8"
@@ -70,7 +70,7 @@ def test_a_knob_moves_only_what_is_taken_apart():
 
 
 @pytest.mark.parametrize(("name", "word"), [("inside", "softmax"), ("inside", "nystrom~landmarks~x"), ("step", "99")])
-def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
+def test_an_invalid_link_is_reported_and_the_default_shown(name, word):
     at = open_inside(**{name: [word]})
     assert any(name in w.value for w in at.warning)
     assert at.session_state["inside"].key == "nystrom"
@@ -113,14 +113,14 @@ def test_an_old_link_opens_the_step_that_it_opened(key):
 
 
 @pytest.mark.parametrize(("key", "number"), GONE)
-def test_a_link_to_a_step_that_is_gone_opens_another_with_a_notice(key, number):
+def test_a_link_to_a_removed_step_opens_another_with_a_notice(key, number):
     at = open_inside(inside=[key], step=[str(number)])
     assert (at.session_state["step"], list(at.warning)) == (1, [])
     assert "This link refers to a step that does not exist. Another step is shown." in captions(at)
 
 
 @pytest.mark.parametrize("key", discover())
-def test_every_step_has_a_number_of_its_own_and_one_has_1(key):
+def test_step_numbers_are_unique_and_include_1(key):
     at = open_inside(inside=[key])
     assert at.session_state["step"] == 1, "an address without a step opens the step that it always opened"
     numbers = link_numbers(key, len(steps(at)))
@@ -129,7 +129,7 @@ def test_every_step_has_a_number_of_its_own_and_one_has_1(key):
 
 
 @pytest.mark.parametrize("key", ["nystrom", "linear", "deltanet"])
-def test_step_0_is_the_first_tab_and_a_click_elsewhere_leaves_it(key):
+def test_step_0_is_the_first_tab_until_another_is_chosen(key):
     at = open_inside(inside=[key], step=["0"])
     numbers = link_numbers(key, len(steps(at)))
     first = at.main.latex[0].value
@@ -154,7 +154,7 @@ def test_the_question_names_the_variant(key, words):
     assert f"# {words}" in [m.value for m in open_inside(inside=[key]).markdown]
 
 
-def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
+def test_a_link_carries_only_available_channels():
     wide = {"inside": ["relu2"], "step": ["6"], "heads": ["4"], "d": ["64"]}
     slider = open_inside(**wide).select_slider(key="inside.relu2.6.channel")
     last = int(slider.options[-1])
@@ -164,7 +164,7 @@ def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
         assert f"For `channel`, the page uses “0” instead of “{last + 1}”" in at.warning[0].value
 
 
-def test_the_average_of_heads_is_shown_by_its_first():
+def test_the_average_of_heads_shows_the_first_head():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
     assert "Showing head 0" in captions(average)
     assert "Showing head 0" not in captions(first)
@@ -176,7 +176,7 @@ def test_the_average_of_heads_is_shown_by_its_first():
 
 
 @pytest.mark.parametrize("key", ["nystrom", "linear", "performer"])
-def test_every_place_a_variant_comes_from_is_linked(key):
+def test_every_source_of_a_variant_is_linked(key):
     [line] = [m.value for m in open_inside(inside=[key]).main.markdown if m.value.startswith("Source: ")]
     variant = ac.get(key).variant
     assert line.index(variant.source.url) < line.index("See also") < line.index(variant.further[0].url)
@@ -192,7 +192,7 @@ def test_a_variant_with_one_source_has_no_more():
     assert "See also" not in line
 
 
-def test_what_is_taken_away_is_what_was_shown():
+def test_the_files_contain_the_shown_numbers():
     at = open_inside(inside=["nystrom~landmarks~4~inverse~exact"], head=["1"])
     code = next(c.value for c in at.main.code if "analysis.matrix.inside" in c.value)
     assert "landmarks=4" in code
@@ -211,12 +211,12 @@ def test_what_is_taken_away_is_what_was_shown():
 
 def test_a_variant_that_cannot_be_causal_is_explained():
     attention = ac.get("nystrom")
-    sentence = refusal(attention, None, 0)
+    sentence = no_mask_reason(attention, None, 0)
     assert (
         sentence
         == f"Nyström cannot be causal: {attention.variant.causal_reason} The page shows Nyström without the mask."
     )
-    assert refusal(attention, 0.256, 5) == (
+    assert no_mask_reason(attention, 0.256, 5) == (
         f"{sentence} The model masks later tokens. Without the mask, 26% of the softmax weight in head 5 "
         "falls on later tokens."
     )
@@ -228,7 +228,7 @@ def test_the_weight_on_tokens_that_a_model_masks_is_reported(model, hides):
     assert ("The model masks later tokens. Without" in captions(at)) == hides
 
 
-def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():
+def test_the_query_menu_starts_at_the_last_word():
     for key in ("linear", "pooled"):
         at = open_page("inside", {"text": ["@english"], "inside": [key]})
         picked = []
@@ -243,7 +243,7 @@ def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token()
 @pytest.mark.parametrize(
     ("key", "causal"), [("path", True), ("deltanet", True), ("mesa", True), ("gla", True), ("linformer", False)]
 )
-def test_a_recurrent_variant_is_taken_apart_with_the_causal_mask(key, causal):
+def test_recurrent_variants_are_shown_with_the_causal_mask(key, causal):
     at = open_inside(inside=["nystrom"])
     assert at.session_state["causal"] is False
     at = at.selectbox(key="inside.variant").set_value(key).run()
@@ -252,7 +252,7 @@ def test_a_recurrent_variant_is_taken_apart_with_the_causal_mask(key, causal):
 
 
 @pytest.mark.parametrize(("key", "words"), [("path", "causal=1"), ("linformer", "")])
-def test_the_gallery_s_link_to_a_recurrent_variant_hides_the_future(key, words):
+def test_gallery_links_to_recurrent_variants_are_causal(key, words):
     row = gallery.row(ac.variant(key), {}, dark=False)
     [link] = re.findall(r"inside\?[^\"')]*", row)
     assert ("causal=1" in link) == bool(words)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from stories import drawn_words, head, open_step, said, seen, softmax
+from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
 from pages.inside import pooling
@@ -15,7 +15,7 @@ def arrays(**changes):
     return [x.numpy() for x in head(**changes)[:2]]
 
 
-def test_pools_and_weights_are_those_of_the_formula():
+def test_pools_and_weights_follow_the_formula():
     q, k = arrays()
     means = k.reshape(6, 4, 8).mean(1)
     left = softmax(q @ means.T / 8**0.5)
@@ -35,7 +35,7 @@ def test_pools_and_weights_are_those_of_the_formula():
     assert f"{left[3].max():.1%}" in drawn_words(at)
 
 
-def test_blur_is_the_distance_no_weights_can_undo():
+def test_blur_is_the_error_of_the_best_weights():
     q, k = arrays(sharpness=6.0)
     S = softmax(q @ k.T / 8**0.5)
     P = np.kron(np.eye(6), np.full((1, 4), 0.25))
@@ -71,21 +71,21 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
 
 
 def test_queries_that_keep_a_key_are_reported():
-    single = seen(ac.get("pooled"), parts={"provenance": np.eye(24)})
-    assert pooling.hidden_whole(single).endswith("nothing leaks, and each query still has a key.")
-    pairs = seen(ac.get("pooled"), parts={"provenance": np.kron(np.eye(12), np.full((1, 2), 0.5))})
-    assert pooling.hidden_whole(pairs).endswith("nothing leaks, but 1 of 24 queries has no key left.")
+    single = data(ac.get("pooled"), parts={"provenance": np.eye(24)})
+    assert pooling.masked_pools_sentence(single).endswith("nothing leaks, and each query still has a key.")
+    pairs = data(ac.get("pooled"), parts={"provenance": np.kron(np.eye(12), np.full((1, 2), 0.5))})
+    assert pooling.masked_pools_sentence(pairs).endswith("nothing leaks, but 1 of 24 queries has no key left.")
 
 
 def causal_left(q, k):
     """Return the weights of each query on the pools of four before its own, and on its own pool's earlier tokens."""
     own = (np.arange(24) // 4 == np.arange(24)[:, None] // 4) & np.tri(24, dtype=bool)
-    seen = np.hstack([np.arange(6) < np.arange(24)[:, None] // 4, own])
+    data = np.hstack([np.arange(6) < np.arange(24)[:, None] // 4, own])
     logits = q @ np.vstack([k.reshape(6, 4, 8).mean(1), k]).T / 8**0.5
-    return softmax(np.where(seen, logits, -np.inf))
+    return softmax(np.where(data, logits, -np.inf))
 
 
-def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
+def test_causal_queries_see_earlier_pools_and_the_tokens_of_their_own():
     q, k = arrays()
     left = causal_left(q, k)
     at = open_step(ac.get("pooled"), 1, causal=True)
@@ -109,7 +109,7 @@ def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
     assert "no query has an earlier pool" in " ".join(m.value for m in alone.markdown)
 
 
-def test_causal_blur_is_that_of_earlier_pools_alone():
+def test_causal_blur_includes_only_earlier_pools():
     q, k = arrays(sharpness=6.0)
     P = np.kron(np.eye(6), np.full((1, 4), 0.25))
     S = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))
@@ -124,7 +124,7 @@ def test_causal_blur_is_that_of_earlier_pools_alone():
     assert said(at, r"the pooled keys, .* would be \*\*(\d+)%\*\*\. .* it is \*\*(\d+)%\*\*") == off
 
 
-def test_both_cuts_are_told_apart():
+def test_both_masks_are_compared():
     at = open_step(ac.get("pooled"), 4, causal=True)
     # Six pools of four leak 3 + 2 + 1 pairs each, of 24 * 23 / 2 pairs.
     assert said(
@@ -134,7 +134,7 @@ def test_both_cuts_are_told_apart():
     assert "this is causal softmax attention." in " ".join(m.value for m in fine.markdown)
 
 
-def test_linformer_says_it_is_untrained_and_what_comes_back():
+def test_linformer_is_untrained_and_shows_the_round_trip():
     for projection in ("mean", "conv", "gaussian"):
         attention = ac.get("linformer", projection=projection)
         text = " ".join(m.value for m in open_step(attention).markdown)
@@ -147,7 +147,7 @@ def test_linformer_says_it_is_untrained_and_what_comes_back():
 
 
 def test_the_best_possible_error_is_named():
-    found = {"rank": 6, "n": 24, "kinds": 7, "floor": 0.25, "error": 0.5}
+    found = {"rank": 6, "n": 24, "distinct": 7, "floor": 0.25, "error": 0.5}
     assert blur_sentence(**found) == (
         "Pooling alone costs accuracy: even with the best weights on the pooled keys, the matrix error would be "
         "**25%**. With the actual weights, it is **50%**. The matrix has rank 6 instead of 24, and 7 different columns."
@@ -155,19 +155,19 @@ def test_the_best_possible_error_is_named():
     assert blur_sentence(**found | {"rank": 24}).startswith("There are as many independent pools as tokens")
 
 
-def test_a_pool_of_one_token_is_named_by_it():
-    given = seen(ac.get("pooled"))
-    assert pooling.described(given, (3, 3)) == "“t3” (token 3)"
-    assert pooling.described(given, (3, 6)) == "“t3 … t6” (tokens 3 to 6)"
+def test_a_pool_of_one_token_has_its_name():
+    given = data(ac.get("pooled"))
+    assert pooling.pool_text(given, (3, 3)) == "“t3” (token 3)"
+    assert pooling.pool_text(given, (3, 6)) == "“t3 … t6” (tokens 3 to 6)"
 
 
-def test_where_nothing_is_pooled_nothing_leaks():
-    assert "so nothing leaks" in pooled.steps(seen(ac.get("pooled", stride=1)))[3].findings
+def test_single_tokens_do_not_leak():
+    assert "so nothing leaks" in pooled.steps(data(ac.get("pooled", stride=1)))[3].findings
 
 
 @pytest.mark.parametrize("projection", ["mean", "conv"])
 def test_linformers_window_is_flat_or_a_triangle(projection):
-    given = seen(ac.get("linformer", projection=projection))
+    given = data(ac.get("linformer", projection=projection))
     text = linformer.steps(given)[0].findings
     assert ("Within one projected key, all tokens have the same weight." in text) == (projection == "mean")
     if projection == "conv":

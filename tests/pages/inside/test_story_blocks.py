@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from stories import drawn_words, head, open_step, said, seen, softmax
+from stories import data, drawn_words, head, open_step, said, softmax
 
 import attention_core as ac
 from pages.inside.stories import blocks
@@ -11,7 +11,7 @@ from pages.inside.stories.blocks import agreement, choice_sentence, missed_sente
 FIVE = ac.get("blocks", block=5, blocks=1)
 
 
-def test_the_story_tells_the_choices_of_the_sentence_on_screen():
+def test_the_story_reports_the_choices_on_screen():
     q, k, _ = (x.numpy() for x in head())
     logits = q @ k.T / 8**0.5
     mass, score = np.zeros((24, 5)), np.full((24, 5), -np.inf)
@@ -36,8 +36,8 @@ def test_the_story_tells_the_choices_of_the_sentence_on_screen():
     assert text[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
 
 
-def test_the_true_mass_chooses_what_should_be_chosen():
-    found = [step.findings for step in blocks.steps(seen(ac.get("blocks", block=4, score="true mass"), causal=True))]
+def test_the_true_mass_chooses_the_best_blocks():
+    found = [step.findings for step in blocks.steps(data(ac.get("blocks", block=4, score="true mass"), causal=True))]
     assert "In **100%** of all comparisons" in found[0]
     assert "100%" in found[1]
     assert "blocks before the query's own block" in found[1]
@@ -46,18 +46,18 @@ def test_the_true_mass_chooses_what_should_be_chosen():
 
 @pytest.mark.parametrize("score", ac.variant("blocks").params.settings()[2].choices)
 def test_each_score_has_its_own_formula(score):
-    formulas = {blocks.steps(seen(ac.get("blocks", score=s)))[0].formula for s in ("mean key", score)}
+    formulas = {blocks.steps(data(ac.get("blocks", score=s)))[0].formula for s in ("mean key", score)}
     assert len(formulas) == (1 if score == "mean key" else 2)
 
 
-def test_agreement_counts_pairs_a_query_may_choose_from():
+def test_agreement_counts_selectable_pairs():
     mass = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     assert agreement(np.array([[3.0, 2.0, 1.0], [0.0, 0.0, 1.0]]), mass) == 1
     assert agreement(np.array([[1.0, 2.0, -np.inf], [0.0, 5.0, 1.0]]), mass) == pytest.approx(1 / 3)
     assert agreement(np.array([[-np.inf, 2.0, -np.inf]]), mass[:1]) is None
 
 
-def test_what_is_said_where_nothing_is_to_choose_from():
+def test_sentences_without_selectable_blocks():
     assert score_sentence(5, 1, None) == "The tokens form only 1 block, so there are no other blocks to select from."
     assert "form only 2 blocks, so no query" in score_sentence(5, 2, None)
     assert "In **75%** of all comparisons between two blocks" in score_sentence(20, 4, 0.75)
@@ -70,6 +70,6 @@ def test_what_is_said_where_nothing_is_to_choose_from():
     assert "before the query's own block" in choice_sentence(4, 1, causal=True)
 
 
-def test_what_choosing_adds_is_told_where_it_can_add_something():
+def test_the_gain_of_choosing_is_reported_if_possible():
     assert missed_sentence(0.5, 0.5, 0.5).endswith("Other blocks would hardly increase this share.")
     assert "the selection reaches 50%" in missed_sentence(0.5, 0.6, 0.7)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from driver import board
-from stories import open_step, seen
+from stories import data, open_step
 
 import attention_core as ac
 from pages.inside.stories import deltanet
@@ -13,10 +13,10 @@ UNIT = np.array([1 - strength for strength in STRENGTHS])
 
 
 def sentences(attention, **given):
-    return [f"{step.findings} {step.details}".strip() for step in deltanet.steps(seen(attention, **given))]
+    return [f"{step.findings} {step.details}".strip() for step in deltanet.steps(data(attention, **given))]
 
 
-def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
+def test_overlaps_are_absolute_and_a_single_token_has_none():
     assert (
         "On average, a token erases 25% of what an earlier token stored (in absolute value), and at most 40%."
     ) in overlap_sentence(np.array([-0.4, 0.1]))
@@ -26,12 +26,12 @@ def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
 @pytest.mark.parametrize(
     ("settings", "promised"), [({}, True), ({"strength": 1.05}, False), ({"keys": "exact"}, False)]
 )
-def test_only_unit_keys_that_write_no_more_than_once_are_promised_a_bound(settings, promised):
+def test_only_unit_keys_with_strength_up_to_one_are_bounded(settings, promised):
     text = sentences(ac.get("deltanet", **settings))[1]
     assert ("between −1 and 1" in text) == promised
 
 
-def test_what_is_written_is_least_where_the_key_reads_the_value_already():
+def test_little_is_written_if_the_key_already_reads_the_value():
     n = 24
     written = np.ones((n, 8), np.float32)
     written[3], written[5] = 1e-4, 1e4
@@ -40,7 +40,7 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
     assert "largest for “t5”" in text
 
 
-def test_unit_keys_explode_beyond_a_strength_of_two():
+def test_unit_keys_diverge_beyond_a_strength_of_two():
     text = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
     assert "If the write strength β is 2.1 or more, λ is below −1" in text
     assert "at most 3 times the mean norm of the values. At β = 3.0, it is 5" in text
@@ -48,37 +48,37 @@ def test_unit_keys_explode_beyond_a_strength_of_two():
     assert "more than 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
 
-def test_a_state_that_fades_fast_enough_cannot_explode():
+def test_a_fast_decaying_state_cannot_diverge():
     text = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
     assert "Up to a write strength of β = 3.0, λ is never below −1" in text
     assert "at most 7 times" in text
-    [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
+    [*_, growth, _] = deltanet.steps(data(ac.get("gated_deltanet", decay=0.3)))
     assert "cannot diverge" in growth.findings
     assert r"\alpha" in growth.formula
-    [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.9)))
+    [*_, growth, _] = deltanet.steps(data(ac.get("gated_deltanet", decay=0.9)))
     assert "If the write strength β is 2.2 or more, λ is below −1" in growth.findings  # 0.9 (1 - 2.2) = -1.08
 
 
-def test_the_exact_step_is_said_to_hold_at_every_rate():
+def test_the_exact_step_is_stable_at_every_rate():
     text = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
     assert "For η from 0.1 to 3.0, the norm of the final state is 2 to 4 times" in text
     assert "a rate η sets β for each key such that λ lies between 0 and 1" in text
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
-def test_formulas_fade_where_the_state_does(attention, fades):
+def test_formulas_include_the_decay_of_the_state(attention, fades):
     from pages.inside.stories import discover
 
-    shown = discover()[attention](seen(ac.get(attention)))
+    shown = discover()[attention](data(ac.get(attention)))
     assert (r"\Gamma" in shown[0].formula) == (r"\alpha" in shown[2].formula) == fades
 
 
-def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
+def test_the_share_of_negative_weights_counts_visible_pairs():
     text = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
     assert "8% of the weights are negative" in text  # 24 of 300
 
 
-def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
+def test_the_selected_strength_is_reported_with_range_and_end():
     text = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
     assert text == (
         "With the write strength β = 2.5, each token multiplies the part of the state along its key by a factor λ "
@@ -91,22 +91,22 @@ def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("With the rate η = 2.5, ")
 
 
-def test_a_strength_is_tried_beyond_what_the_variant_allows():
+def test_strengths_beyond_the_limit_can_be_tried():
     at = open_step(ac.get("deltanet"), 4)
     at.select_slider(key="i_write").set_value(30).run()
     factor = "With the write strength β = 3.0, each token multiplies the part of the state along its key by λ = −2"
     assert any(factor in words.value for words in at.markdown)
 
 
-def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():
-    shown = deltanet.steps(seen(ac.get("kda")))
+def test_gates_per_channel_have_no_single_eigenvalue():
+    shown = deltanet.steps(data(ac.get("kda")))
     assert len(shown) == 4
     assert r"\Gamma_{ijc}" in shown[0].formula
     assert r"\operatorname{diag}(\alpha_i)" in shown[2].formula
-    assert len(deltanet.steps(seen(ac.get("kda", gate="constant")))) == 5
+    assert len(deltanet.steps(data(ac.get("kda", gate="constant")))) == 5
 
 
-def test_a_token_is_drawn_beside_those_before_it_and_corrects_itself_by_one():
+def test_tokens_are_compared_with_earlier_tokens_and_the_diagonal_is_one():
     at = open_step(ac.get("deltanet"), 1)
     (_, overlaps), *_results = board(at, "inside.deltanet.1")[1].values()
     np.testing.assert_array_equal(np.isnan(overlaps), ~np.tri(24, k=-1, dtype=bool))

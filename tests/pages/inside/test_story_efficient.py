@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 from driver import curves, spoken
-from stories import head, open_step, seen
+from stories import data, head, open_step
 
 import attention_core as ac
 from pages.inside.stories import efficient
 
 
-def test_a_features_map_and_sums_without_a_division():
+def test_feature_maps_and_sums_need_no_division():
     at = open_step(ac.get("efficient"), 1)
     q, k, _ = head()
     gather = k.softmax(0).mT
@@ -25,7 +25,7 @@ def test_a_features_map_and_sums_without_a_division():
     assert drawn["column sum (as key)"][1] == pytest.approx((q.softmax(-1) @ gather).sum(0).tolist(), rel=1e-4)
 
 
-def test_efficient_says_what_its_causal_form_loses():
+def test_efficient_explains_its_causal_form():
     lost = ac.variant("efficient").note
     found = [m.value for m in open_step(ac.get("efficient"), 3, causal=True).markdown]
     assert any("Every row sums to one, to within" in words and lost in words for words in found)
@@ -41,25 +41,25 @@ def test_tokens_in_sentences_are_shown_as_they_are_written():
     assert not re.search(r"“[*$]”", spoken(at))
 
 
-def test_maps_are_told_by_their_width_and_the_sharpest_by_its_token():
+def test_maps_are_described_by_width_and_the_sharpest_by_its_token():
     gather = np.full((3, 24), 1 / 24)
     gather[1] = 0
     gather[1, 5], gather[1, 7] = 0.75, 0.25
-    text = efficient.steps(seen(ac.get("efficient"), parts={"gather": gather}))[0].findings
+    text = efficient.steps(data(ac.get("efficient"), parts={"gather": gather}))[0].findings
     assert text == (
         "Each feature spreads its weight over effectively 24 of the 24 tokens (median over features). The narrowest, "
         "feature 1, gives 75% of its weight to “t5”."
     )
     assert (
         "the weights that a feature gives to tokens depend on the query. The figure shows those for the last query."
-        in efficient.steps(seen(ac.get("efficient"), causal=True))[0].findings
+        in efficient.steps(data(ac.get("efficient"), causal=True))[0].findings
     )
 
 
-def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
+def test_mixtures_are_described_by_width_and_unused_features():
     given = np.zeros((24, 4))
     given[:14, 2], given[14:, 0] = 1, 1
-    text = efficient.steps(seen(ac.get("efficient"), parts={"distribute": given}))[1].findings
+    text = efficient.steps(data(ac.get("efficient"), parts={"distribute": given}))[1].findings
     assert text == (
         "Each query effectively uses 1.0 of 4 features (median over queries). Feature 2 has the largest weight for "
         "14 of "
@@ -67,11 +67,11 @@ def test_mixtures_are_told_by_their_width_and_by_the_features_nobody_prefers():
     )
 
 
-def test_columns_are_free():
+def test_column_sums_are_not_constrained():
     weights = np.full((24, 24), 1 / 24)
     weights[:, 3] += 0.5
     weights[:, 4] -= 1 / 48
-    text = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].findings
+    text = efficient.steps(data(ac.get("efficient"), parts={"weights": weights}))[2].findings
     assert "to within 0.5." in text
     assert text.endswith("“t3” receives the largest total weight, 13.00. The smallest total weight of a token is 0.50.")
 

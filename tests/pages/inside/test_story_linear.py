@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from driver import charts, curves
-from stories import figures, head, open_step, said, seen, spoken
+from stories import data, figures, head, open_step, said, spoken
 
 import attention_core as ac
 from pages.inside.stories import linear
@@ -82,7 +82,7 @@ def test_the_normaliser_is_one_product_per_query():
     ("middle", "heavy", "flatter"),
     [(1.2, 0.5, True), (0.4, 0.5, False), (2.0, 1.0, False), (2.0, 0.99, True), (0.5, 0.5, False)],
 )
-def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
+def test_a_kernel_is_flatter_if_the_heaviest_pairs_lose_most(middle, heavy, flatter):
     text = kernel_sentence(middle, heavy)
     assert text.startswith(
         f"The weight of a query–key pair is {middle:.2g}× its softmax weight (median over all pairs). Among the 5%"
@@ -93,11 +93,11 @@ def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_one_vector_divides_every_row_or_the_next(causal):
+def test_one_vector_normalises_every_row(causal):
     q, k, _ = head()
     q, k = (torch.nn.functional.elu(x) + 1 for x in (q, k))
     z = (q * (k.cumsum(0) if causal else k.sum(0))).sum(-1)
-    text = linear.steps(seen(ac.get("linear"), causal=causal))[4].findings
+    text = linear.steps(data(ac.get("linear"), causal=causal))[4].findings
     low, high = figures(text, r"from (\S+) for .* to (\S+) for")
     assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
     assert f"for “t{int(z.argmin())}” to" in text
@@ -107,11 +107,11 @@ def test_one_vector_divides_every_row_or_the_next(causal):
 
 
 def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
-    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[0].findings for way in (False, True))
+    plain, causal = (linear.steps(data(ac.get("linear"), causal=way))[0].findings for way in (False, True))
     state = "With the causal mask, each token is added to the state before its query reads it."
     assert causal.endswith(f". {state}")
     assert state not in plain
-    given = seen(ac.get("linear"))
+    given = data(ac.get("linear"))
     wide = replace(given.qkv, v=torch.ones(2, 24, 3))
     text = linear.steps(replace(given, qkv=wide))[0].findings
     assert text.endswith("The multiply-adds are counted for values with 8 entries, as many as a key has.")
@@ -121,15 +121,15 @@ def test_a_growing_sum_is_called_a_state_and_assumed_sizes_are_named():
 def test_features_that_are_zero_and_their_angle_are_counted():
     q, k, _ = head()
     q, k = q.relu(), k.relu()
-    text = linear.steps(seen(ac.get("linear", feature_map="relu")))[2].findings
+    text = linear.steps(data(ac.get("linear", feature_map="relu")))[2].findings
     zero, cosine = figures(text, r"([\d.]+)% of the features are zero.* cosine is ([\d.]+)\. The")
     assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
     angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
     assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
 
 
-def test_the_last_step_tells_how_wide_rows_are():
+def test_the_last_step_reports_the_width_of_rows():
     q, k, _ = head()
     own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
-    text = linear.steps(seen(ac.get("linear")))[-1].details
+    text = linear.steps(data(ac.get("linear")))[-1].details
     assert f"over effectively {float(own):.0f} keys, compared with {float(exact):.0f} keys in softmax" in text

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from stories import open_step, said, seen, source
+from stories import data, open_step, said, source
 
 import attention_core as ac
 from pages.inside.stories import mla
 from pages.inside.stories.mla import cache_sentence, kept_share, rank_sentence
 
 
-def test_the_story_tells_the_singular_values_of_all_heads():
+def test_the_story_shows_the_singular_values_of_all_heads():
     qkv = source().load()
     keys, values = (np.concatenate(list(x.double().numpy()), -1) for x in (qkv.k, qkv.v))
     at = open_step(ac.get("mla", rank=4), 2)
@@ -24,25 +24,25 @@ def test_the_story_tells_the_singular_values_of_all_heads():
     assert said(at, r"\*\*(\d+) numbers\*\* to the cache instead of (\d+)\. .* and take (\d+) numbers") == (8, 32, 128)
 
 
-def test_the_error_of_a_rank_is_this_heads_and_the_full_one_loses_nothing():
-    steps = mla.steps(seen(ac.get("mla", rank=16)))
+def test_the_error_of_a_rank_is_this_heads_and_the_full_rank_has_none():
+    steps = mla.steps(data(ac.get("mla", rank=16)))
     assert steps[0].findings.startswith("At the full rank of 16, the keys are rebuilt without error.")
-    given = seen(ac.get("mla", rank=3))
+    given = data(ac.get("mla", rank=3))
     off = np.linalg.norm(given.weights - given.reference) / np.linalg.norm(given.reference)
     assert f"At rank 3 (full rank: 16), the matrix error of this head is **{off:.1%}**." in mla.steps(given)[0].findings
 
 
-def test_the_smallest_rank_measured_that_would_do_is_named():
+def test_the_smallest_sufficient_rank_is_named():
     text = rank_sentence(np.array([1, 4, 8]), np.array([0.5, 0.1, 0.0]), 1, 0.4)
     assert "Rank 4 is the smallest tested rank with a matrix error of at most 10% over all heads together." in text
 
 
-def test_zeros_lose_nothing():
+def test_zero_matrices_lose_nothing():
     assert kept_share(np.zeros(3), 1) == 1
     assert kept_share(np.array([2.0, 1.0]), 1) == pytest.approx(0.8)
 
 
-def test_what_latents_save_depends_on_the_length():
+def test_the_savings_of_latents_depend_on_the_length():
     assert cache_sentence(32, 10, 32, 5) == (
         "A latent of 32 numbers per token saves no memory compared with the 32 numbers of keys and values."
     )

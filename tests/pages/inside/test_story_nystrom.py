@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 from driver import board, open_page, spoken
-from stories import figures, head, seen
+from stories import data, figures, head
 
 import attention_core as ac
 from attention_core.experiments.nystrom_inverse import InverseRow
 from pages.inside.headline import headline
 from pages.inside.stories import nystrom
 from pages.inside.stories.nystrom import (
-    amplified,
     inverse_effect,
     inverse_sentence,
+    inverse_size,
     inverted_sentence,
-    pooled,
+    landmark_sizes,
     product_caption,
 )
 
@@ -35,7 +35,7 @@ def test_the_captions_of_the_factors_are_their_shapes():
     ]
 
 
-def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
+def test_the_exact_inverse_is_compared_with_iterations():
     real = {"input": "text", "text": "@english", "layer": "2", "head": "3", "step": "3"}
     assert "worse than stopping early" in spoken(open_story(**real, inside="nystrom"))
     whole = spoken(open_story(**real, inside="nystrom~landmarks~64"))
@@ -47,7 +47,7 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
     assert "Stopping early is slightly better" in close
 
 
-def test_negative_weights_that_can_be_seen_are_explained():
+def test_visible_negative_weights_are_explained():
     assert product_caption(np.array([[1.2, -0.2]])) == "orange: negative, due to Z"
     assert product_caption(np.array([[1.0, -1e-9]])) == "product of the three"
 
@@ -75,7 +75,7 @@ def inverses(*errors):
         ((0.5, 0.2, 0.15), "The error comes from averaging tokens into landmarks, not from the inverse."),
     ],
 )  # fmt: skip
-def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, why):
+def test_a_better_inverse_is_compared_with_its_matrix_error(errors, why):
     assert inverse_sentence(inverses(*errors)) == (
         f"{why} Compared with softmax, the error of the attention matrix A is smallest after 2 of 2 iterations: "
         f"{errors[1]:.0%}. With the exact inverse, it is {errors[2]:.0%}."
@@ -83,14 +83,14 @@ def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, why):
 
 
 def test_small_singular_values_amplify():
-    assert amplified(1234.4, 520.0) == (
+    assert inverse_size(1234.4, 520.0) == (
         "The largest singular value of M is 520 times the smallest. The largest entry of the exact inverse is 1,234 "
         "in absolute value."
     )
 
 
 def test_the_product_of_the_factors_is_compared_with_softmax():
-    given = seen(ac.get("nystrom", landmarks=6))
+    given = data(ac.get("nystrom", landmarks=6))
     q, k, _ = head()
     full, own = (ac.from_word(word).weights(q[None], k[None])[0] for word in ("softmax", "nystrom~landmarks~6"))
     off, zero = (float((each - full).norm() / full.norm()) for each in (own, 1 / 24))
@@ -102,17 +102,17 @@ def test_the_product_of_the_factors_is_compared_with_softmax():
     without = float((torch.from_numpy(given.parts["left"] @ given.parts["right"]) - full).norm() / full.norm())
     assert step.findings == (f"**Here, Z helps: without it, the matrix error is {without:.0%} instead of {off:.0%}.**")
     assert "of softmax's multiply-adds" in step.details
-    whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[0].findings
+    whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[0].findings
     assert whole.startswith(
         "Every token is its own landmark, so averaging loses nothing. **Here, Z helps: without it, "
     )
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
-def test_landmarks_forget_what_varies_within_them(method):
+def test_landmarks_discard_the_variance_within_them(method):
     q, k, _ = head()
     attention = ac.get("nystrom", landmarks=5, method=method)
-    text = nystrom.steps(seen(attention))[1].findings
+    text = nystrom.steps(data(attention))[1].findings
     queries, keys = figures(text, r"discards ([\d.]+)% of the variance of the queries and ([\d.]+)%")
     assert ("Each of the 5 landmarks averages 4 or 5 neighbouring tokens." in text) == (method == "segment_means")
     assert ("landmarks of similar tokens" in text) == (method == "kmeans")
@@ -121,11 +121,11 @@ def test_landmarks_forget_what_varies_within_them(method):
             groups = x.tensor_split(5)
             within = sum(float((g - g.mean(0)).square().sum()) for g in groups)
             assert found == pytest.approx(100 * within / float((x - x.mean(0)).square().sum()), abs=0.51)
-    whole = nystrom.steps(seen(ac.get("nystrom", landmarks=24)))[1].findings
+    whole = nystrom.steps(data(ac.get("nystrom", landmarks=24)))[1].findings
     assert whole == "Each of the 24 tokens is its own landmark, so nothing is averaged."
 
 
-def test_one_iteration_is_singular():
+def test_one_iteration_uses_the_singular():
     assert "After 1 iteration, it is at least 90% correct along 2 of the 6 singular vectors of M." in inverted_sentence(
         2, 6, 1, 0.5
     )
@@ -144,7 +144,7 @@ def test_one_iteration_is_singular():
     ],
 )
 def test_landmarks_of_one_size_have_no_range(least, most, words):
-    assert pooled(32, least, most).endswith(words)
+    assert landmark_sizes(32, least, most).endswith(words)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_orthogonal_and_independent_directions_are_compared(row_norms):
     assert drawn["chi"][1][0] < 2.3 < 3.3 < drawn["chi"][1][-1]
 
 
-def test_a_single_feature_bears_the_whole_row():
+def test_a_single_feature_determines_the_whole_row():
     [bearing, features] = said(open_step(ac.get("performer", features=1), 3), r"depend on ([\d.]+) of the (\d+) feat")
     assert (bearing, features) == (1, 1)
 
@@ -62,7 +62,7 @@ def test_the_estimate_of_directions_of_random_length_is_unbiased(kind):
     assert np.mean(found) == pytest.approx(1, abs=4.5 * np.std(found) / 4000**0.5)
 
 
-def test_the_error_over_the_features_is_the_cores():
+def test_the_error_over_the_features_equals_the_library():
     at = open_step(ac.get("performer", kind="relu"), 4)
     drawn = curves(at)
     assert set(drawn) == {
@@ -138,12 +138,12 @@ def test_the_fall_is_described_by_its_ends_its_power_and_the_best(row_norms):
     ("positive", "near"),
     [((0.9, 0.9, 0.81), True), ((0.9, 0.9, 0.8), False), ((1.24, 1.0, 0.9), True), ((1.25, 1.0, 0.9), False)],
 )
-def test_an_error_that_stays_near_one_is_all_of_the_truth(positive, near):
+def test_an_error_near_one_misses_nearly_everything(positive, near):
     text = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
     assert text.endswith("over 12 random draws stays near 1, because most estimates are far too small.") == near
 
 
-def test_there_is_no_fall_before_two_numbers_of_directions_and_none_from_nothing():
+def test_no_fall_without_two_numbers_of_directions():
     assert fall_sentence(spreads(positive=(1.0,), trig=(1.0,)), row_norms="chi") == "Drawing directions …"
     assert fall_sentence(spreads(positive=(2.0, 1.0), trig=()), row_norms="chi") == "Drawing directions …"
     for middle in ((0.0, 0.0), (math.inf, 1.0)):

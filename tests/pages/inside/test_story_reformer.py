@@ -9,7 +9,7 @@ from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
-from pages.inside.stories.reformer import cut_sentence, filled_sentence, some
+from pages.inside.stories.reformer import cut_sentence, filled_sentence, quoted_tokens
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 
@@ -17,11 +17,11 @@ REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 def hashed(**changes):
     qkv = source(**changes).load()
     parts = REFORMER.variant.anatomy(qkv.q, qkv.k, qkv.v, REFORMER.params, causal=False)
-    seen = REFORMER.variant.pattern(qkv.q, qkv.k, REFORMER.params, causal=False)[1].numpy()
-    return {name: part[1].numpy() for name, part in parts.items()}, seen
+    data = REFORMER.variant.pattern(qkv.q, qkv.k, REFORMER.params, causal=False)[1].numpy()
+    return {name: part[1].numpy() for name, part in parts.items()}, data
 
 
-def test_the_hash_and_its_order_follow_the_round_picked():
+def test_the_hash_and_its_order_follow_the_chosen_round():
     parts, _ = hashed()
     at = open_step(REFORMER, 2)
     for number in (0, 2):
@@ -43,29 +43,29 @@ def test_the_hash_and_its_order_follow_the_round_picked():
     assert "8 chunks of at most 3 tokens, regardless of bucket boundaries" in text
 
 
-def test_rounds_and_what_they_miss_are_counted():
-    parts, seen = hashed(sharpness=8.0)
+def test_rounds_and_missed_pairs_are_counted():
+    parts, data = hashed(sharpness=8.0)
     two = ~np.eye(24, dtype=bool)
     at = open_step(REFORMER, 1, sharpness=8.0)
     assert said(at, r"All hashing rounds together allow \*\*([\d.]+)%") == (
-        round(100 * (seen & two).sum() / (24 * 23), 1),
+        round(100 * (data & two).sum() / (24 * 23), 1),
     )
     at = open_step(REFORMER, 4, again=at, sharpness=8.0)
-    outside = np.where(seen | ~two, 0, parts["all_pairs"])
+    outside = np.where(data | ~two, 0, parts["all_pairs"])
     assert said(at, r"\*\*(\d+)%\*\* of the weight of shared-QK softmax") == (round(100 * outside.sum(-1).mean()),)
     i, j = np.unravel_index(outside.argmax(), outside.shape)
     table = at.dataframe[0].value
     assert (table["query"][0], table["key"][0]) == (f"{i} t{i}", f"{j} t{j}")
     assert list(table["softmax weight"]) == sorted(table["softmax weight"], reverse=True)
-    assert not seen[i, j]
+    assert not data[i, j]
 
 
-def test_a_single_round_has_no_picker():
+def test_a_single_round_has_no_menu():
     at = open_step(ac.get("reformer", rounds=1), 2)
     assert not [box for box in at.selectbox if box.key == "hash_round"]
 
 
-def test_sorting_draws_each_token_once_from_place_to_place():
+def test_sorting_draws_each_token_once():
     order, kinds = np.array([2, 0, 1, 3]), [1, 1, 0, 7]
     words = {"above": "text", "below": "sorted", "x_title": "place", "kind": "bucket"}
     figure = Figure(sorting(order, kinds, ["a", "b", "<i>", "d"], borders=[2], **words))
@@ -78,7 +78,7 @@ def test_sorting_draws_each_token_once_from_place_to_place():
     assert not any(trace.showlegend for trace in many.data)
 
 
-def test_the_last_step_names_the_reference_that_is_reformers_own():
+def test_the_last_step_names_reformers_own_reference():
     at = open_step(REFORMER, 5)
     said_of_it = spoken(at)
     assert re.search(r"The matrix error relative to shared-QK softmax's matrix is [\d,]+%", said_of_it)
@@ -87,12 +87,12 @@ def test_the_last_step_names_the_reference_that_is_reformers_own():
 
 
 def test_a_long_list_of_tokens_is_cut():
-    assert some(["a", "b*"]) == "“a” and “b\\*”"
-    assert some(list("abcde")) == "“a”, “b”, “c”, “d” and “e”"
-    assert some(list("abcdef")) == "“a”, “b”, “c”, “d”, “e” and 1 more"
+    assert quoted_tokens(["a", "b*"]) == "“a” and “b\\*”"
+    assert quoted_tokens(list("abcde")) == "“a”, “b”, “c”, “d” and “e”"
+    assert quoted_tokens(list("abcdef")) == "“a”, “b”, “c”, “d”, “e” and 1 more"
 
 
-def test_a_bucket_ends_a_chunk_where_the_future_is_hidden():
+def test_causal_chunks_end_at_bucket_ends():
     assert cut_sentence(8, 3, causal=False) == (
         "The sorted tokens are split into 8 chunks of at most 3 tokens, regardless of bucket boundaries."
     )
@@ -101,13 +101,13 @@ def test_a_bucket_ends_a_chunk_where_the_future_is_hidden():
     )
 
 
-def test_nothing_is_missed_where_every_pair_is_allowed():
+def test_no_pair_is_missed_if_all_are_allowed():
     at = open_step(ac.get("reformer", bucket_size=64), 4)
     assert "All query–key pairs are allowed, so no pair is missed." in spoken(at)
     assert not at.dataframe
 
 
-def test_one_bucket_is_singular():
+def test_one_bucket_uses_the_singular():
     assert (
         filled_sentence(1, 2, 1, ["a", "b"])
         == "In hashing round 1, 2 tokens fall into **1 bucket**. The largest bucket has 2 of "

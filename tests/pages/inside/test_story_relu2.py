@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from driver import board, curves, spoken
-from stories import head, open_step, said, seen, source
+from stories import data, head, open_step, said, source
 
 import attention_core as ac
 from attention_core.analysis.state.gau import UnitAnalysis, analyse_unit
@@ -50,7 +50,7 @@ RELU2 = ac.get("relu2")
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("normalizer", ["length", "sum"])
-def test_one_matrix_stands_beside_the_heads(normalizer, causal):
+def test_one_matrix_is_shown_next_to_the_heads(normalizer, causal):
     attention = ac.get("relu2", normalizer=normalizer)
     at = open_step(attention, 5, causal=causal)
     qkv, found = source().load(), analyse_unit(source().load(), attention, causal=causal)
@@ -68,7 +68,7 @@ def test_one_matrix_stands_beside_the_heads(normalizer, causal):
     assert ("{n_i}" in formula) == (normalizer == "length")
 
 
-def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
+def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
     at = open_step(RELU2, 6)
     found = analyse_unit(source().load(), RELU2, causal=False)
     [(gate, values)] = board(at, "inside.relu2.6.gate")[1].values()
@@ -114,11 +114,11 @@ def test_the_effect_of_the_gate_is_described():
     assert "multiple" not in nothing
 
 
-def test_the_first_steps_count_what_is_negative_and_what_is_kept():
+def test_the_first_steps_count_negative_and_kept_entries():
     logits = np.full((24, 24), -1.0)
     logits[:, :6], logits[0] = 2.0, -3.0
     squares = np.maximum(logits, 0) ** 2
-    given = seen(RELU2, parts={"logits": logits, "squares": squares})
+    given = data(RELU2, parts={"logits": logits, "squares": squares})
     first, second, *_ = relu2.steps(given)
     assert first.findings.startswith("Logits range from −3 to 2, and 76% of the logits are negative")
     assert second.findings == (
@@ -130,8 +130,8 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
 @pytest.mark.parametrize(
     ("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed number n₀")]
 )
-def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
-    given = seen(ac.get("relu2", normalizer=normalizer))
+def test_the_current_divisor_is_named_with_the_row_sums(normalizer, name):
+    given = data(ac.get("relu2", normalizer=normalizer))
     steps = relu2.steps(given)
     total = np.median(given.weights.sum(-1))
     assert steps[2].findings.endswith(f"After division by the {name}, the median of the row sums is **{total:.2g}**.")

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from pages.inside.tokens import alternating, painted, strip
+from pages.inside.tokens import alternating_colours, coloured_text, strip
 
 
-def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen():
+def test_rows_of_many_boxes_have_no_borders():
     def row(count):
         return strip([[(i, i) for i in range(count)]], [["a"] * count])
 
@@ -15,31 +15,31 @@ def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen
     assert row(41).count("padding:2px 0;border-width:1px 0;border-radius:0;") == 41
 
 
-def test_the_pool_that_weighs_most_is_the_darkest_and_others_are_lighter_in_proportion():
+def test_shades_are_proportional_to_weights():
     text = strip([[(0, 1), (2, 2)], [(0, 2)]], [["a", "b"], ["c"]], [[0.1, 0.2], [0.4]])
     shades = [float(shade) for shade in re.findall(r"rgba\(31,119,180,([\d.]+)\)", text)]
     assert shades == pytest.approx([shades[2] / 4, shades[2] / 2, shades[2]], abs=1e-3)
     assert 0 < shades[2] < 1, "words stay readable on it"
 
 
-def test_tokens_know_their_places_and_other_words_have_none():
-    def places(**sentence):
-        text = painted(["a", "b", "c"], [0, 1, 2], notes=["", "", ""], **sentence)
+def test_only_input_tokens_have_positions():
+    def positions(**sentence):
+        text = coloured_text(["a", "b", "c"], [0, 1, 2], notes=["", "", ""], **sentence)
         return re.findall(r'data-token="(\d+)"', text), re.findall(r'data-tokens="(\d+)"', text)
 
-    assert places() == (["0", "1", "2"], ["3"])
-    assert places(places=[2, 0, 1]) == (["2", "0", "1"], ["3"])
-    assert places(places=()) == ([], [])
+    assert positions() == (["0", "1", "2"], ["3"])
+    assert positions(positions=[2, 0, 1]) == (["2", "0", "1"], ["3"])
+    assert positions(positions=()) == ([], [])
 
 
-def test_every_second_run_of_tokens_with_one_owner_is_coloured():
-    assert alternating([4, 4, 1, 1, 1, 4]) == [0, 0, -1, -1, -1, 0]
-    text = painted(["a", "b"], alternating([3, 7]), notes=["", ""])
+def test_every_second_run_of_a_group_is_coloured():
+    assert alternating_colours([4, 4, 1, 1, 1, 4]) == [0, 0, -1, -1, -1, 0]
+    text = coloured_text(["a", "b"], alternating_colours([3, 7]), notes=["", ""])
     assert [("background" in token) for token in text.split("<span")[1:]] == [True, False]
 
 
 def test_words_in_pictures_are_never_markup():
-    text = painted(["<b>", "&"], [0, -1], notes=['"><script>', ""], faded={1}, borders={1})
+    text = coloured_text(["<b>", "&"], [0, -1], notes=['"><script>', ""], struck={1}, borders={1})
     assert "<b>" not in text
     assert "<script>" not in text
     assert "&amp;" in text

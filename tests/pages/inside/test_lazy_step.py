@@ -3,17 +3,17 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from pages.inside.story import Later, Step, later
+from pages.inside.story import LazyStep, Step, lazy_step
 
 
 def step(findings):
     return Step(mechanism="", formula="", shapes={}, findings=findings, draw=lambda key: None)
 
 
-def test_its_title_is_known_before_and_the_rest_is_built_once():
+def test_the_title_is_known_and_the_step_is_built_once():
     built = []
 
-    @later("Much")
+    @lazy_step("Much")
     def much(word):
         built.append(word)
         return step(word)
@@ -34,4 +34,7 @@ def test_two_sessions_build_their_steps_at_the_same_time():
         return step("met")
 
     with ThreadPoolExecutor(2) as visitors:
-        assert list(visitors.map(lambda each: each.findings, [Later("", build), Later("", build)])) == ["met", "met"]
+        assert list(visitors.map(lambda each: each.findings, [LazyStep("", build), LazyStep("", build)])) == [
+            "met",
+            "met",
+        ]

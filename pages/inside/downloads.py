@@ -11,41 +11,41 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _
 from attention_core.inputs.source import Source
-from pages.inside.story import Seen
+from pages.inside.story import HeadData
 
 
-def show(seen: Seen, chosen: ChosenInput) -> None:
+def show(data: HeadData, chosen: ChosenInput) -> None:
     """Draw the folds with the variant's formula and code, and with the downloads of the shown numbers."""
-    lazy_expander(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
-    lazy_expander(_("Export"), partial(_files, seen), key="inside.files")
+    lazy_expander(_("Formula and code"), partial(about.show, data.attention, chosen), key="inside.about")
+    lazy_expander(_("Export"), partial(_show_files, data), key="inside.files")
 
 
-def _files(seen: Seen) -> None:
+def _show_files(data: HeadData) -> None:
     chart.choose_format()
     with st.container(horizontal=True):
-        parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
-        export.download(_("All intermediate results (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
-        source = seen.source
+        parts = partial(_parts, data.source, data.attention, data.head, causal=data.causal)
+        export.download(_("All intermediate results (NPZ)"), parts, f"{data.attention.key}-inside.npz")
+        source = data.source
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(source)), "qkv.npz", whole_input=True
         )
-    export.snippet(snippet(seen))
+    export.snippet(snippet(data))
 
 
 def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) -> bytes:
-    found = cached.inside(source, attention, head, causal)
-    return export.to_npz({**found.parts, "weights": found.weights, "reference": found.reference})
+    result = cached.inside(source, attention, head, causal)
+    return export.to_npz({**result.parts, "weights": result.weights, "reference": result.reference})
 
 
-def snippet(seen: Seen) -> str:
+def snippet(data: HeadData) -> str:
     """Return the lines of Python that reproduce the intermediates of the variant."""
-    params = seen.attention.params
+    params = data.attention.params
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (
         "import attention_core as ac\n"
         "from attention_core.analysis.matrix.inside import look\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
-        f'inside = look(qkv, ac.get("{seen.attention.key}"{changed}), head={seen.head}, causal={seen.causal})\n'
+        f'inside = look(qkv, ac.get("{data.attention.key}"{changed}), head={data.head}, causal={data.causal})\n'
         "for name, part in inside.parts.items():\n"
         "    print(name, part.shape)\n"
     )
