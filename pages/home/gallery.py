@@ -27,11 +27,11 @@ def show() -> None:
         _("Each time complexity is for n tokens and head size d. Its other letters are settings of the variant."),
     )
     st.markdown(f":small[{text}]")
-    opened = HomeOptions.family.value
+    open_families = HomeOptions.family.value
     with st.container(key="gallery", gap="xsmall"):
         for family in ac.families():
             members = [each for each in ac.all_variants() if each.family == family]
-            key = url.sync_widget(f"home.family.{family}", family in opened)
+            key = url.sync_widget(f"home.family.{family}", family in open_families)
             title = _(
                 "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_line(family)
             )
@@ -40,8 +40,8 @@ def show() -> None:
 
 def _toggle(key: str, family: str) -> None:
     """Store which families are open, for the link."""
-    opened = {*HomeOptions.family.value} - {family} | ({family} if st.session_state[key] else set())
-    HomeOptions.family.set([each for each in ac.families() if each in opened])
+    open_families = {*HomeOptions.family.value} - {family} | ({family} if st.session_state[key] else set())
+    HomeOptions.family.set([each for each in ac.families() if each in open_families])
 
 
 def _rows(variants: Sequence[ac.Variant]) -> None:
@@ -66,12 +66,12 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
         complexity=_(variant.complexity),
         causal=_("cannot be causal") if variant.causal_reason else _("can be causal"),
     )
-    compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
-    ways = [way("matrices", compare, f":material/arrow_forward: {_('Compare it with softmax')}")]
+    compare_query = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
+    links = [page_link("matrices", compare_query, f":material/arrow_forward: {_('Compare it with softmax')}")]
     if variant.anatomy:
         causal = {"causal": ["1"]} if opens_causal(variant) else {}
-        apart = {**query, "inside": [ac.get(variant.key).word], "step": ["0"], **causal}
-        ways.append(way("inside", apart, f":material/biotech: {_('See it step by step')}"))
+        step_query = {**query, "inside": [ac.get(variant.key).word], "step": ["0"], **causal}
+        links.append(page_link("inside", step_query, f":material/biotech: {_('See it step by step')}"))
     parts = (
         '<div class="variant">',
         f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('
@@ -81,13 +81,13 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
         f"$$\n{variant.formula}\n$$",
         "</details>",
         f'<p class="costs">{html.escape(costs)}</p>',
-        " ".join(ways),
+        " ".join(links),
         "</div>",
     )
     return "\n\n".join(parts)
 
 
-def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
+def page_link(page: str, query: Mapping[str, list[str]], label: str) -> str:
     """Return an HTML link to a page, which the page's script follows within the session."""
     ordered = {name: query[name] for name in dict.fromkeys((*SharedOptions.controls, *query)) if name in query}
     address = html.escape(page + url.query_string(ordered))

@@ -23,13 +23,13 @@ def top() -> None:
         # Streamlit draws Markdown that contains HTML later, which would move the page.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
-    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _questions()
+    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _page_links()
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     st.markdown(f"## {_('All variants')}", anchors=False)
     HomeOptions.shown.draw()
 
 
-def _questions() -> str:
+def _page_links() -> str:
     """Return links to all pages by their questions, as HTML. They keep the input and the variants."""
     columns = []
     for section in SECTIONS:

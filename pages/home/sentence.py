@@ -31,41 +31,41 @@ BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
 
 def show() -> None:
     """Draw the text field and the sentence, or a message if the sentence cannot be used."""
-    typed = HomeOptions.sentence.draw(
-        label_visibility="collapsed", icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_take_sentence
+    entered = HomeOptions.sentence.draw(
+        label_visibility="collapsed", icon=":material/edit:", placeholder=_("Type a sentence"), on_change=_reset_word
     )
     try:
-        text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
+        text = beginning(entered, tokens=presets.SENTENCE_TOKENS, model=MODEL)
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
-        found = cached.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
+        budgets = cached.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
     except ac.LabError as error:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
-    HomeOptions.word.restrict_to(range(len(found.tokens)))
+    HomeOptions.word.restrict_to(range(len(budgets.tokens)))
     sentences = [escape_markdown(sentence(notice)) for notice in cached.record(source).notices]
-    for each in [cut(text), *sentences] if text != typed else sentences:
+    for each in [cut_note(text), *sentences] if text != entered else sentences:
         st.caption(each)
     columns = [
         _("output error"),
-        _("multiply-adds vs softmax, {n} tokens", n=found.n),
+        _("multiply-adds vs softmax, {n} tokens", n=budgets.n),
         _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
     ]
     live_sentence(
-        found.tokens,
-        [row(steps) for steps in found.variants],
-        turn(found),
+        budgets.tokens,
+        [row(steps) for steps in budgets.variants],
+        current_state(budgets),
         key="home.sentence",
-        on_turn=partial(_take, found),
-        way=_way(text),
+        on_turn=partial(_set_state, budgets),
+        way=_matrices_address(text),
         pinned=PINNED,
         columns=columns,
         headings=[_("output error (lower is better; 100%: as large as softmax's output)"), *columns[1:]],
-        caption=caption(found),
-        notes=notes(found),
+        caption=caption(budgets),
+        notes=notes(budgets),
     )
 
 
-def cut(text: str) -> str:
+def cut_note(text: str) -> str:
     """Return a Markdown note that only the beginning of a text is shown."""
     return _(
         "Only the beginning of the text, up to “{words}”, is shown, because a sentence can have at most {most} tokens."
@@ -74,21 +74,21 @@ def cut(text: str) -> str:
     )
 
 
-def caption(found: Budgets) -> str:
+def caption(budgets: Budgets) -> str:
     """Return why the variants save little in a short sentence, and the source of the weights."""
-    largest = max(max(steps.long_costs) for steps in found.variants if steps.attentions[0].key != REFERENCE)
+    largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
         _(
             "Local computes weights in blocks of {block} tokens, so it saves no multiply-adds in this short sentence.",
             block=BLOCK,
         )
-        if found.n <= BLOCK
+        if budgets.n <= BLOCK
         else "",
         _(
             "Linear and Nyström begin with extra steps, which can cost more than they save at {n} tokens. At {long:,} "
             "tokens, Local, Linear and Nyström all save at least {share}%, because softmax's cost grows with the "
             "square of the length.",
-            n=found.n,
+            n=budgets.n,
             long=LONG,
             share=math.floor(100 * (1 - largest)),
         ),
@@ -100,20 +100,20 @@ def caption(found: Budgets) -> str:
     )
 
 
-def notes(found: Budgets) -> list[str]:
+def notes(budgets: Budgets) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
             "The output error is the difference from softmax's output over all {n} tokens, divided by the size of "
             "softmax's output. Equal weights on all keys would give an output error of {mean}. The Error page shows "
             "the output error for longer texts.",
-            n=found.n,
-            mean=percent(found.uniform_error),
+            n=budgets.n,
+            mean=percent(budgets.uniform_error),
         ),
         _(
             "The {n} tokens include [CLS] and [SEP], which are not drawn and not counted in the percentages below the "
             "words.",
-            n=found.n,
+            n=budgets.n,
         ),
         _(
             "The multiply-adds of all matrix products are counted without a causal mask and divided by those of "
@@ -136,8 +136,8 @@ def row(steps: Steps) -> Row:
         title=_(variant.title),
         knob="" if budget is None else readable(budget.name),
         note=_("all pairs") if variant.key == REFERENCE else _("all pairs, no exponential"),
-        why=_why().get(variant.key, {}),
-        settings=[_set(each) for each in steps.attentions],
+        why=_difference_reasons().get(variant.key, {}),
+        settings=[_budget_value(each) for each in steps.attentions],
         words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
@@ -146,7 +146,7 @@ def row(steps: Steps) -> Row:
     )
 
 
-def _why() -> dict[str, dict[str, str]]:
+def _difference_reasons() -> dict[str, dict[str, str]]:
     """Return why variants give a word less or more weight than softmax, similar or negative weights, by their keys.
 
     The browser fills in the words in braces.
@@ -180,38 +180,38 @@ def _why() -> dict[str, dict[str, str]]:
     }
 
 
-def turn(found: Budgets) -> SentenceState:
+def current_state(budgets: Budgets) -> SentenceState:
     """Return the chosen word and budgets; a budget too large for this sentence becomes the nearest possible one."""
     steps = {}
-    for each in found.variants:
+    for each in budgets.variants:
         key = each.attentions[0].key
         wanted = BUDGETS[key].value if key in BUDGETS else 0
-        at = [abs((_set(attention) or 0) - wanted) for attention in each.attentions]
-        steps[key] = at.index(min(at))
+        distances = [abs((_budget_value(attention) or 0) - wanted) for attention in each.attentions]
+        steps[key] = distances.index(min(distances))
     word = HomeOptions.word.value
-    return SentenceState(found.farthest if word is None else word, steps)
+    return SentenceState(budgets.farthest if word is None else word, steps)
 
 
-def _set(attention: ac.Attention) -> int | None:
+def _budget_value(attention: ac.Attention) -> int | None:
     budget = attention.variant.budget
     return None if budget is None else int(getattr(attention.params, budget.name))
 
 
-def _take(found: Budgets, turned: SentenceState) -> None:
+def _set_state(budgets: Budgets, state: SentenceState) -> None:
     def budget(key: str) -> int:
-        steps = next(each.attentions for each in found.variants if each.attentions[0].key == key)
-        return _set(steps[turned.steps[key]]) or 0
+        steps = next(each.attentions for each in budgets.variants if each.attentions[0].key == key)
+        return _budget_value(steps[state.steps[key]]) or 0
 
-    HomeOptions.word.set(turned.word)
+    HomeOptions.word.set(state.word)
     HomeOptions.window.set(budget("local"))
     HomeOptions.landmarks.set(budget("nystrom"))
 
 
-def _take_sentence() -> None:
+def _reset_word() -> None:
     HomeOptions.word.set(None)  # The chosen word is stored by its index, which is wrong for a new sentence.
 
 
-def _way(text: str) -> str:
+def _matrices_address(text: str) -> str:
     """Return the address of this sentence on the Matrices page, without variants, which the browser adds."""
     query = url.link_of(
         url.values(),

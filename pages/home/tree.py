@@ -14,9 +14,9 @@ from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
 from attention_core.formatting import format_readable, number
 from attention_core.variant import TOKENS, Value
-from pages.home.gallery import way
+from pages.home.gallery import page_link
 
-N = SAMPLE.spec.n
+TOKEN_COUNT = SAMPLE.spec.n
 
 
 def show() -> None:
@@ -29,49 +29,53 @@ def show() -> None:
         _(
             "Each number is the largest difference between a weight of the variant and the same weight of its "
             "parent, on {n} random tokens.",
-            n=N,
+            n=TOKEN_COUNT,
         ),
     )
-    roots = "".join(root(tree) for tree in family_tree.trees())
+    roots = "".join(tree_html(tree) for tree in family_tree.trees())
     with st.container(key="family-tree"):
         st.markdown(f":small[{text}]\n\n{roots}", unsafe_allow_html=True)
 
 
-def root(tree: Branch) -> str:
+def tree_html(tree: Branch) -> str:
     """Return a tree as nested HTML lists."""
     return f"<p><strong>{html.escape(_(tree.variant.title))}</strong></p>{_branches(tree)}"
 
 
-def _branches(of: Branch) -> str:
+def _branches(tree: Branch) -> str:
     lines = (
-        f"<li><span>{line(each.edge)}{''.join(map(also, each.also))}</span>{_branches(each)}</li>"
-        for each in of.branches
+        f"<li><span>{edge_html(each.edge)}{''.join(map(other_edge_html, each.also))}</span>{_branches(each)}</li>"
+        for each in tree.branches
         if each.edge is not None
     )
-    return f"<ul>{''.join(lines)}</ul>" if of.branches else ""
+    return f"<ul>{''.join(lines)}</ul>" if tree.branches else ""
 
 
-def line(edge: Edge) -> str:
+def edge_html(edge: Edge) -> str:
     """Return a variant, the settings that make it its parent, their difference, and a link to both, as HTML."""
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
-    return f"{name} <small>{html.escape(conditions(edge))} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
+    text = f"{conditions(edge)} · {difference_text(largest_difference(edge))}"
+    return f"{name} <small>{html.escape(text)}</small> {_comparison_link(edge)}"
 
 
-def also(edge: Edge) -> str:
+def other_edge_html(edge: Edge) -> str:
     """Return another variant that this one equals at other settings, as HTML."""
     text = _("also equals {name} if {conditions}", name=_(edge.special.title), conditions=conditions(edge))
-    return f"<br><small>{html.escape(text)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
+    text = f"{text} · {difference_text(largest_difference(edge))}"
+    return f"<br><small>{html.escape(text)}</small> {_comparison_link(edge)}"
 
 
 def conditions(edge: Edge) -> str:
     """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
-    own, other = edge.case.settings, edge.case.other
-    both = [name for name in own if name in other and own[name] == other[name]]
-    parts = [_("{setting} = {value} in both", setting=readable(name), value=_text(own[name])) for name in both]
-    parts += [_("{setting} = {value}", setting=readable(n), value=_text(v)) for n, v in own.items() if n not in both]
+    general, special = edge.case.settings, edge.case.other
+    both = [name for name in general if name in special and general[name] == special[name]]
+    parts = [_("{setting} = {value} in both", setting=readable(name), value=_text(general[name])) for name in both]
+    parts += [
+        _("{setting} = {value}", setting=readable(n), value=_text(v)) for n, v in general.items() if n not in both
+    ]
     parts += [
         _("{setting} = {value} in the parent", setting=readable(n), value=_text(v))
-        for n, v in other.items()
+        for n, v in special.items()
         if n not in both
     ]
     parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
@@ -86,25 +90,25 @@ def _text(value: Value) -> str:
     return readable(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
 
 
-def distance(apart: float) -> str:
+def difference_text(difference: float) -> str:
     """Return the difference of two matrices in words."""
-    return _("identical") if apart == 0 else _("differs by {apart}", apart=number(apart))
+    return _("identical") if difference == 0 else _("differs by {apart}", apart=number(difference))
 
 
-def apart(edge: Edge) -> float:
+def largest_difference(edge: Edge) -> float:
     """Return the largest difference of the two variants' matrices on the gallery's tokens."""
-    return cached.special_case_distance(SAMPLE, *edge.both(N), causal=_causal(edge))
+    return cached.special_case_distance(SAMPLE, *edge.both(TOKEN_COUNT), causal=_causal(edge))
 
 
 def _causal(edge: Edge) -> bool:
     return not edge.holds(causal=False)
 
 
-def _both(edge: Edge) -> str:
+def _comparison_link(edge: Edge) -> str:
     """Return a link to the Matrices page that shows both variants side by side on the gallery's tokens."""
-    changes = {"input": SAMPLE.key, "n": N, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
+    changes = {"input": SAMPLE.key, "n": TOKEN_COUNT, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
     fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
-    general, special = edge.both(N)
+    general, special = edge.both(TOKEN_COUNT)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
-    return way("matrices", {**query, "variants": shown}, f"→ {_('Compare both')}")
+    return page_link("matrices", {**query, "variants": shown}, f"→ {_('Compare both')}")

@@ -53,7 +53,7 @@ def test_the_gallery_has_a_row_for_every_variant_by_family():
     assert list(rows(open_page("home"))) == [title for family in ac.families() for title in of(family)]
 
 
-def test_a_family_is_built_once_it_is_open():
+def test_rows_of_a_family_are_drawn_when_it_is_open():
     at = open_page("home", **{OPENED: ()})
     assert rows(at) == {}
     at = set_state(at, family=["kernel"])
@@ -79,7 +79,7 @@ def way(link):
     return address.path, parse_qs(address.query)
 
 
-def test_home_leads_to_every_page_by_its_question_under_its_section():
+def test_home_links_to_every_page_by_question_and_section():
     shown = questions(open_page("home"))
     assert list(shown) == list(SECTIONS)
     for section, links in shown.items():
@@ -115,7 +115,7 @@ def home():
 
 
 @pytest.mark.parametrize(("key", "causal"), [("softmax", "can"), ("linear", "can"), ("linformer", "cannot")])
-def test_a_row_is_about_its_variant(home, key, causal):
+def test_a_row_describes_its_variant(home, key, causal):
     variant = ac.variant(key)
     matrix, title, summary, formula, end, costs, further, _ = home[variant.title]
     assert title == f"<details><summary>{variant.title}</summary>"
@@ -130,7 +130,7 @@ def test_a_row_is_about_its_variant(home, key, causal):
     assert apart == [expected] * bool(variant.anatomy)
 
 
-def test_every_row_has_all_its_parts_and_ends(home):
+def test_every_row_is_complete(home):
     for variant in ac.all_variants():
         parts = home[variant.title]
         assert parts[-1] == "</div>", "a blank line within a part would end it early"
@@ -138,7 +138,7 @@ def test_every_row_has_all_its_parts_and_ends(home):
 
 
 @pytest.mark.parametrize("key", ["softmax", "linear", "relu2", "nystrom"])
-def test_a_row_shows_its_own_matrix(home, key):
+def test_a_row_shows_the_matrix_of_its_variant(home, key):
     qkv = matrix_picture.SAMPLE.load()
     own = ac.get(key).weights(qkv.q, qkv.k)[0].numpy()
     [packed] = re.findall(r"base64,([^)]*)\)", home[ac.variant(key).title][0])
@@ -147,7 +147,7 @@ def test_a_row_shows_its_own_matrix(home, key):
     np.testing.assert_allclose(shown, picture(own, dark=False, side=1), atol=1)
 
 
-def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
+def test_pictures_are_cached_for_the_second_visitor(monkeypatch):
     open_page("home")
     drawn = []
     monkeypatch.setattr(

@@ -48,7 +48,7 @@ def first():
     return sent(open_page("home"))
 
 
-def test_every_step_of_every_slider_is_sent_ahead(first):
+def test_all_slider_steps_are_sent_in_advance(first):
     header, matrices, _settings = first
     qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
     assert list(matrices) == ["softmax", "local", "linear", "nystrom"]
@@ -60,7 +60,7 @@ def test_every_step_of_every_slider_is_sent_ahead(first):
     assert [row["settings"] for row in header["rows"]] == [[None], [*range(1, 15)], [None], [*range(1, 16)]]
 
 
-def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
+def test_the_notes_explain_the_numbers_with_equal_weights(first):
     source = TextSource(presets.SENTENCE, "minilm", presets.SENTENCE_LAYER)
     qkv = source.load()
     q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
@@ -76,7 +76,7 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
 
 
 @pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
-def test_error_and_cost_are_of_the_same_tokens(text):
+def test_error_and_cost_use_the_same_tokens(text):
     header, _matrices, settings = sent(open_page("home", sentence=text))
     qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
     heads, n, d = qkv.q.shape
@@ -110,7 +110,7 @@ def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     assert ("blocks of 32 tokens, so it saves no multiply-adds" in sentence.caption(found)) != saves
 
 
-def test_the_first_visit_is_light(first):
+def test_the_first_visit_sends_little_data(first):
     _header, matrices, _settings = first
     assert sum(each.size for each in matrices.values()) * 2 < 12_000
 
@@ -124,7 +124,7 @@ def test_the_initial_word_attends_to_a_word_that_the_window_cuts_off(first):
     assert np.isnan(window[int(row.argmax())]), "there is something to drag the window for"
 
 
-def test_a_link_brings_sentence_word_and_budgets_and_the_button_takes_them_on():
+def test_a_link_sets_sentence_word_and_budgets_for_the_button():
     link = {
         "sentence": write_text(SHORT),
         "word": ["3"],
@@ -147,30 +147,30 @@ def test_a_link_brings_sentence_word_and_budgets_and_the_button_takes_them_on():
     )
 
 
-def test_budgets_beyond_a_sentence_stand_as_near_as_it_has_them():
+def test_budgets_beyond_a_sentence_become_the_nearest():
     header, _matrices, settings = sent(open_page("home", sentence="two words", window=30, landmarks=40))
     steps = {row["key"]: row["settings"][settings["steps"][row["key"]]] for row in header["rows"]}
     assert steps == {"softmax": None, "local": 3, "linear": None, "nystrom": 4}
 
 
-def test_a_word_beyond_the_sentence_is_none():
+def test_a_word_beyond_the_sentence_is_ignored():
     at = visit("home", {"sentence": write_text(SHORT), "word": ["9"]})
     assert "For `word`, the page uses no value" in " ".join(each.value for each in at.warning)
     assert sent(at)[2]["word"] < 5
 
 
-def test_what_hands_did_becomes_the_state(monkeypatch):
+def test_changes_in_the_browser_update_the_state(monkeypatch):
     found, taken = at_every_budget(ac.inputs.from_text(SHORT), sentence.VARIANTS, head=0), {}
     for name in ("word", "window", "landmarks"):
         monkeypatch.setattr(getattr(HomeOptions, name), "set", partial(taken.__setitem__, name))
-    sentence._take(found, SentenceState(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))
+    sentence._set_state(found, SentenceState(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))
     assert taken == {"word": 2, "window": 4, "landmarks": 7}
 
 
 @pytest.mark.parametrize(
     ("typed", "said"), [("", "The text is empty"), (" \t ", "The text is empty"), ("cat", "at least two words")]
 )
-def test_what_cannot_be_shown_gets_one_sentence_and_stays_typed(typed, said):
+def test_invalid_sentences_are_reported_and_keep_the_text(typed, said):
     at = open_page("home", sentence=typed)
     [error] = at.error
     assert said in error.value
@@ -178,7 +178,7 @@ def test_what_cannot_be_shown_gets_one_sentence_and_stays_typed(typed, said):
     assert "All variants" in spoken(at)
 
 
-def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_stays_typed():
+def test_long_texts_are_cut_but_keep_the_typed_text():
     at = open_page("home", sentence=LONG)
     header, _matrices, settings = sent(at)
     assert at.text_input(key="sentence").value == LONG
@@ -190,13 +190,13 @@ def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_stays_typed():
     assert "Only the beginning of the text" not in spoken(open_page("home", sentence=SHORT), "caption")
 
 
-def test_another_sentence_starts_from_its_own_word():
+def test_a_new_sentence_resets_the_word():
     at = open_page("home", word=2)
     at.text_input(key="sentence").set_value("my sister forgot her old umbrella").run()
     assert at.session_state["word"] is None
 
 
-def test_what_a_model_cannot_read_is_said():
+def test_unreadable_text_is_reported():
     assert "by the unknown token" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
 
 

@@ -22,7 +22,7 @@ def drawn():
     return found
 
 
-def test_every_edge_stands_there_with_its_settings_and_a_link_to_both(drawn):
+def test_every_edge_has_its_settings_and_a_link_to_both(drawn):
     links = re.findall(r'href="matrices\?([^"]*)"', drawn)
     shown = [parse_qs(link.replace("&amp;", "&"))["variants"] for link in links]
     both = [[special.word, general.word] for general, special in (edge.both(32) for edge in EDGES)]
@@ -31,12 +31,12 @@ def test_every_edge_stands_there_with_its_settings_and_a_link_to_both(drawn):
         assert tree.conditions(edge).replace("&", "&amp;") in drawn
 
 
-def test_what_is_drawn_is_nested_as_the_tree_is(drawn):
+def test_the_html_is_nested_like_the_tree(drawn):
     under_local = drawn[drawn.index("<strong>Local</strong>") :]
     assert under_local.index("<ul>") < under_local.index("<strong>Longformer</strong>") < under_local.index("</ul>")
 
 
-def test_the_difference_is_computed_on_the_gallerys_tokens():
+def test_the_difference_uses_the_tokens_of_the_gallery():
     """Check with two different variants, because the differences of the edges are rounding errors."""
     qkv, other = tree.SAMPLE.load(), ac.get("local", window=2)
     rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
@@ -45,14 +45,14 @@ def test_the_difference_is_computed_on_the_gallerys_tokens():
     assert cached.special_case_distance(tree.SAMPLE, other, ac.get("softmax"), causal=False) == pytest.approx(
         float(wanted), rel=1e-5
     )
-    assert all(tree.apart(edge) < 1e-5 for edge in EDGES)
+    assert all(tree.largest_difference(edge) < 1e-5 for edge in EDGES)
 
 
 @pytest.mark.parametrize(
     ("apart", "said"), [(0.0, "identical"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
 )
-def test_the_difference_in_words(apart, said):
-    assert tree.distance(apart).replace("\N{NO-BREAK SPACE}", " ") == said
+def test_difference_text(apart, said):
+    assert tree.difference_text(apart).replace("\N{NO-BREAK SPACE}", " ") == said
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_the_difference_in_words(apart, said):
         (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1 and not causal"),
     ],
 )
-def test_the_settings_in_words(case, said):
+def test_conditions(case, said):
     assert tree.conditions(family_tree.Edge(ac.variant("bigbird"), ac.variant(case.key), case)) == said
 
 
-def test_an_edge_leads_to_both_side_by_side(drawn):
+def test_an_edge_links_to_both_variants(drawn):
     link = next(link for link in re.findall(r'href="([^"]*)"', drawn) if "bigbird" in link and "longformer" in link)
     at = visit("matrices", parse_qs(urlsplit(link.replace("&amp;", "&")).query))
     assert not at.warning
