@@ -10,36 +10,36 @@ from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.analysis.denoised_image import box_blur, judge, mean_image
 from attention_core.experiments.denoising import budgets, columns_of
-from pages.picture.photo import Found
+from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name
 
 HEIGHT = 400
-DEAREST = 200.0
+MAX_COST = 200.0
 """Largest cost in per cent of softmax's that is shown at first."""
 
 
-def show(found: Found) -> None:
+def show(images: Images) -> None:
     """Draw a line over the cost for each variant with a budget, a point for each other one, and simpler methods."""
-    source = found.source
+    source = images.source
     with cached.spinner(_("Computing the image for every setting …")):
-        lines = [_line(found, attention) for attention in found.variants]
+        lines = [_line(images, attention) for attention in images.variants]
     costs = [x for line in lines for x in line.x]
-    ends = (min(costs), min(DEAREST, max(costs)))
+    x_range = (min(costs), min(MAX_COST, max(costs)))
     noisy, clean = source.noisy(), source.clean()
     blurred = judge(box_blur(noisy), clean, mean_image(noisy)).psnr
     for level, psnr in (
-        (_("noisy image"), found.noisy.psnr),
+        (_("noisy image"), images.noisy.psnr),
         (_("blur with 3 × 3 pixels"), blurred),
-        (_("mean of all pixels"), found.mean.psnr),
+        (_("mean of all pixels"), images.mean.psnr),
     ):
-        lines.append(guide(level, ends, (psnr, psnr)))
+        lines.append(guide(level, x_range, (psnr, psnr)))
     figure = curves(
         lines,
         x_title=_("cost relative to softmax (%)"),
         y_title=_("PSNR in dB"),
         height=HEIGHT,
         log_x=True,
-        right=min(DEAREST, max(costs)),
+        right=min(MAX_COST, max(costs)),
     )
     chart.show(figure, key="picture.budget", name="picture-budget", alt=_("PSNR of the image over each variant's cost"))
     st.caption(
@@ -50,18 +50,18 @@ def show(found: Found) -> None:
     )
 
 
-def _line(found: Found, attention: ac.Attention) -> Curve:
-    qkv = cached.record(found.source, found.source.size**2)
-    tried = list(budgets(attention, found.source.size**2))
+def _line(images: Images, attention: ac.Attention) -> Curve:
+    qkv = cached.record(images.source, images.source.size**2)
+    attentions = list(budgets(attention, images.source.size**2))
     setting = attention.variant.budget
     return Curve(
         " · ".join([name(attention), *([readable(setting.name)] if setting else [])]),
-        [100 * cost_share(each, qkv) for each in tried],
-        [cached.denoised(found.source, each).psnr for each in tried],
+        [100 * cost_share(each, qkv) for each in attentions],
+        [cached.denoised(images.source, each).psnr for each in attentions],
         colour=palette.place(attention.key),
         label=name(attention),
         notes=[]
         if setting is None
-        else [f"{readable(setting.name)} {getattr(each.params, setting.name):g}" for each in tried],
+        else [f"{readable(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
         dash="dash" if columns_of(attention) else "solid",
     )

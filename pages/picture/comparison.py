@@ -18,8 +18,8 @@ from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
 from attention_core.inputs.source import ImageSource
 from pages.picture import budget, numbers, words
-from pages.picture.photo import Found
-from pages.picture.subject import Subject, cost, cost_share, name
+from pages.picture.photo import Images
+from pages.picture.subject import Subject, cost_share, cost_text, name
 
 FORMULA = (
     r"y_i = \frac{\sum_j e^{-\|p_i - p_j\|^2 / h^2}\, x_j}{\sum_l e^{-\|p_i - p_l\|^2 / h^2}}, \qquad "
@@ -27,11 +27,11 @@ FORMULA = (
 )
 
 
-def subject(found: Found) -> Subject:
+def subject(images: Images) -> Subject:
     """Return a photograph as a subject of the page, with the views of its PSNR."""
-    noisy = found.noisy
+    noisy = images.noisy
     tiles = (
-        Tile(key="original", title=_("Original"), image=found.clean),
+        Tile(key="original", title=_("Original"), image=images.clean),
         Tile(
             key="noisy",
             title=_("Noisy"),
@@ -42,70 +42,72 @@ def subject(found: Found) -> Subject:
         ),
     )
     return Subject(
-        side=found.source.size,
-        variants=tuple(found.variants),
+        side=images.source.size,
+        variants=tuple(images.variants),
         tiles=tiles,
-        draw=partial(_draw, found.source, noisy.psnr),
+        draw=partial(_tile_values, images.source, noisy.psnr),
         rank=_("Rank {rank} of {count} by PSNR"),
-        headline=_headline(found),
+        headline=_headline(images),
         legend=words.legend(),
         units=words.cost_unit(),
-        remarks=[text for text in _remarks(found) if text],
+        remarks=[text for text in _remarks(images) if text],
         views={
-            "explain": partial(_explain, found),
-            "numbers": partial(numbers.show, found),
-            "budget": partial(budget.show, found),
-            "download": partial(numbers.show_downloads, found),
+            "explain": partial(_explain, images),
+            "numbers": partial(numbers.show, images),
+            "budget": partial(budget.show, images),
+            "download": partial(numbers.show_downloads, images),
         },
     )
 
 
-def _headline(found: Found) -> str:
+def _headline(images: Images) -> str:
     """Return which images are better than the noisy image, and why."""
-    grey = [each for each, image in found.variants.items() if words.is_almost_mean(image)]
-    largest = {each: cached.attention_maps(found.source, each).largest for each in (*grey, ac.get(REFERENCE))}
-    even = {name(each): largest[each] for each in grey if words.is_even(largest[each])}
-    titles = {name(each): image for each, image in found.variants.items()}
-    qkv = cached.record(found.source, found.source.size**2)
-    costs = {name(each): cost_share(each, qkv) for each in found.variants if each.key != REFERENCE}
-    causes = [cause for each in grey if name(each) in even and (cause := _cause(each, qkv))]
+    mean_like = [each for each, image in images.variants.items() if words.is_almost_mean(image)]
+    largest = {each: cached.attention_maps(images.source, each).largest for each in (*mean_like, ac.get(REFERENCE))}
+    weights = {name(each): largest[each] for each in mean_like if words.is_even(largest[each])}
+    titles = {name(each): image for each, image in images.variants.items()}
+    qkv = cached.record(images.source, images.source.size**2)
+    costs = {name(each): cost_share(each, qkv) for each in images.variants if each.key != REFERENCE}
+    causes = [cause for each in mean_like if name(each) in weights and (cause := _cause(each, qkv))]
     return words.headline(
-        titles, found.noisy.psnr, _softmax(found).psnr, even, largest[ac.get(REFERENCE)], costs, causes
+        titles, images.noisy.psnr, _softmax_image(images).psnr, weights, largest[ac.get(REFERENCE)], costs, causes
     )
 
 
-def _softmax(found: Found) -> Denoised:
-    return next(image for each, image in found.variants.items() if each.key == REFERENCE)
+def _softmax_image(images: Images) -> Denoised:
+    return next(image for each, image in images.variants.items() if each.key == REFERENCE)
 
 
 def _cause(attention: ac.Attention, qkv: QKV) -> str:
     """Return why the weights of a variant hardly differ; empty if this is not known."""
     if attention == ac.get("linear"):
         return words.no_exponential(name(attention))
-    if found := effective_features(qkv.q, qkv.k, attention):
-        return words.few_features(name(attention), *found)
+    if features := effective_features(qkv.q, qkv.k, attention):
+        return words.few_features(name(attention), *features)
     return ""
 
 
-def _remarks(found: Found) -> Iterator[str]:
+def _remarks(images: Images) -> Iterator[str]:
     """Yield why softmax removes noise, and why images are better with a square window, or empty texts."""
-    yield words.why_less_noise(_softmax(found), found.noisy.psnr)
+    yield words.noise_removal(_softmax_image(images), images.noisy.psnr)
     for row in SharedOptions.variants.value:
-        square = square_form(row, found.source.size)
-        if row.key == "local" and square is not None and square in found.variants:
-            far = (row.params.window, square.params.window)  # type: ignore[attr-defined]
-            psnr = (found.variants[row].psnr, found.variants[square].psnr)
-            yield words.why_square(name(row), name(square), (2 * far[0] + 1, (2 * far[1] + 1) ** 2), far, psnr)
+        square = square_form(row, images.source.size)
+        if row.key == "local" and square is not None and square in images.variants:
+            reach = (row.params.window, square.params.window)  # type: ignore[attr-defined]
+            psnr = (images.variants[row].psnr, images.variants[square].psnr)
+            yield words.square_comparison(
+                name(row), name(square), (2 * reach[0] + 1, (2 * reach[1] + 1) ** 2), reach, psnr
+            )
 
 
-def _explain(found: Found) -> None:
+def _explain(images: Images) -> None:
     """Draw the formula of non-local means, and how attention computes it."""
     st.latex(FORMULA)
-    st.markdown(words.definition(found.source.patch, found.source.size**2))
-    export.snippet(f"import attention_core as ac\n\nqkv = {found.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n")
+    st.markdown(words.definition(images.source.patch, images.source.size**2))
+    export.snippet(f"import attention_core as ac\n\nqkv = {images.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n")
 
 
-def _draw(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping[str, Any]:
+def _tile_values(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping[str, Any]:
     """Return what the tile of a variant shows; ``noisy`` is the PSNR of the noisy image."""
     image = cached.denoised(source, attention)
     return {
@@ -116,7 +118,7 @@ def _draw(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping
         "image": image.image,
         "error": image.error,
         "maps": cached.attention_maps(source, attention),
-        "note": cost(attention, cached.record(source, source.size**2)),
+        "note": cost_text(attention, cached.record(source, source.size**2)),
     }
 
 

@@ -22,11 +22,11 @@ from attention_core.formatting import percent
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
 from pages.picture import words
-from pages.picture.subject import Subject, cost, name, shown
+from pages.picture.subject import Subject, cost_text, name, shown_variants
 
 FORMULA = r"o_i = \frac{\sum_j e^{q_i \cdot k_j / \sqrt{d}}\, v_j}{\sum_l e^{q_i \cdot k_l / \sqrt{d}}}"
 
-UNCHANGED: dict[str, Any] = {"causal": False, "positions": OWN}
+SHARED_VALUES: dict[str, Any] = {"causal": False, "positions": OWN}
 """Shared values with which another page shows the same attention."""
 
 
@@ -39,18 +39,18 @@ def subject(source: TrainedSource, head: int | None) -> Subject:
     """
     digit = int(sequence_of(source.spec, source.sequence).targets[0, 0])
     pixels = _pixels(source)
-    found = {each: _compared(source, head, each) for each in shown(len(pixels))}
-    ranked = {each: error for each, result in found.items() if (error := _ranked(each, result)) is not None}
+    compared = {each: _compared(source, head, each) for each in shown_variants(len(pixels))}
+    ranked = {each: error for each, result in compared.items() if (error := _ranked_error(each, result)) is not None}
     # Softmax, the reference, is first. Other variants without a rank are last.
-    places = dict.fromkeys(found, math.inf) | ranked | {ac.get(REFERENCE): -1.0}
+    order = dict.fromkeys(compared, math.inf) | ranked | {ac.get(REFERENCE): -1.0}
     return Subject(
         side=len(pixels),
-        variants=sorted(found, key=places.__getitem__),
+        variants=sorted(compared, key=order.__getitem__),
         tiles=[Tile(key="original", title=_("Digit {digit}", digit=digit), image=pixels)],
-        draw=partial(_draw, source, head),
+        draw=partial(_tile_values, source, head),
         rank=_("Rank {rank} of {count} by output error"),
-        headline=words.closest(
-            {name(each): error for each, error in ranked.items()}, next(iter(found.values())).uniform_error
+        headline=words.error_ranking(
+            {name(each): error for each, error in ranked.items()}, next(iter(compared.values())).uniform_error
         ),
         legend=words.digit_legend(),
         units=words.digit_units(averaged=head is None and cached.record(source).heads > 1),
@@ -73,25 +73,25 @@ def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) 
     return cached.matrix(View(source=source, head=head, causal=False, special=True), attention)
 
 
-def _ranked(attention: ac.Attention, found: Compared) -> float | None:
+def _ranked_error(attention: ac.Attention, compared: Compared) -> float | None:
     """Return the output error; None for softmax itself and for variants that are not compared with softmax."""
     is_ranked = attention.word != REFERENCE and attention.variant.reference is None
-    return found.output_error if is_ranked and math.isfinite(found.output_error) else None
+    return compared.output_error if is_ranked and math.isfinite(compared.output_error) else None
 
 
-def _draw(source: TrainedSource, head: int | None, attention: ac.Attention) -> Mapping[str, Any]:
+def _tile_values(source: TrainedSource, head: int | None, attention: ac.Attention) -> Mapping[str, Any]:
     """Return what the tile of a variant shows: the digit, the attention over it, and the output error."""
-    found = _compared(source, head, attention)
-    note = cost(attention, cached.record(source))
-    tile = {"image": _pixels(source), "maps": maps_with_mean(found.weights), "note": note}
+    compared = _compared(source, head, attention)
+    note = cost_text(attention, cached.record(source))
+    tile = {"image": _pixels(source), "maps": maps_with_mean(compared.weights), "note": note}
     if attention.word == REFERENCE:
         return {**tile, "number": _("reference")}
-    error = _ranked(attention, found)
+    error = _ranked_error(attention, compared)
     return {
         **tile,
-        "number": _("error {error}", error=percent(found.output_error)),
+        "number": _("error {error}", error=percent(compared.output_error)),
         "score": None if error is None else -error,
-        "details": words.digit_details(name(attention), reference_name(attention), found.output_error),
+        "details": words.digit_details(name(attention), reference_name(attention), compared.output_error),
     }
 
 
@@ -103,11 +103,13 @@ def _explain(source: TrainedSource) -> None:
 
 def _link_to_matrices(view: str) -> None:
     """Draw a link to the numbers or files of the same matrices."""
-    st.markdown(words.on_matrices())
-    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, **UNCHANGED)
+    st.markdown(words.matrices_note())
+    navigation.link("matrices", _("Open on Matrices"), fields={"more": [view]}, **SHARED_VALUES)
 
 
 def _link_to_error() -> None:
     """Draw why a digit has no PSNR, and a link to the output error over each budget."""
-    st.markdown(words.no_psnr())
-    navigation.link("error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **UNCHANGED)
+    st.markdown(words.no_psnr_note())
+    navigation.link(
+        "error", _("Open on Error"), fields={"against": ["budget"], "fidelity": ["output"]}, **SHARED_VALUES
+    )

@@ -13,13 +13,13 @@ from app.words.i18n import _
 from attention_core.experiments.denoising import columns_of
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
-from pages.picture.photo import Found
+from pages.picture.photo import Images
 from pages.picture.subject import name
 
 
-def show(found: Found) -> None:
+def show(images: Images) -> None:
     """Draw the table of metrics."""
-    st.dataframe(table([dict(zip(_header(), row, strict=True)) for row in _rows(found)]), hide_index=True)
+    st.dataframe(table([dict(zip(_header(), row, strict=True)) for row in _rows(images)]), hide_index=True)
     st.caption(words.metrics())
 
 
@@ -27,16 +27,16 @@ def _header() -> tuple[str, ...]:
     return (_("image"), _("PSNR (dB)"), _("SSIM"), _("difference from the mean"), _("time (s)"))
 
 
-def _rows(found: Found) -> Iterator[tuple[str, float, float, float, float]]:
-    images = {_("Noisy"): found.noisy, _("Mean of all pixels"): found.mean}
-    for title, each in (images | {name(attention): each for attention, each in found.variants.items()}).items():
+def _rows(images: Images) -> Iterator[tuple[str, float, float, float, float]]:
+    baselines = {_("Noisy"): images.noisy, _("Mean of all pixels"): images.mean}
+    for title, each in (baselines | {name(attention): each for attention, each in images.variants.items()}).items():
         yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.from_mean, 4), round(each.seconds, 4)
 
 
-def show_downloads(found: Found) -> None:
+def show_downloads(images: Images) -> None:
     """Draw the downloads and the code that computes the images again."""
-    # The callbacks use only these parts. With ``found``, they would keep all images in memory.
-    source, variants, rows, header = found.source, tuple(found.variants), list(_rows(found)), _header()
+    # The callbacks use only these parts. With ``images``, they would keep all images in memory.
+    source, variants, rows, header = images.source, tuple(images.variants), list(_rows(images)), _header()
     with st.container(horizontal=True):
         export.download(_("Numbers (CSV)"), lambda: export.to_csv(header, rows), "picture.csv")
         export.download(_("Images (NPZ)"), lambda: export.to_npz(_images(source, variants)), "picture.npz")

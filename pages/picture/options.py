@@ -9,7 +9,7 @@ from app.state.session import SharedOptions
 from app.words.i18n import N_
 from attention_core.limits import current
 
-FIRST = ("softmax", "atrous", "pooled", "local", "topk", "nystrom", "linear", "performer")
+FIRST_VARIANTS = ("softmax", "atrous", "pooled", "local", "topk", "nystrom", "linear", "performer")
 """Variants of a first visit, in the order of their PSNR on the first photograph: ten images with the square forms."""
 
 
@@ -41,4 +41,4 @@ class PictureOptions(Options, prefix="p_"):
 
 def opening() -> Mapping[str, Any]:
     """Return the variants of a first visit."""
-    return {SharedOptions.variants.name: tuple(map(ac.get, FIRST[: current().compared_variants]))}
+    return {SharedOptions.variants.name: tuple(map(ac.get, FIRST_VARIANTS[: current().compared_variants]))}

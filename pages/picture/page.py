@@ -34,7 +34,7 @@ def top() -> Subject:
             subject = digit.subject(source, chosen.head)
         else:
             assert isinstance(source, ImageSource)
-            subject = comparison.subject(photo.of(source))
+            subject = comparison.subject(photo.compute_images(source))
     with place:
         st.markdown(subject.headline)
         panel.offer_digits()

@@ -26,15 +26,15 @@ def shown_kind(visit: SharedOptions) -> str:
 
 def draw() -> None:
     """Draw the choice between an image and a digit, and the widgets of the chosen kind."""
-    now = SharedOptions.now()
-    kind, titles = shown_kind(now), {ImageSource.key: _("Image"), TrainedSource.key: _("Handwritten digit")}
+    options = SharedOptions.now()
+    kind, titles = shown_kind(options), {ImageSource.key: _("Image"), TrainedSource.key: _("Handwritten digit")}
     key, names = url.sync_widget("picture.input", kind), titles.__getitem__
     st.segmented_control(
         _("Input"),
         list(titles),
         key=key,
         format_func=names,
-        on_change=_take_kind,
+        on_change=_set_kind,
         args=(key,),
         required=True,
         label_visibility="collapsed",
@@ -44,7 +44,7 @@ def draw() -> None:
         return
     trained_form.draw(task=DIGITS)
     try:
-        chosen = input_panel.read_input(now, kind)
+        chosen = input_panel.read_input(options, kind)
     except ac.LabError:
         return  # The page shows this error.
     if chosen:
@@ -52,7 +52,7 @@ def draw() -> None:
         st.caption(input_panel.size_in_words(chosen.qkv, shown=chosen.qkv.n))
 
 
-def _take_kind(key: str) -> None:
+def _set_kind(key: str) -> None:
     kind = st.session_state[key]
     if kind == TrainedSource.key and SharedOptions.trained.value.model.task != DIGITS:
         trained_form.set_task(DIGITS)
@@ -61,9 +61,9 @@ def _take_kind(key: str) -> None:
 
 def offer_digits() -> None:
     """Draw a link to training on digits if the chosen trained model reads something else."""
-    now = SharedOptions.now()
-    if now.input == TrainedSource.key and shown_kind(now) == ImageSource.key:
-        title = _(task_of(now.trained.model.task).title)
+    options = SharedOptions.now()
+    if options.input == TrainedSource.key and shown_kind(options) == ImageSource.key:
+        title = _(task_of(options.trained.model.task).title)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="picture.digits"):
             st.caption(
                 _(

@@ -8,11 +8,11 @@ import attention_core as ac
 from app.jobs import cached
 from attention_core.analysis.denoised_image import Denoised, judge, mean_image
 from attention_core.inputs.source import ImageSource
-from pages.picture.subject import shown
+from pages.picture.subject import shown_variants
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Images:
     """The images on the page.
 
     Attributes:
@@ -30,10 +30,10 @@ class Found:
     clean: np.ndarray
 
 
-def of(source: ImageSource) -> Found:
+def compute_images(source: ImageSource) -> Images:
     """Compute the images of all chosen variants."""
     clean, noisy = source.clean(), source.noisy()
     mean = mean_image(noisy)
-    images = {each: cached.denoised(source, each) for each in shown(source.size)}
-    found = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
-    return Found(source, found, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())
+    images = {each: cached.denoised(source, each) for each in shown_variants(source.size)}
+    variants = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
+    return Images(source, variants, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())

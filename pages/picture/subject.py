@@ -22,7 +22,7 @@ from pages.picture.options import PictureOptions
 
 FULL_ERROR = 0.3
 """Mean absolute error that is drawn in the darkest colour of an error map; white is 1."""
-Draw = Callable[[ac.Attention], Mapping[str, Any]]
+TileValues = Callable[[ac.Attention], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +46,7 @@ class Subject:
     side: int
     variants: Sequence[ac.Attention]
     tiles: Sequence[Tile]
-    draw: Draw
+    draw: TileValues
     rank: str
     headline: str
     legend: str
@@ -55,14 +55,14 @@ class Subject:
     views: Mapping[str, Callable[[], None]]
 
 
-def shown(columns: int) -> list[ac.Attention]:
+def shown_variants(columns: int) -> list[ac.Attention]:
     """Return the chosen variants and, if switched on, the square form of each variant that has one."""
-    found: list[ac.Attention] = []
+    result: list[ac.Attention] = []
     for attention in SharedOptions.variants.value:
-        found.append(attention)
+        result.append(attention)
         if PictureOptions.squares.value and (square := square_form(attention, columns)):
-            found.append(square)
-    return found
+            result.append(square)
+    return result
 
 
 def name(attention: ac.Attention) -> str:
@@ -80,25 +80,25 @@ def name(attention: ac.Attention) -> str:
 
 def cost_share(attention: ac.Attention, qkv: QKV) -> float:
     """Return the multiply-adds of a variant relative to those of softmax on the same tokens."""
-    own, softmax = (
+    variant_cost, softmax_cost = (
         each.cost(qkv.n, qkv.q.shape[-1], heads=qkv.heads).multiply_adds for each in (attention, ac.get(REFERENCE))
     )
-    return own / softmax
+    return variant_cost / softmax_cost
 
 
-def cost(attention: ac.Attention, qkv: QKV) -> str:
+def cost_text(attention: ac.Attention, qkv: QKV) -> str:
     """Return the line about the cost of a variant below its image."""
     return _("cost {share}", share=percent(cost_share(attention, qkv)))
 
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:
     """Return the sides of the square window and of the steps between pixels of a variant that has them, by name."""
-    columns, p, found = columns_of(attention), attention.params, {}
+    columns, p, sizes = columns_of(attention), attention.params, {}
     if columns and (window := getattr(p, "window", None)) is not None:
-        found["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
+        sizes["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
     if columns and (stride := getattr(p, "stride", None)) is not None:
-        found["stride"] = stride
-    return found
+        sizes["stride"] = stride
+    return sizes
 
 
 def show(subject: Subject) -> None:
@@ -113,8 +113,8 @@ def show(subject: Subject) -> None:
         rank=subject.rank,
         legend=subject.legend,
         file_name="picture",
-        on_pin=_pin,
-        on_turn=_turn,
+        on_pin=_set_pixel,
+        on_turn=_set_budget,
         on_open=variant_picker.toggle_settings,
         redraw=partial(_redraw, subject.draw, subject.side),
     )
@@ -125,20 +125,20 @@ def explain(subject: Subject) -> None:
     """Write which images are square forms, and the remarks."""
     chosen = SharedOptions.variants.value
     if squares := [name(each) for each in subject.variants if each not in chosen]:
-        st.caption(words.added(squares))
+        st.caption(words.added_squares(squares))
     for text in subject.remarks:
         st.markdown(text)
 
 
-def _pin(pixel: int | None) -> None:
+def _set_pixel(pixel: int | None) -> None:
     PictureOptions.pixel.set(pixel)
 
 
-def _turn(key: str, value: object, held: bool) -> None:
+def _set_budget(key: str, value: object, dragging: bool) -> None:
     variant_picker.set_budget(key, value)
 
 
-def _redraw(draw: Draw, side: int, key: str) -> Tile | None:
+def _redraw(draw: TileValues, side: int, key: str) -> Tile | None:
     """Return one tile drawn with its variant's current settings; None if the variant has been removed."""
     attention = next((each for each in SharedOptions.variants.value if each.key == key), None)
     if attention is None:
@@ -147,7 +147,7 @@ def _redraw(draw: Draw, side: int, key: str) -> Tile | None:
         return _tile(draw, side, attention)
 
 
-def _tile(draw: Draw, side: int, attention: ac.Attention) -> Tile:
+def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
     """Return the tile of a variant."""
     is_twin = attention not in SharedOptions.variants.value  # the square form of another tile has no slider
     return Tile(

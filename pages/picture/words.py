@@ -9,17 +9,17 @@ from attention_core.formatting import number, percent
 
 NEAR_MEAN = 0.1
 """Root mean square difference below which an image is almost the mean image, where white is 1."""
-EQUAL = 3.0
+MAX_EVEN_WEIGHT = 3.0
 """Largest weight, in equal shares, below which the weights hardly differ."""
 NEAR_SOFTMAX = 1.5
 """Difference in dB up to which an image counts as nearly as good as softmax's."""
 
 
 def headline(
-    found: Mapping[str, Denoised],
+    images: Mapping[str, Denoised],
     noisy: float,
     softmax: float,
-    even: Mapping[str, float],
+    weights: Mapping[str, float],
     sharpest: float,
     costs: Mapping[str, float],
     causes: Sequence[str] = (),
@@ -27,18 +27,18 @@ def headline(
     """Return how close other variants come to softmax, and which variants return the mean of all pixels, and why.
 
     Args:
-        found: the image that each variant returns, by the variant's name.
+        images: the image that each variant returns, by the variant's name.
         noisy: peak signal-to-noise ratio of the noisy image in dB; infinite without noise.
         softmax: the same for the image of softmax.
-        even: the largest weight, in equal shares, of each variant that returns almost the mean because of its weights.
+        weights: the largest weight, in equal shares, of each variant whose weights return almost the mean.
         sharpest: the largest weight of softmax, in equal shares.
         costs: cost of each variant but softmax, relative to softmax's cost, by its name.
         causes: why the weights of such variants hardly differ, as clauses.
     """
-    grey = [name for name, each in found.items() if is_almost_mean(each) and name not in even]
+    grey = [name for name, each in images.items() if is_almost_mean(each) and name not in weights]
     return paragraph(
-        _best(found, noisy, softmax, costs),
-        _one_colour(even, sharpest, causes) if even else "",
+        _best_variants(images, noisy, softmax, costs),
+        _mean_images(weights, sharpest, causes) if weights else "",
         _n(
             "**{names} returns an almost uniform image, the mean of all pixels.**",
             "**{names} return almost uniform images, the mean of all pixels.**",
@@ -50,16 +50,16 @@ def headline(
     )
 
 
-def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
+def _mean_images(weights: Mapping[str, float], sharpest: float, causes: Sequence[str]) -> str:
     """Return which variants return almost the mean because of their weights, and why if this is known of each."""
-    fields = {"names": enumeration(even), "largest": number(max(even.values())), "softmax": number(sharpest)}
-    if len(causes) == len(even):
+    fields = {"names": enumeration(weights), "largest": number(max(weights.values())), "softmax": number(sharpest)}
+    if len(causes) == len(weights):
         return _n(
             "**{names} returns an almost uniform image**, because its weights are usually at most {largest} "
             "times the average (softmax: {softmax}): {causes}.",
             "**{names} return almost uniform images**, because their weights are usually at most {largest} "
             "times the average (softmax: {softmax}): {causes}.",
-            n=len(even),
+            n=len(weights),
             causes=enumeration(causes),
             **fields,
         )
@@ -68,17 +68,17 @@ def _one_colour(even: Mapping[str, float], sharpest: float, causes: Sequence[str
         "average (softmax: {softmax}).",
         "**{names} return almost uniform images:** their weights are usually at most {largest} times the "
         "average (softmax: {softmax}).",
-        n=len(even),
+        n=len(weights),
         **fields,
     )
 
 
-def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
+def _best_variants(images: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
     """Return whether softmax removes noise, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
         return _("**The image has no noise, so no variant can improve it.**")
     fields = {"noisy": noisy, "softmax": softmax}
-    better = sorted((name for name in costs if found[name].psnr > noisy), key=lambda name: -found[name].psnr)
+    better = sorted((name for name in costs if images[name].psnr > noisy), key=lambda name: -images[name].psnr)
     if softmax <= noisy and not better:
         return _(
             "**No variant improves the image:** no PSNR is higher than the {noisy:.1f} dB of the noisy image.", **fields
@@ -91,7 +91,7 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
             "the noisy image.",
             **fields,
         ),
-        _rivals({name: found[name].psnr for name in better}, found, noisy, softmax, costs)
+        _close_variants({name: images[name].psnr for name in better}, images, noisy, softmax, costs)
         if better
         else _("**Only softmax brings the noisy image closer to the original (higher PSNR).**")
         if costs
@@ -99,14 +99,18 @@ def _best(found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Ma
     )
 
 
-def _rivals(
-    better: Mapping[str, float], found: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]
+def _close_variants(
+    better: Mapping[str, float],
+    images: Mapping[str, Denoised],
+    noisy: float,
+    softmax: float,
+    costs: Mapping[str, float],
 ) -> str:
     """Return which variants come close to softmax, and which cheaper one comes halfway.
 
     Args:
         better: peak signal-to-noise ratio of each other variant that improves the image, highest first.
-        found: the image that each variant returns.
+        images: the image that each variant returns.
         noisy: the same of the noisy image.
         softmax: the same of the image of softmax.
         costs: cost of each variant, relative to softmax's.
@@ -135,36 +139,36 @@ def _rivals(
             costs=ends[0] if ends[0] == ends[1] else _("{low} to {high}", low=ends[0], high=ends[1]),
             limit=NEAR_SOFTMAX,
         ),
-        _cheapest(cheapest, found, noisy, costs) if cheapest else "",
+        _cheapest(cheapest, images, noisy, costs) if cheapest else "",
     )
 
 
-def _cheapest(name: str, found: Mapping[str, Denoised], noisy: float, costs: Mapping[str, float]) -> str:
+def _cheapest(name: str, images: Mapping[str, Denoised], noisy: float, costs: Mapping[str, float]) -> str:
     """Return the signal-to-noise ratio of the image of a cheap variant, and those of others with about the same cost.
 
     Args:
         name: the variant.
-        found: the image that each variant returns.
+        images: the image that each variant returns.
         noisy: peak signal-to-noise ratio of the noisy image.
         costs: cost of each variant, relative to softmax's.
     """
     level = f"{costs[name]:.0%}"
-    same = sorted((each for each in costs if f"{costs[each]:.0%}" == level), key=lambda each: -found[each].psnr)
+    same = sorted((each for each in costs if f"{costs[each]:.0%}" == level), key=lambda each: -images[each].psnr)
     same.remove(name)
-    fields = {"name": name, "psnr": found[name].psnr, "cost": percent(costs[name]), "level": level}
+    fields = {"name": name, "psnr": images[name].psnr, "cost": percent(costs[name]), "level": level}
     if not same or level == "0%":
         return _("{name} reaches {psnr:.1f} dB at {cost} of softmax's cost.", **fields)
     others = [
-        _("{name} {psnr:.1f}", name=each, psnr=found[each].psnr)
-        if found[each].psnr > noisy
-        else _("{name} only {psnr:.1f}", name=each, psnr=found[each].psnr)
+        _("{name} {psnr:.1f}", name=each, psnr=images[each].psnr)
+        if images[each].psnr > noisy
+        else _("{name} only {psnr:.1f}", name=each, psnr=images[each].psnr)
         for each in dict.fromkeys((same[0], same[-1]))
     ]
     first = _("{name} reaches {psnr:.1f} dB", **fields)
     return _("At about {level} of softmax's cost, {results}.", level=level, results=enumeration([first, *others]))
 
 
-def why_less_noise(softmax: Denoised, noisy: float) -> str:
+def noise_removal(softmax: Denoised, noisy: float) -> str:
     """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
     if softmax.psnr <= noisy or is_almost_mean(softmax):
         return ""
@@ -200,7 +204,7 @@ def is_almost_mean(image: Denoised) -> bool:
 
 def is_even(largest: float) -> bool:
     """Return whether the weights hardly differ, if the largest is ``largest`` times an equal share."""
-    return largest < EQUAL
+    return largest < MAX_EVEN_WEIGHT
 
 
 def legend() -> str:
@@ -213,7 +217,7 @@ def cost_unit() -> str:
     return _("Cost: multiply-adds compared with softmax's, counted for values that are as long as keys.")
 
 
-def added(squares: Sequence[str]) -> str:
+def added_squares(squares: Sequence[str]) -> str:
     """Return which images the switch for square windows adds; at least one."""
     return _n(
         "With **Square windows**, the page also shows {n} image: {names}.",
@@ -223,17 +227,19 @@ def added(squares: Sequence[str]) -> str:
     )
 
 
-def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, int], psnr: tuple[float, float]) -> str:
+def square_comparison(
+    row: str, square: str, pixels: tuple[int, int], reach: tuple[int, int], psnr: tuple[float, float]
+) -> str:
     """Return how a square window compares with one along the row; empty if it reaches as far along the row.
 
     Args:
         row: name of the variant with the window along the row.
         square: name of the variant with the square window.
         pixels: number of pixels in each window, far from the edges.
-        far: how many pixels away each window ends.
+        reach: how many pixels away each window ends.
         psnr: peak signal-to-noise ratio of each image in dB.
     """
-    if far[1] >= far[0]:
+    if reach[1] >= reach[0]:
         return ""
     values = {"high": psnr[1], "low": psnr[0]}
     return paragraph(
@@ -243,10 +249,10 @@ def why_square(row: str, square: str, pixels: tuple[int, int], far: tuple[int, i
             "{near} rows and {near} columns away.",
             pixels=pixels[0],
             row=row,
-            far=far[0],
+            far=reach[0],
             inside=pixels[1],
             square=square,
-            near=far[1],
+            near=reach[1],
         ),
         _(
             "Close pixels often show the same object, so more pixels in the square window have the right colour. "
@@ -308,7 +314,7 @@ def metrics() -> str:
     )
 
 
-def closest(errors: Mapping[str, float], equal: float) -> str:
+def error_ranking(errors: Mapping[str, float], equal: float) -> str:
     """Return which variant is closest to softmax on a digit, and which is farthest.
 
     Args:
@@ -370,12 +376,12 @@ def digit_tokens(pixels: int, layer: int) -> str:
     )
 
 
-def on_matrices() -> str:
+def matrices_note() -> str:
     """Return where the numbers and files of a digit are."""
     return _("The page Matrices shows the attention in this digit as matrices, with all numbers, files and code.")
 
 
-def no_psnr() -> str:
+def no_psnr_note() -> str:
     """Return why a digit has no PSNR, and which page shows an error over the budget."""
     return _(
         "The PSNR measures how much noise a variant removes, but a digit has no noise. The page Error shows how the "

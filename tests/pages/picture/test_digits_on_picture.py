@@ -98,7 +98,7 @@ def test_square_windows_follow_the_rows_and_columns_of_the_digit():
     assert "Local 3 × 3" in [header["title"] for header, _payload in parts.values()]
 
 
-def test_a_model_trained_with_another_variant_says_so():
+def test_a_model_trained_with_another_variant_is_named():
     at = visit("picture", {**LINK, "trained": ["digits", "local~window~3", "steps~1"], "head": "0"})
     assert "Its own attention matrix is that of Local, not of softmax." in spoken(at, "caption")
     assert sent(at)[1]["softmax"][0]["number"] == "reference"
@@ -139,7 +139,7 @@ def test_the_panel_switches_between_an_image_and_a_digit():
 
 
 @pytest.mark.parametrize(("kind", "offers"), [("trained", True), ("text", False), ("image", False)])
-def test_a_model_trained_on_something_else_gets_a_photograph_and_a_link_to_train_on_digits(kind, offers):
+def test_other_models_show_a_photograph_and_a_link_to_training(kind, offers):
     at = visit(
         "picture", {"grid": "16", "input": kind, "trained": ["recall", "softmax", "steps~1"], "variants": "softmax"}
     )

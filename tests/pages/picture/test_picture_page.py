@@ -167,7 +167,7 @@ def test_the_table_has_the_numbers_of_the_board():
     assert found.loc["Local", "SSIM"] == pytest.approx(wanted.ssim, abs=1e-3)
 
 
-def test_an_own_photo_is_asked_for_and_then_shown():
+def test_an_uploaded_photo_is_requested_and_shown():
     at = open_picture(photo="own")
     assert any("Upload a PNG or JPEG" in each.value for each in at.info)
     photo = ImageSource.of("me.png", file_of(Image.new("RGB", (40, 20), (200, 100, 50))))
@@ -176,12 +176,12 @@ def test_an_own_photo_is_asked_for_and_then_shown():
     assert sent(at)[0]["side"] == 16
 
 
-def test_a_bad_photo_is_refused_in_a_sentence():
+def test_an_invalid_photo_is_reported():
     at = open_picture(photo="own", **{PHOTO: ImageSource.of("<b>.png", b"nothing")})
     assert "is not a PNG or JPEG image" in at.error[0].value
 
 
-def test_the_input_of_other_pages_stays():
+def test_the_input_of_other_pages_is_unchanged():
     at = visit("picture", {"input": "synthetic", "grid": "16", "variants": ["softmax"]})
     assert at.session_state["input"] == "synthetic"
     at = visit("matrices", {"input": "image", "grid": "16", "variants": ["softmax", "local"]})

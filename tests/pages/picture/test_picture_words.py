@@ -48,7 +48,7 @@ def test_the_variants_are_named_with_their_costs_and_causes():
         (1.52, 64, "Performer mostly uses 1.5 of 64 random features"),
     ],
 )
-def test_why_performer_returns_one_colour(effective, features, text):
+def test_why_performer_returns_the_mean(effective, features, text):
     assert words.few_features("Performer", effective, features) == text
 
 
@@ -60,7 +60,7 @@ def test_why_performer_returns_one_colour(effective, features, text):
         (19.0, "**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image."),
     ],
 )
-def test_one_variant_alone(softmax, text):
+def test_headline_of_one_variant(softmax, text):
     assert headline({"Softmax": image(softmax)}, 20.0, softmax) == text
 
 
@@ -146,7 +146,7 @@ def test_an_image_close_to_the_mean_counts_as_the_mean(from_mean, is_grey):
     ],
 )
 def test_why_softmax_removes_noise(softmax, noisy, improves):
-    why = words.why_less_noise(softmax, noisy)
+    why = words.noise_removal(softmax, noisy)
     assert why == (
         "Softmax averages pixels with similar surroundings, which removes more noise than detail." if improves else ""
     )
@@ -167,7 +167,7 @@ def test_why_softmax_removes_noise(softmax, noisy, improves):
         ),
     ],
 )
-def test_why_variants_return_one_colour(even, why):
+def test_why_variants_return_the_mean(even, why):
     found = {name: image(10.8, 0.01) for name in even}
     text = headline(found, 20.0, 10.8, even)
     assert text == f"**No variant improves the image:** no PSNR is higher than the 20.0 dB of the noisy image. {why}"
@@ -190,7 +190,7 @@ def test_why_variants_return_one_colour(even, why):
     ],
 )
 def test_why_a_square_window_is_better_or_not(psnr, end):
-    text = words.why_square("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
+    text = words.square_comparison("Local", "Local 5 × 5", (33, 25), (16, 2), (22.83, psnr))
     assert (
         "Local averages 33 pixels, up to 16 places before or after a pixel in reading order. Local 5 × 5 averages 25 "
         "pixels, at most 2 rows and 2 columns away."
@@ -199,12 +199,12 @@ def test_why_a_square_window_is_better_or_not(psnr, end):
 
 
 def test_a_square_window_that_reaches_as_far_along_the_row_is_not_compared():
-    assert words.why_square("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0)) == ""
+    assert words.square_comparison("Local", "Local 3 × 3", (3, 9), (1, 1), (22.0, 23.0)) == ""
 
 
 def test_added_images_are_counted():
-    assert words.added(["Local 3 × 3"]) == "With **Square windows**, the page also shows 1 image: Local 3 × 3."
-    assert words.added(["A", "B"]) == "With **Square windows**, the page also shows 2 images: A and B."
+    assert words.added_squares(["Local 3 × 3"]) == "With **Square windows**, the page also shows 1 image: Local 3 × 3."
+    assert words.added_squares(["A", "B"]) == "With **Square windows**, the page also shows 2 images: A and B."
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_added_images_are_counted():
     ],
 )
 def test_the_variants_closest_to_softmax_and_farthest_from_it_on_a_digit(errors, text):
-    assert words.closest(errors, 3.25) == text
+    assert words.error_ranking(errors, 3.25) == text
 
 
 @pytest.mark.parametrize("averaged", [False, True])
