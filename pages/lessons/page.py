@@ -19,7 +19,7 @@ def top() -> None:
     st.html(card.contents())
 
 
-def show(given: None) -> None:
+def show(_top_result: None) -> None:
     """Draw the lesson editor, and the upload of a lesson."""
     st.markdown(f"## {_('Make your own lesson')}", anchors=False)
     editor.show()
@@ -28,22 +28,22 @@ def show(given: None) -> None:
 
 def _open_file() -> None:
     """Draw the upload and, for a valid lesson, the buttons that begin and edit it; else an error."""
-    sent = st.file_uploader(
+    uploaded = st.file_uploader(
         _("Lesson file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1, label_visibility="collapsed"
     )
-    if sent is None:
+    if uploaded is None:
         return
     try:
-        found = lesson.read(sent.getvalue() if sent.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
+        opened_lesson = lesson.read(uploaded.getvalue() if uploaded.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
     except ac.LabError as error:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escape_markdown(found.title)}** · {card.length(found)}", width="content")
-        begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
-        st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(found,))
-    if begun:
-        card.begin(found)
+        st.markdown(f"**{escape_markdown(opened_lesson.title)}** · {card.length(opened_lesson)}", width="content")
+        is_begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
+        st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(opened_lesson,))
+    if is_begun:
+        card.begin(opened_lesson)
 
 
 PAGE = Page(

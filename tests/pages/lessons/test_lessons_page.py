@@ -47,7 +47,7 @@ KINDS = {
 }
 
 
-def test_a_lesson_is_put_together_from_screens_of_several_pages():
+def test_a_lesson_can_have_screens_of_several_pages():
     at = add(visit("matrices", TINY))
     assert "Edit your lesson (1 step)" in str([link.proto.label for link in at.get("page_link")])
     at = add(go(at, "masks", TINY))
@@ -76,12 +76,12 @@ def test_a_lesson_is_put_together_from_screens_of_several_pages():
     assert "Add this screen to a lesson" in spoken(at)
 
 
-def test_the_lesson_under_way_is_no_part_of_a_screen_that_is_added():
+def test_an_added_screen_excludes_the_current_lesson():
     at = add(visit("masks", {**TINY, "lesson": "flat", "present": "1", "lesson_step": "2"}))
     assert not {"lesson", "present"} & lesson.query(made(at).steps[0].at.partition("?")[2]).keys()
 
 
-def test_each_kind_of_question_makes_a_lesson_that_can_be_read():
+def test_each_kind_of_question_makes_a_valid_lesson():
     at = editing(Step(at="matrices?input=synthetic&n=12&variants=softmax&variants=local"))
     for words in [words for words, kind in KINDS.items() if kind != "draw"]:
         at = ask_for(at, words)
@@ -119,7 +119,7 @@ def test_a_page_without_curves_offers_none_to_draw():
     assert "curve to draw" not in [option.content for option in kinds]
 
 
-def test_a_page_without_numbers_still_asks_a_choice():
+def test_a_page_without_numbers_offers_choices():
     at = editing(Step(at="timing?variants=softmax"))
     assert [o.content for o in at.button_group(key="lessons.kind").proto.options] == ["none", "own choices"]
 
@@ -147,7 +147,7 @@ def test_a_measure_and_its_variant_are_chosen():
 
 
 @pytest.mark.parametrize(("beyond", "opens"), [(0, True), (1, False)])
-def test_a_file_is_opened_up_to_the_length_that_a_lesson_may_have(beyond, opens):
+def test_files_up_to_the_maximum_length_are_opened(beyond, opens):
     data = lesson.write(Lesson(title="From a file", steps=(Step(at="masks", say="Look."),))).encode() + b"#"
     at = open_page("lessons", **{"lessons.file": True}).file_uploader(key="lessons.upload")
     at = at.set_value(("a.toml", data.ljust(MOST_BYTES + beyond, b"#"), "")).run()
@@ -155,7 +155,7 @@ def test_a_file_is_opened_up_to_the_length_that_a_lesson_may_have(beyond, opens)
     assert [f"at most {MOST_BYTES:,} bytes" in error.value for error in at.error] == [True] * (not opens)
 
 
-def test_a_lesson_travels_in_a_link_and_is_edited_from_one():
+def test_a_link_carries_a_lesson_to_the_editor():
     word = lesson.pack(Lesson(title="From a link", steps=(Step(at="masks?layer=1", say="Look."),)))
     at = visit("lessons", {DRAFT: word})
     assert not at.warning
@@ -164,24 +164,24 @@ def test_a_lesson_travels_in_a_link_and_is_edited_from_one():
     assert at.query_params[DRAFT] == word
 
 
-def test_a_lesson_that_ships_becomes_ones_own_with_the_first_change():
+def test_editing_an_included_lesson_makes_a_copy():
     at = visit("lessons", {DRAFT: "pooling"}).run()
     at = type_in(at, "Title", "Mine")
     assert lesson.unpack(at.query_params[DRAFT]).title == "Mine"
 
 
-def test_an_unfinished_question_says_what_is_missing():
+def test_an_unfinished_question_is_explained():
     at = editing(Step(at="masks", ask="?"))
     assert "Step 1" in at.warning[0].value
 
 
 @pytest.mark.parametrize("page", ["matrices", "timing", "claims"])
-def test_what_cannot_be_a_step_says_why(page):
+def test_screens_that_cannot_be_steps_are_explained(page):
     at = open_page(page, input="upload")
     assert any("does not travel" in c.value or "uploaded file" in c.value for c in at.caption)
 
 
-def test_a_full_lesson_takes_no_more():
+def test_a_full_lesson_accepts_no_more_steps():
     at = open_page("masks", **{DRAFT: Lesson(title="T", steps=(Step(at="masks"),) * MOST_STEPS)}, **{"n": 12})
     assert button(at, "Add this screen to a lesson").disabled
 
@@ -192,7 +192,7 @@ def test_moves_beyond_the_ends_change_nothing():
     assert draft.OPEN in at.session_state
 
 
-def test_an_answer_that_stands_on_the_step_s_own_screen_can_be_hidden():
+def test_an_answer_on_the_steps_own_screen_can_be_hidden():
     screen = "matrices?input=synthetic&n=12&variants=softmax&variants=local~window~3&variants=linear"
     at = editing(Step(at=screen, ask="How far off?", answer="output_error local"))
     assert "already shows the answer" in at.warning[0].value
