@@ -68,7 +68,7 @@ def smaller_caches() -> tuple[Variant, ...]:
 
 def matrix_states() -> tuple[Variant, ...]:
     """Return the recurrent variants whose state is one matrix: a normalised sum over past tokens, or fast weights."""
-    return tuple(v for v in recurrent() if v.decoder is not None and (v.decoder.normalised or v.decoder.tokens))
+    return tuple(v for v in recurrent() if v.decoder is not None and (v.decoder.normalised or v.decoder.rule_inputs))
 
 
 def variant(key: str) -> Variant:

@@ -113,14 +113,14 @@ class Decoder:
         step: ``(state, q, k, v, p)`` with one token's ``[..., d]`` and ``[..., d_v]``; returns its output and the next
             state, in constant time and memory.
         normalised: whether the last column of the state is the normaliser.
-        tokens: ``(state, q, k, p)`` for a state of fast weights; returns the ``ops.delta.fast_weights.Tokens`` that
-            describe the state's next update. None for other states.
+        rule_inputs: ``(state, q, k, p)`` for a state of fast weights; returns the ``ops.delta.fast_weights.RuleInputs``
+            of the state's next update. None for other states.
     """
 
     init_state: Callable[..., Any]
     step: Callable[..., tuple[Tensor, Any]]
     normalised: bool = True
-    tokens: Callable[..., Any] | None = None
+    rule_inputs: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.linear.monomials import width
+from attention_core.ops.linear.monomials import feature_count
 
 Call = Callable[[], Any]
 Settings = Mapping[str, Any]
@@ -137,7 +137,7 @@ def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int =
 BOUNDS: dict[str, Build] = {
     "pairs, reciprocals and their contraction": tanh_pairs,
     "logits, best of an eighth, k values": best_of_all,
-    "two products of d²/2 features": partial(two_products, features=width),
+    "two products of d²/2 features": partial(two_products, features=feature_count),
     "two products of d features": partial(two_products, features=lambda d: d),
     "two products of 2 d features": partial(two_products, features=lambda d: 2 * d),
     "projections, exponentials, two products": random_features,

@@ -22,12 +22,12 @@ from attention_core.ops.softmax.masked import distances, masked_softmax, scores
 from attention_core.variant import Cost, Params, Variant
 
 
-def parts(n: int, p: Params, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: Params, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs at an even distance, ``bool [n, n]``."""
     return {"even": distances(n, device) % 2 == 0}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:

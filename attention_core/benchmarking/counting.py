@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.blockwise import n_pairs
 
 Formula = Callable[..., int]
 
@@ -122,7 +122,7 @@ def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if not arguments.get("is_causal"):
         return flops
     n = arguments["query"].shape[-2]
-    return flops * pairs(n, causal=True) // (n * n)
+    return flops * n_pairs(n, causal=True) // (n * n)
 
 
 class _Counter(TorchDispatchMode):

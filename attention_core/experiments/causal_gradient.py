@@ -14,7 +14,7 @@ from attention_core.experiments.causal_modes import DTYPES, MATRIX, causal_forwa
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.ops.linear.causal_scan import nonzero
+from attention_core.ops.softmax.masked import safe_divisor
 
 SUMS, STATES = "chunked", "cumsum"
 WAYS = (SUMS, STATES, MATRIX)
@@ -134,7 +134,7 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
         for way in WAYS[1:]:
             # All differences are divided by the largest entry of the three gradients together. A single gradient may be
             # zero, for example that of q if all values are equal.
-            largest = nonzero(torch.stack([x.abs().amax() for x in found[way]]).amax())
+            largest = safe_divisor(torch.stack([x.abs().amax() for x in found[way]]).amax())
             rows += [
                 DifferenceRow(
                     dtype=name, gradient=letter, way=way, difference=float((own - other).abs().amax() / largest)

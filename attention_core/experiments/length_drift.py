@@ -14,7 +14,7 @@ from attention_core import registry
 from attention_core.experiments.normalizer_length import NormalizerTask
 from attention_core.experiments.normalizer_length import tasks as tasks
 from attention_core.experiments.task import Load, by_head, load
-from attention_core.ops.softmax.masked import keys_seen, nonzero
+from attention_core.ops.softmax.masked import key_counts, safe_divisor
 
 NORMALIZERS = ("length", "squared", "fixed", "sum")
 """The divisors of ``relu2``, as values of its setting."""
@@ -44,7 +44,7 @@ class DriftRow:
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     """Measure row sums and outputs with every normalizer and softmax at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = keys_seen(qkv.k, causal=task.causal)
+    seen = key_counts(qkv.k, causal=task.causal)
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
@@ -55,8 +55,8 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
             attention.attend(q, k, values, causal=task.causal).double()
             for attention in (plain, registry.get("softmax"))
         )
-        total = squares[:, -1:]
-        divisors = {"length": seen, "squared": seen.square(), "fixed": torch.ones_like(seen), "sum": nonzero(total)}
+        total = safe_divisor(squares[:, -1:])
+        divisors = {"length": seen, "squared": seen.square(), "fixed": torch.ones_like(seen), "sum": total}
         found = {name: squares / divisors[name] for name in NORMALIZERS} | {SOFTMAX: full}
         rows += [
             DriftRow(

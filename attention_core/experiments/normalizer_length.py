@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Load, by_head, load
 from attention_core.inputs.source import Source
-from attention_core.ops.softmax.blockwise import Rows, row_blocks
+from attention_core.ops.softmax.blockwise import RowBlock, row_blocks
 
 LARGEST = 700.0
 """Largest logarithm of a growth factor that is returned as a number, which must fit into a float64."""
@@ -101,16 +101,16 @@ def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
     n, d = q.shape
     q = q * d**-0.5
     blocks = row_blocks(n, causal=causal, keys=len(k))
-    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.keys].mT, r) for r in blocks])
+    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.key_count].mT, r) for r in blocks])
 
 
-def _softmax(logits: Tensor, rows: Rows) -> Tensor:
-    return rows.hide(logits, -torch.inf).double().logsumexp(-1)
+def _softmax(logits: Tensor, rows: RowBlock) -> Tensor:
+    return rows.fill_future(logits, -torch.inf).double().logsumexp(-1)
 
 
-def _relu2(logits: Tensor, rows: Rows) -> Tensor:
-    return rows.hide(logits, 0.0).relu_().double().square().sum(-1).log()
+def _relu2(logits: Tensor, rows: RowBlock) -> Tensor:
+    return rows.fill_future(logits, 0.0).relu_().double().square().sum(-1).log()
 
 
-TOTALS: dict[str, Callable[[Tensor, Rows], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
+TOTALS: dict[str, Callable[[Tensor, RowBlock], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
 """Functions that compute Z of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""

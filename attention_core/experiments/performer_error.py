@@ -9,8 +9,7 @@ from attention_core import registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
-from attention_core.ops.linear.causal_scan import nonzero
-from attention_core.ops.softmax.masked import causal_mask, rows_over_sum
+from attention_core.ops.softmax.masked import causal_mask, normalise_rows, safe_divisor
 from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel, phi
 
@@ -124,7 +123,7 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorR
     for seed in range(task.params.seed, task.params.seed + SEEDS):
         p = replace(task.params, seed=seed % 2**31)
         estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, directions(q, p), p))
-        largest = nonzero(kernel.amax(-1, keepdim=True))
+        largest = safe_divisor(kernel.amax(-1, keepdim=True))
         rows.append(
             PerformerErrorRow(
                 kind=p.kind,
@@ -132,7 +131,7 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorR
                 features=p.features,
                 seed=p.seed,
                 kernel=float(relative_error(estimate / largest, kernel / largest)),
-                matrix=float(relative_error(rows_over_sum(estimate), softmax)),
+                matrix=float(relative_error(normalise_rows(estimate), softmax)),
             )
         )
     return tuple(rows)

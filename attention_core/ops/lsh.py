@@ -15,9 +15,9 @@ from torch import Tensor
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.partial import Part, partial_attention
 
-STEP = 2**17
+PAIRS_PER_STEP = 2**17
 """Pairs of query and key in one step, over all heads: their mask, 512 KiB of float32, fits the processor's cache."""
-NOWHERE = -2
+EMPTY_SLOT = -2
 """Code of an empty slot; it pairs with no token, since the codes of tokens are never negative."""
 
 
@@ -34,12 +34,12 @@ def hash_sizes(buckets: float, largest: int) -> tuple[int, ...]:
     while buckets > largest**count:
         count += 1
     sizes: list[int] = []
-    for left in range(count, 0, -1):
-        sizes.append(max(2, 2 * round((buckets / math.prod(sizes)) ** (1 / left) / 2)))
+    for remaining in range(count, 0, -1):
+        sizes.append(max(2, 2 * round((buckets / math.prod(sizes)) ** (1 / remaining) / 2)))
     return tuple(sizes)
 
 
-def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Tensor:
+def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, round_index: int) -> Tensor:
     """Compute each token's bucket in one round, ``int64 [..., n]``: ``argmax [x R; -x R]``, R with N(0, 1) entries.
 
     A token's bucket depends on the token's direction alone. The smaller the angle between two tokens, the more likely
@@ -49,16 +49,16 @@ def hash_buckets(x: Tensor, sizes: Sequence[int], seed: int, number: int) -> Ten
         x: ``[..., n, d]``, float32 or float64.
         sizes: the sizes of the hashes, from ``hash_sizes``.
         seed: the user's seed.
-        number: the number of the round; each round has its own R.
+        round_index: the number of the round; each round has its own R.
     """
     halves = [size // 2 for size in sizes]
-    near = x @ normal((x.shape[-1], sum(halves)), seed, x, number)
+    projections = x @ normal((x.shape[-1], sum(halves)), seed, x, round_index)
     bucket = torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device)
-    for half, part in zip(halves, near.split(halves, -1), strict=True):
+    for half, projection in zip(halves, projections.split(halves, -1), strict=True):
         # The argmax of [y; -y] is computed without making [y; -y]: it is the place of the largest |y|, in the first
         # half if that entry is positive, otherwise in the second.
-        best = part.abs().argmax(-1, keepdim=True)
-        bucket = bucket * 2 * half + (best + half * (part.gather(-1, best) < 0)).squeeze(-1)
+        largest = projection.abs().argmax(-1, keepdim=True)
+        bucket = bucket * 2 * half + (largest + half * (projection.gather(-1, largest) < 0)).squeeze(-1)
     return bucket
 
 
@@ -68,13 +68,13 @@ class Chunks(NamedTuple):
     Attributes:
         code: each token's code, which decides the allowed pairs, ``int32 [..., n]``, never negative.
         slot: each token's slot among the ``rows * size`` slots of the chunks, ``int64 [..., n]``; slots may stay empty.
-        rows: number of chunks, the same for every batch and head.
+        n_chunks: number of chunks, the same for every batch and head.
         size: slots in a chunk.
     """
 
     code: Tensor
     slot: Tensor
-    rows: int
+    n_chunks: int
     size: int
 
 
@@ -86,9 +86,9 @@ def sorted_chunks(bucket: Tensor, size: int) -> Chunks:
         size: tokens in a chunk.
     """
     n = bucket.shape[-1]
-    size, rows = min(size, n), chunk_rows(n, 1, size)
-    slot = _inverse(order(bucket))
-    return Chunks((slot // size).int(), slot, rows, size)
+    size, n_chunks = min(size, n), max_chunks(n, 1, size)
+    slot = _inverse_permutation(bucket_order(bucket))
+    return Chunks((slot // size).int(), slot, n_chunks, size)
 
 
 def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
@@ -102,28 +102,29 @@ def bucket_chunks(bucket: Tensor, buckets: int, size: int) -> Chunks:
         size: tokens in a chunk; the last chunk of each bucket may have empty slots.
     """
     n = bucket.shape[-1]
-    size, rows = min(size, n), chunk_rows(n, buckets, size)
-    count = bucket.new_zeros(*bucket.shape[:-1], buckets).scatter_add_(-1, bucket, torch.ones_like(bucket))
-    chunks = (count + size - 1) // size
-    rank = _inverse(order(bucket)) - (count.cumsum(-1) - count).gather(-1, bucket)
-    slot = (chunks.cumsum(-1) - chunks).gather(-1, bucket) * size + rank
+    size, n_chunks = min(size, n), max_chunks(n, buckets, size)
+    bucket_sizes = bucket.new_zeros(*bucket.shape[:-1], buckets).scatter_add_(-1, bucket, torch.ones_like(bucket))
+    n_bucket_chunks = (bucket_sizes + size - 1) // size
+    bucket_starts = (bucket_sizes.cumsum(-1) - bucket_sizes).gather(-1, bucket)
+    position = _inverse_permutation(bucket_order(bucket)) - bucket_starts  # in the bucket
+    slot = (n_bucket_chunks.cumsum(-1) - n_bucket_chunks).gather(-1, bucket) * size + position
     # Tokens pair if their codes differ by 0 or 1. Adding the bucket's number to the code makes the last chunk of one
     # bucket and the first chunk of the next differ by at least 2, so that they do not pair.
-    return Chunks((slot // size + bucket).int(), slot, rows, size)
+    return Chunks((slot // size + bucket).int(), slot, n_chunks, size)
 
 
-def order(bucket: Tensor) -> Tensor:
+def bucket_order(bucket: Tensor) -> Tensor:
     """Sort the tokens by (bucket, position), ``int64 [..., n]``."""
     return bucket.argsort(dim=-1, stable=True)
 
 
-def _inverse(order: Tensor) -> Tensor:
+def _inverse_permutation(order: Tensor) -> Tensor:
     """Return each token's place in an order: the inverse permutation."""
     position = torch.arange(order.shape[-1], device=order.device).expand_as(order)
     return torch.empty_like(order).scatter_(-1, order, position)
 
 
-def chunk_rows(n: int, runs: int, size: int) -> int:
+def max_chunks(n: int, runs: int, size: int) -> int:
     """Return the most chunks that n tokens in separate runs can fill; the last chunk of a run may hold one token."""
     size = min(size, n)
     return (n + min(runs, n) * (size - 1)) // size
@@ -159,29 +160,31 @@ def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], 
         # All heads are computed as one long row of chunks. Codes of different heads differ by at least 2, so that no
         # tokens of different heads pair.
         codes.append(chunks.code.flatten() + head.int() * (chunks.code.max() + 2))
-        slot = chunks.slot.flatten() + head * chunks.rows * chunks.size
-        rows = len(head) // n * chunks.rows
-        new_out, new_lse = _round(tokens, codes, slot, rows, chunks.size, causal=causal)
-        both = torch.logaddexp(lse, new_lse)
-        out, lse = torch.lerp(out, new_out, (new_lse - both).exp()), both
+        slot = chunks.slot.flatten() + head * chunks.n_chunks * chunks.size
+        chunk_count = len(head) // n * chunks.n_chunks
+        new_out, new_lse = _round(tokens, codes, slot, chunk_count, chunks.size, causal=causal)
+        total_lse = torch.logaddexp(lse, new_lse)
+        out, lse = torch.lerp(out, new_out, (new_lse - total_lse).exp()), total_lse
     # Hidden pairs have the lowest finite logit. A log-sum-exp near that number means that a token has no other pair; it
     # then attends to itself, and its output is its own value.
-    lonely = lse < torch.finfo(q.dtype).min / 4
-    return torch.where(lonely, tokens[2], out).reshape(v.shape)
+    without_keys = lse < torch.finfo(q.dtype).min / 4
+    return torch.where(without_keys, tokens[2], out).reshape(v.shape)
 
 
-def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, size: int, *, causal: bool) -> Part:
+def _round(
+    tokens: list[Tensor], codes: list[Tensor], slot: Tensor, chunk_count: int, size: int, *, causal: bool
+) -> Part:
     """Return each token's output and log-sum-exp over the pairs that only the last round allows.
 
     Args:
         tokens: q, k and v of all heads, ``[heads * n, ...]``.
         codes: every token's code in each round so far.
         slot: every token's slot in the last round.
-        rows: chunks of all heads.
+        chunk_count: chunks of all heads.
         size: slots in a chunk.
         causal: whether query i attends to keys before i only.
     """
-    step = max(1, STEP // (2 * size**2))
+    step = max(1, PAIRS_PER_STEP // (2 * size**2))
 
     def queries(x: Tensor) -> tuple[Tensor, ...]:
         return x[size:].unflatten(0, (-1, size)).split(step)
@@ -190,19 +193,19 @@ def _round(tokens: list[Tensor], codes: list[Tensor], slot: Tensor, rows: int, s
         return x.unfold(0, 2 * size, size).split(step)
 
     # An empty chunk comes first, so that every chunk has a previous one.
-    held = slot.new_zeros((rows + 1) * size)
-    held.scatter_(0, slot + size, torch.arange(len(slot), device=slot.device))
-    here = codes[-1].new_full(held.shape, NOWHERE).scatter_(0, slot + size, codes[-1])
-    about = [held.int(), here, *(code[held] for code in codes[:-1])]
-    q, k, v = (x.index_select(0, held) for x in tokens)
+    token_of_slot = slot.new_zeros((chunk_count + 1) * size)
+    token_of_slot.scatter_(0, slot + size, torch.arange(len(slot), device=slot.device))
+    code_of_slot = codes[-1].new_full(token_of_slot.shape, EMPTY_SLOT).scatter_(0, slot + size, codes[-1])
+    slot_fields = [token_of_slot.int(), code_of_slot, *(code[token_of_slot] for code in codes[:-1])]
+    q, k, v = (x.index_select(0, token_of_slot) for x in tokens)
     parts = [
         partial_attention(*views, mask=_new_pairs(i, j, causal=causal))
         for *views, i, j in zip(
             (x.unsqueeze(1) * q.shape[-1] ** 0.5 for x in queries(q)),
             (x.mT.unsqueeze(1) for x in keys(k)),
             (x.mT.unsqueeze(1) for x in keys(v)),
-            zip(*map(queries, about), strict=True),
-            zip(*map(keys, about), strict=True),
+            zip(*map(queries, slot_fields), strict=True),
+            zip(*map(keys, slot_fields), strict=True),
             strict=True,
         )
     ]
@@ -219,14 +222,15 @@ def _new_pairs(query: Sequence[Tensor], key: Sequence[Tensor], *, causal: bool) 
         key: the same for the keys, each ``[chunks, 2 size]``.
         causal: whether query i attends to keys before i only.
     """
-    (i, code_i, *before_i), (j, code_j, *before_j) = [x.unsqueeze(-1) for x in query], [x.unsqueeze(-2) for x in key]
-    seen = _adjacent(code_i, code_j) & (j < i if causal else j != i)
-    for earlier_i, earlier_j in zip(before_i, before_j, strict=True):
-        seen &= ~_adjacent(earlier_i, earlier_j)
-    return seen.unsqueeze(1)
+    i, code_i, *earlier_codes_i = (x.unsqueeze(-1) for x in query)
+    j, code_j, *earlier_codes_j = (x.unsqueeze(-2) for x in key)
+    allowed = _adjacent(code_i, code_j) & (j < i if causal else j != i)
+    for earlier_i, earlier_j in zip(earlier_codes_i, earlier_codes_j, strict=True):
+        allowed &= ~_adjacent(earlier_i, earlier_j)
+    return allowed.unsqueeze(1)
 
 
 def largest_block(n: int, runs: int, size: int) -> int:
     """Return the most pairs of one head that ``lsh_attention`` computes in one step."""
     size = min(size, n)
-    return min(max(1, STEP // (2 * size**2)), chunk_rows(n, runs, size)) * 2 * size**2
+    return min(max(1, PAIRS_PER_STEP // (2 * size**2)), max_chunks(n, runs, size)) * 2 * size**2

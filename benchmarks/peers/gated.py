@@ -34,7 +34,7 @@ def variant_log_gates(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
     """Return a variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` with one gate per channel."""
     params = ac.get(key, **p).params
     channels = key in ("gla", "kda")
-    found = log_gates(k, params, channels=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
+    found = log_gates(k, params, per_channel=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
     return found.transpose(1, 2) if channels else found.squeeze(-1).transpose(1, 2)
 
 

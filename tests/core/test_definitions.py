@@ -21,11 +21,11 @@ CHUNKED = ("gated", "kernel", "mixed")
 LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
 HELPERS = (
-    "attention_core.ops.blocks.key_blocks.scorer",
-    "attention_core.ops.delta.delta_rule.normalised",
-    "attention_core.ops.delta.delta_rule.unit",
-    "attention_core.ops.delta.delta_rule.strength_up_to",
-    "attention_core.ops.delta.delta_rule.write_strength",
+    "attention_core.ops.blocks.key_blocks.block_scorer",
+    "attention_core.ops.delta.delta_rule.normalise",
+    "attention_core.ops.delta.delta_rule.unit_vectors",
+    "attention_core.ops.delta.delta_rule.update_strengths",
+    "attention_core.ops.delta.delta_rule.beta_from_strength",
     "attention_core.ops.delta.delta_rule.write_strengths",
     "attention_core.ops.linear.features",
     "attention_core.ops.delta.gates",
@@ -114,7 +114,7 @@ def unused_functions(source: str) -> set[str]:
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
-        if isinstance(node, ast.Assign):  # mask, primitives = mask_and_primitives(parts)
+        if isinstance(node, ast.Assign):  # mask, primitives = mask_and_primitives(rule_masks)
             functions |= {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and name.id.islower()}
     return functions - used - {*hooks()}
 

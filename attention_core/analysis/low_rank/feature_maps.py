@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attention_core.ops.linear.features import MAPS
+from attention_core.ops.linear.features import FEATURE_MAPS
 
 
 def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
@@ -16,4 +16,4 @@ def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
     """
     vectors = torch.zeros(len(x), size, dtype=torch.float64)
     vectors[:, 0] = torch.from_numpy(np.asarray(x, float))
-    return (vectors.exp() if name == "exp" else MAPS[name](vectors))[:, 0].numpy()
+    return (vectors.exp() if name == "exp" else FEATURE_MAPS[name](vectors))[:, 0].numpy()

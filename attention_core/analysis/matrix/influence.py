@@ -10,8 +10,8 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.linear.causal_scan import nonzero
 from attention_core.ops.random import generator
+from attention_core.ops.softmax.masked import safe_divisor
 from attention_core.variant import Attention
 
 MOST = 256
@@ -70,7 +70,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
         looked = slice(None)
     heads, n, d = inputs[0].shape
     before = attention.attend(*inputs, causal=causal)[looked]
-    usual = nonzero(before.square().sum((0, -1)).mean().sqrt())
+    usual = safe_divisor(before.square().sum((0, -1)).mean().sqrt())
     numbers = 3 * heads * n * d + attention.cost(n, d, causal=causal, heads=heads).peak_elements
     moved = []
     for some in torch.arange(n).split(max(1, ALIVE // numbers)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.variants.dense.entmax import seen_logits, threshold
+from attention_core.variants.dense.entmax import masked_logits, threshold
 
 
 class Thresholds(CompactRepr):
@@ -32,7 +32,7 @@ def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Th
         causal: whether future keys are hidden.
         alphas: values of α, each above 1.
     """
-    logits = seen_logits(qkv.q[head].double(), qkv.k[head].double(), causal=causal)
+    logits = masked_logits(qkv.q[head].double(), qkv.k[head].double(), causal=causal)
     found = [threshold(logits, alpha) for alpha in alphas]
     return Thresholds(
         alphas=np.array(alphas),

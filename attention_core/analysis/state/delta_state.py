@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.delta.delta_rule import DeltaParams, normalised, write_strength
-from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
+from attention_core.ops.delta.delta_rule import DeltaParams, beta_from_strength, normalise
+from attention_core.ops.delta.fast_weights import RuleInputs, attend_chunk, empty_state, final_state
 from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.variant import Attention
 
@@ -42,7 +42,7 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
     rule = partial(_tokens, strengths=strengths)
-    state = last_state(rule, k, v.expand(len(strengths), -1, -1), p)
+    state = final_state(rule, k, v.expand(len(strengths), -1, -1), p)
     eigenvalues = _eigenvalues(rule(k, k, p, 0)).amin((1, 2))
     sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
     return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())
@@ -68,24 +68,24 @@ def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Writt
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
     rule = partial(_tokens, strengths=(strength,))
-    memory, sizes = start(k, v[None]), []
+    memory, sizes = empty_state(k, v[None]), []
     for key, value in zip(k.split(1), v.split(1), strict=True):
-        _, memory = advance(memory, key, key, value[None], rule=rule, p=p, read=False)
+        _, memory = attend_chunk(memory, key, key, value[None], rule=rule, p=p, with_outputs=False)
         sizes.append(torch.linalg.matrix_norm(memory.sums[0]))
     found = (memory.sums[0], torch.stack(sizes), _eigenvalues(rule(k, k, p, 0)).flatten())
     state, over_time, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in found)
     return Written(state=state, sizes=over_time, eigenvalues=eigenvalues)
 
 
-def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> Tokens:
+def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> RuleInputs:
     """Return the inputs of the variant's recurrence, but with the given write strengths, ``[s, n, 1]``."""
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
-    k = normalised(k, p)
-    betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])
-    return Tokens(k, k, betas, gates, betas)
+    k = normalise(k, p)
+    betas = torch.stack([beta_from_strength(k, p.keys, strength) for strength in strengths])
+    return RuleInputs(k, k, betas, gates, betas)
 
 
-def _eigenvalues(taken: Tokens) -> Tensor:
+def _eigenvalues(taken: RuleInputs) -> Tensor:
     """Return ``α (1 - β ‖k‖²)``, ``[s, n, 1]``, by which a step multiplies the part of the state along its key."""
-    left = 1 - taken.write * taken.k.square().sum(-1, keepdim=True)
-    return left if taken.gates is None else taken.gates.exp() * left
+    left = 1 - taken.write_strength * taken.k.square().sum(-1, keepdim=True)
+    return left if taken.log_gates is None else taken.log_gates.exp() * left

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.linear.features import MAPS, Features, exponential_features, similarities
+from attention_core.ops.linear.features import FEATURE_MAPS, Features, exponential_features, similarities
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.masked import rows_over_sum
+from attention_core.ops.softmax.masked import normalise_rows
 
 KINDS = ("surprise", "drawn")
 """Kinds of gates; see ``log_gates``."""
@@ -117,5 +117,5 @@ def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tenso
     if feature_map == "exp":  # e^k times a gate is e^(k + log gate); what remains is a factor per row, which cancels
         f = exponential_features(q, k + passed, causal=True)
     else:
-        f = Features(MAPS[feature_map](q), MAPS[feature_map](k), passed)
-    return rows_over_sum(similarities(f, causal=True))
+        f = Features(FEATURE_MAPS[feature_map](q), FEATURE_MAPS[feature_map](k), passed)
+    return normalise_rows(similarities(f, causal=True))

@@ -12,7 +12,7 @@ from attention_core.analysis.low_rank.factors import lengths
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error
-from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.delta.fast_weights import RuleInputs
 from attention_core.ops.linear.causal_scan import State
 from attention_core.variant import Attention
 
@@ -127,8 +127,8 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     q, k, v = q[:kept], k[:kept], v[:kept]
     outputs, states, alone, taken = [], [], [], []
     for token in zip(q, k, v, strict=True):
-        if decoder.tokens is not None:
-            taken.append(decoder.tokens(memory, *token[:2], p))
+        if decoder.rule_inputs is not None:
+            taken.append(decoder.rule_inputs(memory, *token[:2], p))
         # The decoder also processes the token with all sums set to zero, which gives what this token adds to the state.
         alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
@@ -152,19 +152,19 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     )
 
 
-def _changes(taken: Sequence[Tokens]) -> Changes:
+def _changes(taken: Sequence[RuleInputs]) -> Changes:
     """Return the changes before writing, computed from the recurrence's inputs for each token, ``[1, *]``."""
-    fades = [torch.zeros_like(token.k) if token.gates is None else -token.gates.expm1() for token in taken]
-    directions = [token.k if token.along is None else token.along for token in taken]
+    fades = [torch.zeros_like(token.k) if token.log_gates is None else -token.log_gates.expm1() for token in taken]
+    directions = [token.k if token.directions is None else token.directions for token in taken]
     erases = [
-        token.erase * w.square().sum(-1, keepdim=True)
+        token.erase_strength * w.square().sum(-1, keepdim=True)
         for token, w in zip(taken, directions, strict=True)
-        if token.erase is not None
+        if token.erase_strength is not None
     ]
     return Changes(
         fades=torch.cat([fade.expand_as(token.k) for fade, token in zip(fades, taken, strict=True)]).numpy(),
         erases=torch.cat(erases).flatten().numpy() if erases else None,
-        along=any(token.along is not None for token in taken),
+        along=any(token.directions is not None for token in taken),
     )
 
 

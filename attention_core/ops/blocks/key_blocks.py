@@ -11,16 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.lsh import bucket_chunks, chunk_rows
+from attention_core.ops.lsh import bucket_chunks, max_chunks
 from attention_core.ops.random import normal
 from attention_core.ops.softmax.partial import Part, partial_attention
 
-CHOICES = 2**13
+CHOICES_PER_STEP = 2**13
 """Pairs of a query and a chosen block that are computed in one step, for each head."""
-STEP = 2**15
+PAIRS_PER_STEP = 2**15
 """Pairs of query and key that are computed in one step, over all heads."""
 MEAN, SECOND, BOUND, INDEXER, MASS = SCORES = ("mean key", "second order", "bound", "random indexer", "true mass")
-Score = Callable[[Tensor, int], Tensor]
+BlockScore = Callable[[Tensor, int], Tensor]
 """``q [..., rows, d], b -> [..., rows, b]``, the scores of the first b blocks."""
 
 
@@ -29,17 +29,17 @@ def block_count(n: int, block: int) -> int:
     return -(-n // block)
 
 
-def cut(x: Tensor, block: int) -> Tensor:
+def split_blocks(x: Tensor, block: int) -> Tensor:
     """Cut the tokens into blocks, ``[..., blocks, block, d]``, padded with zeros."""
     return F.pad(x, (0, 0, 0, -x.shape[-2] % block)).unflatten(-2, (-1, block))
 
 
-def filled(n: int, block: int, device: torch.device) -> Tensor:
+def is_filled(n: int, block: int, device: torch.device) -> Tensor:
     """Return which positions in the blocks hold a token, ``bool [blocks, block]``."""
     return (torch.arange(block_count(n, block) * block, device=device) < n).unflatten(0, (-1, block))
 
 
-def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
+def block_scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> BlockScore:
     """Return the function by which queries score blocks of keys; all scores use q divided by √d.
 
     ``mean key`` is q·k̄. ``second order`` is q·k̄ + ½ qᵀΣq, the second-order expansion of the logarithm of the mean of
@@ -53,46 +53,46 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
         rank: the rank of the random indexer.
         seed: the seed of the random indexer.
     """
-    scale, held, keys = k.shape[-1] ** -0.5, filled(k.shape[-2], block, k.device), cut(k, block)
+    scale, is_token, keys = k.shape[-1] ** -0.5, is_filled(k.shape[-2], block, k.device), split_blocks(k, block)
     if score == BOUND:
-        empty = ~held.unsqueeze(-1)
-        ends = keys.masked_fill(empty, -math.inf).amax(-2), keys.masked_fill(empty, math.inf).amin(-2)
-        both = scale * torch.cat(ends, -1)  # [..., blocks, 2d]
-        return lambda q, b: torch.cat((q.clamp(min=0), q.clamp(max=0)), -1) @ both[..., :b, :].mT
+        empty = ~is_token.unsqueeze(-1)
+        extremes = keys.masked_fill(empty, -math.inf).amax(-2), keys.masked_fill(empty, math.inf).amin(-2)
+        bounds = scale * torch.cat(extremes, -1)  # [..., blocks, 2d]
+        return lambda q, b: torch.cat((q.clamp(min=0), q.clamp(max=0)), -1) @ bounds[..., :b, :].mT
     if score == INDEXER:
-        into = normal((k.shape[-1], rank), seed, k) / rank**0.5
-        short = scale * (keys @ into)  # [..., blocks, block, rank]
-        return lambda q, b: _key_scores(q @ into, short, held, b).amax(-1)
+        projection = normal((k.shape[-1], rank), seed, k) / rank**0.5
+        projected_keys = scale * (keys @ projection)  # [..., blocks, block, rank]
+        return lambda q, b: _key_scores(q @ projection, projected_keys, is_token, b).amax(-1)
     if score == MASS:
-        return lambda q, b: _key_scores(q, scale * keys, held, b).logsumexp(-1)
-    count = held.sum(-1, keepdim=True)
+        return lambda q, b: _key_scores(q, scale * keys, is_token, b).logsumexp(-1)
+    count = is_token.sum(-1, keepdim=True)
     mean = scale * keys.sum(-2) / count  # [..., blocks, d]
     if score == MEAN:
         return lambda q, b: q @ mean[..., :b, :].mT
-    spread = (scale * keys - mean.unsqueeze(-2)) * (held / count.sqrt()).to(k).unsqueeze(-1)
+    centred_keys = (scale * keys - mean.unsqueeze(-2)) * (is_token / count.sqrt()).to(k).unsqueeze(-1)
     # The second-order term of a score is qᵀ Σ q / 2 with the covariance Σ = CᵀC of a block's keys, where C is
-    # ``spread``. Since CᵀC = RᵀR for C = QR, the smaller R replaces C if a block has more keys than dimensions.
-    factor = spread if block <= k.shape[-1] else torch.linalg.qr(spread, mode="r").R
+    # ``centred_keys``. Since CᵀC = RᵀR for C = QR, the smaller R replaces C if a block has more keys than dimensions.
+    factor = centred_keys if block <= k.shape[-1] else torch.linalg.qr(centred_keys, mode="r").R
 
-    def second(q: Tensor, b: int) -> Tensor:
-        along = (q @ factor[..., :b, :, :].flatten(-3, -2).mT).unflatten(-1, (b, -1))
-        return q @ mean[..., :b, :].mT + along.square().sum(-1) / 2
+    def second_order(q: Tensor, b: int) -> Tensor:
+        deviations = (q @ factor[..., :b, :, :].flatten(-3, -2).mT).unflatten(-1, (b, -1))
+        return q @ mean[..., :b, :].mT + deviations.square().sum(-1) / 2
 
-    return second
+    return second_order
 
 
-def _key_scores(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
+def _key_scores(q: Tensor, keys: Tensor, is_token: Tensor, n_blocks: int) -> Tensor:
     """Compute ``q·k`` of every key of the first b blocks, ``[..., rows, b, block]``; ``-inf`` for padding."""
-    some = keys[..., :b, :, :].flatten(-3, -2)
-    return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)
+    flat_keys = keys[..., :n_blocks, :, :].flatten(-3, -2)
+    return (q @ flat_keys.mT).unflatten(-1, (n_blocks, -1)).masked_fill_(~is_token[:n_blocks], -math.inf)
 
 
-def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
+def top_blocks(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     """Return the m largest entries of the last axis, descending, and their indices; finite ties keep their order."""
     if m < scores.shape[-1] and not scores.is_meta:  # meta tensors have no ties
         values, index = scores.topk(m + 1)
-        last, next_ = values[..., m - 1], values[..., m]
-        if not ((last == next_) & (last > -math.inf)).any():
+        last_value, next_value = values[..., m - 1], values[..., m]
+        if not ((last_value == next_value) & (last_value > -math.inf)).any():
             index, order = index[..., :m].sort(dim=-1)
             values, order = values[..., :m].gather(-1, order).sort(dim=-1, descending=True, stable=True)
             return values, index.gather(-1, order)
@@ -100,25 +100,25 @@ def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     return ranked.values[..., :m], ranked.indices[..., :m]
 
 
-def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
+def selectable_blocks(rows: slice, index: Tensor, *, block: int, causal: bool) -> Tensor:
     """Return which blocks each query may choose, ``bool [rows, blocks]``: not its own; if causal, only earlier ones."""
-    own = torch.arange(rows.start, rows.stop, device=place.device)[:, None] // block
-    return place < own if causal else place != own
+    own_block = torch.arange(rows.start, rows.stop, device=index.device)[:, None] // block
+    return index < own_block if causal else index != own_block
 
 
-def as_mask(index: Tensor, found: Tensor, *, blocks: int) -> Tensor:
-    """Convert the result of ``Selection.choose`` to a mask of blocks, ``bool [..., n, blocks]``."""
+def block_mask(index: Tensor, is_valid: Tensor, *, blocks: int) -> Tensor:
+    """Convert the result of ``Selection.select`` to a mask of blocks, ``bool [..., n, blocks]``."""
     mask = torch.zeros(*index.shape[:-1], blocks, dtype=torch.bool, device=index.device)
-    return mask.scatter_(-1, index, found)
+    return mask.scatter_(-1, index, is_valid)
 
 
-def stretches(n: int, m: int) -> list[slice]:
+def query_slices(n: int, m: int) -> list[slice]:
     """Return the consecutive queries that are computed together in each step of attention to m chosen blocks."""
-    rows = max(1, CHOICES // m)
+    rows = max(1, CHOICES_PER_STEP // m)
     return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
 
 
-def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: Tensor) -> list[Part]:
+def selected_block_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, is_valid: Tensor) -> list[Part]:
     """Compute attention to the chosen blocks: one part for the best block of each query, one for the second best, ...
 
     Queries that chose the same block are collected in tiles of as many queries as a block has keys, so that keys are
@@ -126,68 +126,68 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
 
     Args:
         q: ``[..., rows, d]``, some queries.
-        k: ``[..., blocks, block, d]``, all keys, from ``cut``.
-        v: ``[..., blocks, block, d_v]``, all values, from ``cut``.
+        k: ``[..., blocks, block, d]``, all keys, from ``split_blocks``.
+        v: ``[..., blocks, block, d_v]``, all values, from ``split_blocks``.
         n: number of tokens in the blocks.
-        index: ``int64 [..., rows, m]``, m >= 1, from ``Selection.choose``.
-        found: ``bool [..., rows, m]``, from ``Selection.choose``.
+        index: ``int64 [..., rows, m]``, m >= 1, from ``Selection.select``.
+        is_valid: ``bool [..., rows, m]``, from ``Selection.select``.
     """
     (rows, m), (blocks, block) = index.shape[-2:], k.shape[-3:-1]
-    bucket = index.reshape(-1, rows * m)
-    heads = torch.arange(len(bucket), device=q.device)[:, None]
-    tiles = bucket_chunks(bucket, blocks, block)
-    slot = (tiles.slot + heads * (tiles.rows * tiles.size)).flatten()
-    query_of_slot = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query in each slot of the tiles
+    choices = index.reshape(-1, rows * m)
+    heads = torch.arange(len(choices), device=q.device)[:, None]
+    tiles = bucket_chunks(choices, blocks, block)
+    slot = (tiles.slot + heads * (tiles.n_chunks * tiles.size)).flatten()
+    query_of_slot = slot.new_zeros(len(heads) * tiles.n_chunks * tiles.size)  # the query in each slot of the tiles
     query_of_slot[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
-    block_of_tile = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
-    block_of_tile[slot // tiles.size] = (heads * blocks + bucket).flatten()
+    block_of_tile = slot.new_zeros(len(heads) * tiles.n_chunks)  # the block of each tile
+    block_of_tile[slot // tiles.size] = (heads * blocks + choices).flatten()
     size = tiles.size
-    del tiles, bucket
+    del tiles, choices
     queries = q.reshape(-1, q.shape[-1])
     keys, values = (x.reshape(-1, 1, block, x.shape[-1]) for x in (k, v))
-    held, step = filled(n, block, q.device), max(1, STEP // block**2)
+    is_token, step = is_filled(n, block, q.device), max(1, PAIRS_PER_STEP // block**2)
 
-    def mask(at: Tensor) -> Tensor | None:
-        return held[at % blocks][:, None, None].expand(-1, 1, size, -1) if n % block else None
+    def mask(block_index: Tensor) -> Tensor | None:
+        return is_token[block_index % blocks][:, None, None].expand(-1, 1, size, -1) if n % block else None
 
     parts = (
         partial_attention(
-            queries.index_select(0, some).reshape(len(at), 1, -1, q.shape[-1]),
-            keys.index_select(0, at),
-            values.index_select(0, at),
-            mask=mask(at),
+            queries.index_select(0, query_index).reshape(len(block_index), 1, -1, q.shape[-1]),
+            keys.index_select(0, block_index),
+            values.index_select(0, block_index),
+            mask=mask(block_index),
         )
-        for some, at in zip(query_of_slot.split(step * size), block_of_tile.split(step), strict=True)
+        for query_index, block_index in zip(query_of_slot.split(step * size), block_of_tile.split(step), strict=True)
     )
     out, lse = (torch.cat(x).flatten(0, 2).index_select(0, slot) for x in zip(*parts, strict=True))
-    lse = lse.reshape(index.shape).masked_fill(~found, torch.finfo(lse.dtype).min)
+    lse = lse.reshape(index.shape).masked_fill(~is_valid, torch.finfo(lse.dtype).min)
     return list(zip(out.reshape(*index.shape, -1).unbind(-2), lse.split(1, -1), strict=True))
 
 
-def chosen_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
-    """Count the multiply-adds of ``chosen_parts`` over all ``stretches`` for one head."""
-    pairs = [(rows.stop - rows.start) * m for rows in stretches(n, m)]
-    return 2 * d * block * sum(tile_places(pair, n, block) for pair in pairs)
+def selected_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
+    """Count the multiply-adds of ``selected_block_parts`` over all ``query_slices`` for one head."""
+    pairs = [(rows.stop - rows.start) * m for rows in query_slices(n, m)]
+    return 2 * d * block * sum(tile_slots(pair, n, block) for pair in pairs)
 
 
-def tile_places(choices: int, n: int, block: int) -> int:
+def tile_slots(choices: int, n: int, block: int) -> int:
     """Return the number of slots in the tiles of this many pairs of a query and a chosen block."""
     size = min(block, choices)
-    return chunk_rows(choices, block_count(n, block), size) * size
+    return max_chunks(choices, block_count(n, block), size) * size
 
 
-def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
-    """Return the peak number of elements of ``chosen_parts`` for one head, in a step or when it joins outputs."""
-    choices = m * min(n, max(1, CHOICES // m))
-    places = tile_places(choices, n, block)
-    at_once = min(places, max(1, STEP // block**2) * min(block, choices))
-    keys = at_once * block // min(block, choices)
-    tiles = at_once * (2 * d + 1) + 2 * keys * d + (at_once * block if n % block else 0)
-    outs = places * (d + 1)
-    copies = 2 * block_count(n, block) * block * d if n % block else 0
+def selected_elements(n: int, d: int, m: int, *, block: int) -> int:
+    """Return the peak elements of ``selected_block_parts`` for one head, in a step or when it joins outputs."""
+    choices = m * min(n, max(1, CHOICES_PER_STEP // m))
+    slots = tile_slots(choices, n, block)
+    slots_per_step = min(slots, max(1, PAIRS_PER_STEP // block**2) * min(block, choices))
+    keys = slots_per_step * block // min(block, choices)
+    tiles = slots_per_step * (2 * d + 1) + 2 * keys * d + (slots_per_step * block if n % block else 0)
+    outs = slots * (d + 1)
+    padded_copies = 2 * block_count(n, block) * block * d if n % block else 0
     return (
-        copies
+        padded_copies
         + 2 * choices
-        + 2 * places
-        + max(outs - at_once * (d + 1) + tiles, 2 * outs + choices * d + 2 * at_once * d)
+        + 2 * slots
+        + max(outs - slots_per_step * (d + 1) + tiles, 2 * outs + choices * d + 2 * slots_per_step * d)
     )

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from attention_core.ops.delta.fast_weights import Tokens
-from attention_core.ops.softmax.masked import nonzero
+from attention_core.ops.delta.fast_weights import RuleInputs
+from attention_core.ops.softmax.masked import safe_divisor
 from attention_core.settings import Params, Trainable, param
 
 
@@ -33,46 +33,46 @@ class DeltaParams(Params):
 TRAINED_STRENGTH = Trainable(name="strength", title="write strengths", per="token")
 
 
-def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, gates: Tensor | None = None) -> Tokens:
-    """Return the inputs of the delta rule's recurrence for q and k, ``[..., n, d]``, with the logarithms of gates."""
-    q, k = normalised(q, p), normalised(k, p)
+def delta_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, log_alpha: Tensor | None = None) -> RuleInputs:
+    """Return the inputs of the delta rule for q and k, ``[..., n, d]``: β erases and writes; gates are optional."""
+    q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p, first=first)
-    return Tokens(q, k, beta, gates, beta)
+    return RuleInputs(q, k, beta, log_alpha, beta)
 
 
-def normalised(x: Tensor, p: DeltaParams) -> Tensor:
+def normalise(x: Tensor, p: DeltaParams) -> Tensor:
     """Return queries or keys as the rule uses them: of length one, or divided by ``d^¼``."""
     if p.keys == "unit":
-        return unit(x)
+        return unit_vectors(x)
     return x * x.shape[-1] ** -0.25
 
 
-def unit(x: Tensor) -> Tensor:
+def unit_vectors(x: Tensor) -> Tensor:
     """Return vectors of length one, ``[..., n, d]``; zero vectors stay zero."""
-    return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+    return x / safe_divisor(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
 
 
 def write_strengths(k: Tensor, p: DeltaParams, *, first: int = 0) -> Tensor:
     """Return β for normalised keys, ``[..., n, 1]``, with the setting ``strength`` or a learned share of it."""
-    return write_strength(k, p.keys, strength_up_to(p.strength, k, p, first=first))
+    return beta_from_strength(k, p.keys, update_strengths(p.strength, k, p, first=first))
 
 
-def write_strength(k: Tensor, keys: str, strength: Tensor | float) -> Tensor:
+def beta_from_strength(k: Tensor, scaling: str, strength: Tensor | float) -> Tensor:
     """Return β for normalised keys, ``[..., n, 1]``: η for unit keys, ``(1 - e^{-η ‖k‖²}) / ‖k‖²`` for exact keys.
 
     η is ``strength``, a number or one number for each token, ``[..., n, 1]``.
     """
-    square = k.square().sum(-1, keepdim=True)
-    strength = torch.as_tensor(strength, dtype=k.dtype, device=k.device).expand_as(square)
-    if keys == "unit":
+    squared_norm = k.square().sum(-1, keepdim=True)
+    strength = torch.as_tensor(strength, dtype=k.dtype, device=k.device).expand_as(squared_norm)
+    if scaling == "unit":
         return strength
-    return torch.where(square == 0, strength, -torch.expm1(-strength * square) / nonzero(square))
+    return torch.where(squared_norm == 0, strength, -torch.expm1(-strength * squared_norm) / safe_divisor(squared_norm))
 
 
-def strength_up_to(most: float, k: Tensor, p: Params, *, first: int) -> Tensor:
-    """Return the strength of each token's update, ``[n, 1]`` or ``[..., n, 1]``: ``most``, or a learned share of it.
+def update_strengths(largest: float, k: Tensor, p: Params, *, first: int) -> Tensor:
+    """Return each token's strength, ``[n, 1]`` or ``[..., n, 1]``: ``largest``, or a learned share of it.
 
     The share is σ(x), where a linear map of the trained model computes x from the token.
     """
     learned = p.learned_rows("strength", first, k.shape[-2])
-    return k.new_full((k.shape[-2], 1), most) if learned is None else most * learned.to(k.dtype).sigmoid()
+    return k.new_full((k.shape[-2], 1), largest) if learned is None else largest * learned.to(k.dtype).sigmoid()

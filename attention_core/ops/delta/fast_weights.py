@@ -20,8 +20,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.features import Features, triangle
-from attention_core.ops.linear.scans import by_chunks, wants_gradient
+from attention_core.ops.linear.features import Features, causal_similarities
+from attention_core.ops.linear.scans import needs_gradient, scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant
@@ -30,41 +30,41 @@ CHUNK = 64
 """Tokens per chunk: the products within a chunk then cost about as much as those with the state."""
 
 
-class Tokens(NamedTuple):
+class RuleInputs(NamedTuple):
     """The inputs of the recurrence for some tokens.
 
     Attributes:
         q: queries, ``[..., n, d]``.
         k: keys, ``[..., n, d]``.
-        write: β, the strength of writing, ``[..., n, 1]`` or ``[n, 1]``.
-        gates: log α, the logarithm of the share of the state kept before each token, ``[..., n, 1]``, ``[n, 1]`` or
+        write_strength: β, the strength of writing, ``[..., n, 1]`` or ``[n, 1]``.
+        log_gates: log α, the logarithm of the share of the state kept before each token, ``[..., n, 1]``, ``[n, 1]`` or
             ``[..., n, d]``; None if all of it is kept.
-        erase: ε, the strength of erasing, ``[..., n, 1]``; None if nothing is erased.
-        along: W, the directions to erase along, ``[..., n, d]``; None if they are the keys.
+        erase_strength: ε, the strength of erasing, ``[..., n, 1]``; None if nothing is erased.
+        directions: W, the directions to erase along, ``[..., n, d]``; None if they are the keys.
     """
 
     q: Tensor
     k: Tensor
-    write: Tensor
-    gates: Tensor | None = None
-    erase: Tensor | None = None
-    along: Tensor | None = None
+    write_strength: Tensor
+    log_gates: Tensor | None = None
+    erase_strength: Tensor | None = None
+    directions: Tensor | None = None
 
 
-Rule = Callable[[Tensor, Tensor, Any, int], Tokens]
-"""``(q, k, p, first) -> Tokens`` for the queries and keys of some tokens that follow ``first`` earlier tokens."""
+Rule = Callable[[Tensor, Tensor, Any, int], RuleInputs]
+"""``(q, k, p, first) -> RuleInputs`` for the queries and keys of some tokens that follow ``first`` earlier tokens."""
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state after some tokens.
 
     Attributes:
         sums: ``S``, ``[..., d, d_v]``.
-        taken: the number of tokens so far.
+        token_count: the number of tokens so far.
     """
 
     sums: Tensor
-    taken: int = 0
+    token_count: int = 0
 
 
 def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
@@ -72,118 +72,124 @@ def each_token(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     yield from zip(*(x.split(1, -2) for x in tensors), strict=True)
 
 
-def solved(system: Tensor, wanted: Tensor) -> Tensor:
-    """Return ``(I + system)⁻¹ wanted``, ``[..., n, *]``, by forward substitution that ignores the diagonal."""
-    return torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
+def forward_substitution(matrix: Tensor, right_side: Tensor) -> Tensor:
+    """Return ``(I + matrix)⁻¹ right_side``, ``[..., n, *]``, by forward substitution that ignores the diagonal."""
+    return torch.linalg.solve_triangular(matrix, right_side, upper=False, unitriangular=True)
 
 
-def empty(k: Tensor, v: Tensor) -> Tensor:
+def zero_state(k: Tensor, v: Tensor) -> Tensor:
     """Return the empty state, ``[..., d, d_v]``, for one token's key ``[..., d]`` and value ``[..., d_v]``."""
     return v.new_zeros(*v.shape[:-1], k.shape[-1], v.shape[-1])
 
 
-def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def decayed_products(q: Tensor, k: Tensor, log_gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries decayed since the chunk's start, and keys decayed to its end.
 
     The logarithms of the gates are summed from the start of each chunk, because a sum over a long text would be rounded
     too coarsely.
     """
-    if gates is None:
-        return triangle(Features(q, k))
-    fallen = -gates.cumsum(-2)
-    return triangle(Features(q, k, fallen), torch.zeros_like(fallen[..., :1, :]))
+    if log_gates is None:
+        return causal_similarities(Features(q, k))
+    reference = -log_gates.cumsum(-2)
+    return causal_similarities(Features(q, k, reference), torch.zeros_like(reference[..., :1, :]))
 
 
-def alone(tokens: Tokens, v: Tensor) -> Tensor:
+def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
     """Return the outputs of the tokens of a short text, ``[..., n, d_v]``, as one chunk that needs no state."""
-    q, k, gates, new = tokens.q, tokens.k, tokens.gates, tokens.write * v
-    if tokens.erase is None:
-        return similar(q, k, gates)[0] @ new
-    if tokens.along is None:
-        return similar(q, k, gates)[0] @ solved(tokens.erase * similar(k, k, gates)[0], new)
-    met = similar(tokens.along, k, gates)[0].tril(-1)
-    back = solved(tokens.erase * similar(tokens.along, tokens.along, gates)[0], tokens.erase * (met @ new))
-    return similar(q, k, gates)[0] @ new - similar(q, tokens.along, gates)[0] @ back
+    q, k, log_gates, written = inputs.q, inputs.k, inputs.log_gates, inputs.write_strength * v
+    if inputs.erase_strength is None:
+        return decayed_products(q, k, log_gates)[0] @ written
+    if inputs.directions is None:
+        overlaps = inputs.erase_strength * decayed_products(k, k, log_gates)[0]
+        return decayed_products(q, k, log_gates)[0] @ forward_substitution(overlaps, written)
+    w, epsilon = inputs.directions, inputs.erase_strength
+    retrieved = decayed_products(w, k, log_gates)[0].tril(-1) @ written
+    erased = forward_substitution(epsilon * decayed_products(w, w, log_gates)[0], epsilon * retrieved)
+    return decayed_products(q, k, log_gates)[0] @ written - decayed_products(q, w, log_gates)[0] @ erased
 
 
-def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
+def update_state(
+    state: Tensor, inputs: RuleInputs, v: Tensor, *, with_outputs: bool = True
+) -> tuple[Tensor | None, Tensor]:
     """Update the state by a chunk of tokens.
 
     Args:
         state: ``S``, ``[..., d, d_v]``.
-        tokens: the chunk, ``[..., c, *]``.
+        inputs: the chunk, ``[..., c, *]``.
         v: values, ``[..., c, d_v]``.
-        read: whether to compute outputs.
+        with_outputs: whether to compute outputs.
 
     Returns:
-        The outputs ``[..., c, d_v]``, each read right after its token was written, or None; and the state afterwards.
+        The outputs ``[..., c, d_v]``, each read right after its token was written, or None; and the new state.
     """
-    q, k, gates, along = tokens.q, tokens.k, tokens.gates, tokens.along
-    new, later, out, back = tokens.write * v, k, None, None
-    if tokens.erase is not None and along is None:
-        overlaps, early, later = similar(k, k, gates)
-        new = solved(tokens.erase * overlaps, new - tokens.erase * (early @ state))
-    elif tokens.erase is not None and along is not None:
-        met, _, later = similar(along, k, gates)
-        overlaps, early, kept = similar(along, along, gates)
-        back = solved(tokens.erase * overlaps, tokens.erase * (early @ state + met.tril(-1) @ new))
-    if read:
-        inside, early, later = similar(q, k, gates)
-        out = inside @ new + early @ state
-        if back is not None and along is not None:
-            out = out - similar(q, along, gates)[0] @ back
-    elif tokens.erase is None and gates is not None:
-        fallen = gates.cumsum(-2)
-        later = k * (fallen[..., -1:, :] - fallen).exp()
-    if gates is not None:
-        state = gates.sum(-2, keepdim=True).exp().mT * state
-    state = state + later.mT @ new
-    return out, state if back is None else state - kept.mT @ back
+    q, k, beta, log_gates, epsilon, w = inputs
+    written, keys_to_end, outputs, erased = beta * v, k, None, None
+    if epsilon is not None and w is None:
+        products, from_start, keys_to_end = decayed_products(k, k, log_gates)
+        written = forward_substitution(epsilon * products, written - epsilon * (from_start @ state))
+    elif epsilon is not None and w is not None:
+        key_products, _, keys_to_end = decayed_products(w, k, log_gates)
+        products, from_start, w_to_end = decayed_products(w, w, log_gates)
+        retrieved = from_start @ state + key_products.tril(-1) @ written
+        erased = forward_substitution(epsilon * products, epsilon * retrieved)
+    if with_outputs:
+        products, from_start, keys_to_end = decayed_products(q, k, log_gates)
+        outputs = products @ written + from_start @ state
+        if erased is not None and w is not None:
+            outputs = outputs - decayed_products(q, w, log_gates)[0] @ erased
+    elif epsilon is None and log_gates is not None:
+        log_decay = log_gates.cumsum(-2)
+        keys_to_end = k * (log_decay[..., -1:, :] - log_decay).exp()
+    if log_gates is not None:
+        state = log_gates.sum(-2, keepdim=True).exp().mT * state
+    state = state + keys_to_end.mT @ written
+    return outputs, state if erased is None else state - w_to_end.mT @ erased
 
 
-def advance(
-    memory: Memory, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, read: bool = True
-) -> tuple[Tensor | None, Memory]:
-    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, None without ``read``, and the state after it."""
-    tokens = rule(at_least_float32(q), at_least_float32(k), p, memory.taken)
-    out, sums = take(memory.sums, tokens, at_least_float32(v), read=read)
-    return None if out is None else out.to(v.dtype), Memory(sums, memory.taken + v.shape[-2])
+def attend_chunk(
+    state: State, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, with_outputs: bool = True
+) -> tuple[Tensor | None, State]:
+    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens and the state after it; see ``update_state``."""
+    inputs = rule(at_least_float32(q), at_least_float32(k), p, state.token_count)
+    out, sums = update_state(state.sums, inputs, at_least_float32(v), with_outputs=with_outputs)
+    return None if out is None else out.to(v.dtype), State(sums, state.token_count + v.shape[-2])
 
 
-def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+def fast_weight_attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
-    if causal and v.shape[-2] <= CHUNK and wants_gradient(q, k, v):
+    if causal and v.shape[-2] <= CHUNK and needs_gradient(q, k, v):
         # A single chunk needs no state. Without gradients it reads the empty state anyway, so all chunks cost the same.
-        out = alone(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
+        out = single_chunk_outputs(rule(at_least_float32(q), at_least_float32(k), p, 0), at_least_float32(v))
     elif causal:
-        out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
+        out, _ = scan_chunks(partial(attend_chunk, rule=rule, p=p), empty_state(k, v), q, k, v, size=CHUNK)
     else:
-        memory = Memory(last_state(rule, k, v, p))
-        out, _ = by_chunks(partial(_read_final, rule=rule, p=p), memory, q, size=CHUNK)
+        state = State(final_state(rule, k, v, p))
+        out, _ = scan_chunks(partial(_read_final_state, rule=rule, p=p), state, q, size=CHUNK)
     return out.to(v.dtype)
 
 
-def _read_final(memory: Memory, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
+def _read_final_state(state: State, q: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of queries, read from the final state.
 
     Only the rule's queries are used. The rule also needs keys, so it is given the queries in their place.
     """
     q = at_least_float32(q)
-    return rule(q, q, p, 0).q @ memory.sums, memory
+    return rule(q, q, p, 0).q @ state.sums, state
 
 
-def start(k: Tensor, v: Tensor) -> Memory:
+def empty_state(k: Tensor, v: Tensor) -> State:
     """Return the state before any token, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
-    return Memory(empty(k[..., 0, :], at_least_float32(v)[..., 0, :]))
+    return State(zero_state(k[..., 0, :], at_least_float32(v)[..., 0, :]))
 
 
-def last_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
+def final_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
     """Return ``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
-    _, memory = by_chunks(partial(advance, rule=rule, p=p, read=False), start(k, v), k, k, v, size=CHUNK)
-    return memory.sums
+    step = partial(attend_chunk, rule=rule, p=p, with_outputs=False)
+    _, state = scan_chunks(step, empty_state(k, v), k, k, v, size=CHUNK)
+    return state.sums
 
 
-def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
+def anatomy(inputs: RuleInputs, *, causal: bool) -> dict[str, Tensor]:
     """Return the factors of the matrix: ``read @ diag(β)``, or ``read @ inverse @ diag(β)`` if the rule erases.
 
     Without a causal mask, all tokens are written in the order of the text, and then every query reads the final state.
@@ -195,32 +201,32 @@ def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
         ``met = diag(ε) (W Kᵀ ⊙ Γ⁻)``.
     """
 
-    def reads(keys: Tensor) -> Tensor:
+    def query_products(keys: Tensor) -> Tensor:
         if causal:
-            return similar(tokens.q, keys, tokens.gates)[0]
-        return tokens.q @ similar(keys, keys, tokens.gates)[2].mT
+            return decayed_products(inputs.q, keys, inputs.log_gates)[0]
+        return inputs.q @ decayed_products(keys, keys, inputs.log_gates)[2].mT
 
-    read = reads(tokens.k)
-    if tokens.erase is None:
+    read = query_products(inputs.k)
+    if inputs.erase_strength is None:
         return {"read": read}
-    along = tokens.k if tokens.along is None else tokens.along
-    overlaps = tokens.erase * similar(along, along, tokens.gates)[0].tril(-1)
-    units = torch.eye(read.shape[-1], dtype=read.dtype, device=read.device)
-    parts = {"read": read, "overlaps": overlaps, "inverse": solved(overlaps, units.expand_as(overlaps))}
-    if tokens.along is None:
+    epsilon, w = inputs.erase_strength, inputs.k if inputs.directions is None else inputs.directions
+    overlaps = epsilon * decayed_products(w, w, inputs.log_gates)[0].tril(-1)
+    identity = torch.eye(read.shape[-1], dtype=read.dtype, device=read.device).expand_as(overlaps)
+    parts = {"read": read, "overlaps": overlaps, "inverse": forward_substitution(overlaps, identity)}
+    if inputs.directions is None:
         return parts
-    met = tokens.erase * similar(along, tokens.k, tokens.gates)[0].tril(-1)
-    return {**parts, "turned": reads(along), "met": met}
+    met = epsilon * decayed_products(w, inputs.k, inputs.log_gates)[0].tril(-1)
+    return {**parts, "turned": query_products(w), "met": met}
 
 
-def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
+def matrix(inputs: RuleInputs, *, causal: bool) -> Tensor:
     """Return the matrix ``[..., n, n]``, as the product of the factors that ``anatomy`` returns."""
-    parts = anatomy(tokens, causal=causal)
-    if tokens.along is not None:
-        return (parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"]) * tokens.write.mT
-    if tokens.erase is None:
-        return parts["read"] * tokens.write.mT
-    return parts["read"] @ (parts["inverse"] * tokens.write.mT)
+    parts = anatomy(inputs, causal=causal)
+    if inputs.directions is not None:
+        return (parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"]) * inputs.write_strength.mT
+    if inputs.erase_strength is None:
+        return parts["read"] * inputs.write_strength.mT
+    return parts["read"] @ (parts["inverse"] * inputs.write_strength.mT)
 
 
 def cost(
@@ -229,9 +235,9 @@ def cost(
     *,
     causal: bool,
     erases: bool,
-    gates: int,
-    along: bool = False,
-    separate: bool = False,
+    gate_matrices: int,
+    has_directions: bool = False,
+    has_channel_gates: bool = False,
     keys: int | None = None,
 ) -> Cost:
     """Return the cost: products within chunks, into and out of the state; forward substitution is not counted.
@@ -244,22 +250,24 @@ def cost(
         d: size of queries, keys and values.
         causal: whether query i reads before token i + 1 is written.
         erases: whether the rule erases.
-        gates: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
-        along: whether the rule erases along directions other than the keys.
-        separate: whether each channel has its own gate.
+        gate_matrices: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
+        has_directions: whether the rule erases along directions other than the keys.
+        has_channel_gates: whether each channel has its own gate.
         keys: number of keys; n for None.
     """
     m = keys or n
     c = min(m, CHUNK)
-    squares = m // CHUNK * CHUNK**2 + (m % CHUNK) ** 2
-    held = min(causal + erases + gates + 1, 3) if erases and not causal else causal + erases + gates
-    held = 4 if along else held
-    gated = 6 * c * d + d * d if separate else 0  # the keys, their gates and the values of a chunk
-    inside = held * c * c + (5 + 4 * erases + 3 * along) * c * d // 2 + d * d if causal or erases else gated
+    chunk_pairs = m // CHUNK * CHUNK**2 + (m % CHUNK) ** 2
+    matrices = causal + erases + gate_matrices  # of a chunk, in memory at the same time
+    matrices = 4 if has_directions else min(matrices + 1, 3) if erases and not causal else matrices
+    if causal or erases:
+        chunk_elements = matrices * c * c + (5 + 4 * erases + 3 * has_directions) * c * d // 2 + d * d
+    else:  # the keys, their gates and the values of a chunk
+        chunk_elements = 6 * c * d + d * d if has_channel_gates else 0
     return Cost(
-        multiply_adds=(2 * causal * (1 + along) + erases + 2 * along) * squares * d
-        + ((1 + erases + along) * m + n) * d * d,
-        peak_elements=max(causal * n * d + inside, n * d + 2 * c * d + d * d),
+        multiply_adds=(2 * causal * (1 + has_directions) + erases + 2 * has_directions) * chunk_pairs * d
+        + ((1 + erases + has_directions) * m + n) * d * d,
+        peak_elements=max(causal * n * d + chunk_elements, n * d + 2 * c * d + d * d),
     )
 
 
@@ -268,8 +276,8 @@ def variant(
     rule: Rule,
     *,
     erases: bool,
-    gates: Callable[[Any], Literal["none", "one", "each"]],
-    along: bool = False,
+    gate_kind: Callable[[Any], Literal["none", "token", "channel"]],
+    has_directions: bool = False,
     **declared: Any,  # noqa: ANN401 - any field of Variant
 ) -> Variant:
     """Return the variant, of the family with gates, that a rule defines.
@@ -278,40 +286,40 @@ def variant(
         module: the ``__name__`` of the variant's module.
         rule: returns the inputs of the recurrence.
         erases: whether the rule erases.
-        gates: for settings p, whether there is no gate, one gate for all channels, or one gate for each channel.
-        along: whether the rule erases along directions other than the keys.
+        gate_kind: for settings p, whether a token has no gate, one gate for all channels, or one for each channel.
+        has_directions: whether the rule erases along directions other than the keys.
         declared: the other fields of ``Variant``.
     """
-    squares = {"none": 0, "each": 1, "one": 1 + erases}
+    gate_matrices = {"none": 0, "channel": 1, "token": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
         # The matrix is computed in float64, because rounding errors accumulate in products of many gates.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-        return attention(rule, q, k, v, p, causal=causal)
+        return fast_weight_attention(rule, q, k, v, p, causal=causal)
 
-    def init_state(q: Tensor, v: Tensor, p: Params) -> Memory:
-        return Memory(empty(q, at_least_float32(v)))
+    def init_state(q: Tensor, v: Tensor, p: Params) -> State:
+        return State(zero_state(q, at_least_float32(v)))
 
-    def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Memory]:
-        out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), rule=rule, p=p)
+    def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
+        out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), rule=rule, p=p)
         assert out is not None
-        return out.squeeze(-2), memory
+        return out.squeeze(-2), state
 
-    def taken(memory: Memory, q: Tensor, k: Tensor, p: Params) -> Tokens:
-        return rule(at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), p, memory.taken)
+    def rule_inputs(state: State, q: Tensor, k: Tensor, p: Params) -> RuleInputs:
+        return rule(at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2), p, state.token_count)
 
-    def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
-        tokens = rule(at_least_float32(q), at_least_float32(k), p, 0)
-        parts = anatomy(tokens, causal=causal)
-        named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write.expand_as(tokens.k[..., :1])}
-        if tokens.along is not None and tokens.erase is not None:
-            return {**named, "strength": tokens.erase, "directions": tokens.along, **parts}
-        if tokens.erase is not None:
-            return {**named, "written": parts["inverse"] @ (tokens.write * at_least_float32(v)), **parts}
-        assert tokens.gates is not None
-        return {**named, "kept": tokens.gates.exp().expand_as(tokens.k), **parts}
+    def intermediates(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
+        inputs = rule(at_least_float32(q), at_least_float32(k), p, 0)
+        beta, parts = inputs.write_strength, anatomy(inputs, causal=causal)
+        tensors = {"queries": inputs.q, "keys": inputs.k, "strength": beta.expand_as(inputs.k[..., :1])}
+        if inputs.directions is not None and inputs.erase_strength is not None:
+            return {**tensors, "strength": inputs.erase_strength, "directions": inputs.directions, **parts}
+        if inputs.erase_strength is not None:
+            return {**tensors, "written": parts["inverse"] @ (beta * at_least_float32(v)), **parts}
+        assert inputs.log_gates is not None
+        return {**tensors, "kept": inputs.log_gates.exp().expand_as(inputs.k), **parts}
 
     return Variant(
         module,
@@ -323,14 +331,14 @@ def variant(
             d,
             causal=causal,
             erases=erases,
-            gates=squares[gates(p)],
-            along=along,
-            separate=gates(p) == "each",
+            gate_matrices=gate_matrices[gate_kind(p)],
+            has_directions=has_directions,
+            has_channel_gates=gate_kind(p) == "channel",
             keys=keys,
         ),
         rows_sum_to_one=False,
         signed=True,
-        decoder=Decoder(init_state, step, normalised=False, tokens=taken),
-        anatomy=taken_apart,
+        decoder=Decoder(init_state, step, normalised=False, rule_inputs=rule_inputs),
+        anatomy=intermediates,
         **declared,
     )

@@ -14,7 +14,7 @@ from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, Trainable, param
 
 
-def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
+def gate_setting(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
     """Return the setting that selects the rule of the gate."""
     return param(
         default,
@@ -28,7 +28,7 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of
 class GateParams(Params):
     """Settings of a gate."""
 
-    gate: str = gate("constant")
+    gate: str = gate_setting("constant")
     decay: float = param(
         0.9,
         low=0.1,
@@ -48,16 +48,16 @@ class GateParams(Params):
     )
 
 
-def _is_free(p: GateParams) -> bool:
+def _is_trainable(p: GateParams) -> bool:
     """Return whether the gate's settings are at their defaults; a gate that a user sets is not trained."""
     return {"gate", "decay"}.isdisjoint(p.changed())
 
 
-TRAINED_GATE = Trainable(name="gate", title="gates", per="token", when=_is_free)
-TRAINED_GATES = Trainable(name="gate", title="gates", per="channel", when=_is_free)
+TRAINED_GATE = Trainable(name="gate", title="gates", per="token", when=_is_trainable)
+TRAINED_GATES = Trainable(name="gate", title="gates", per="channel", when=_is_trainable)
 
 
-def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = False) -> Tensor:
+def log_gates(k: Tensor, p: GateParams, *, first: int = 0, per_channel: bool = False) -> Tensor:
     """Return log α, the logarithm of the share of the state kept before each token is written, at most 0.
 
     A learned gate is σ(x)^(1/root), where a linear map computes x from the token.
@@ -66,7 +66,7 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
         k: keys, ``[..., n, d]``.
         p: the settings.
         first: the number of earlier tokens.
-        channels: whether a gate from keys has one number per channel; otherwise it is the geometric mean over channels.
+        per_channel: whether a gate from keys has one number per channel, not the geometric mean over channels.
 
     Returns:
         ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
@@ -75,8 +75,8 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     if (learned := p.learned_rows("gate", first, k.shape[-2])) is not None:
         return F.logsigmoid(learned.to(k.dtype)) / p.root
     if p.gate == "keys":
-        made = F.logsigmoid(k) / p.root
-        return made if channels else made.mean(-1, keepdim=True)
+        log_alpha = F.logsigmoid(k) / p.root
+        return log_alpha if per_channel else log_alpha.mean(-1, keepdim=True)
     steps = torch.arange(first + 1, first + k.shape[-2] + 1, dtype=k.dtype, device=k.device).unsqueeze(-1)
     if p.gate == "constant":
         return torch.full_like(steps, math.log(p.decay))
@@ -84,25 +84,20 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)
 
 
-def one(p: GateParams) -> Literal["one"]:
-    """Return "one", because all channels share one gate under every rule."""
-    return "one"
+def channel_gate_kind(p: GateParams) -> Literal["token", "channel"]:
+    """Return "channel" if each channel has its own gate from the keys, otherwise "token"."""
+    return "channel" if p.gate == "keys" else "token"
 
 
-def each(p: GateParams) -> Literal["one", "each"]:
-    """Return "each" if each channel has its own gate from the keys, otherwise "one"."""
-    return "each" if p.gate == "keys" else "one"
-
-
-def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
+def one_minus_gates(log_alpha: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
     """Return ``1 - α``, the write strength that keeps the state a weighted mean; it is 1 for the first harmonic gate.
 
     Args:
-        gates: log α from ``log_gates``.
+        log_alpha: log α from ``log_gates``.
         p: the settings.
         first: the number of earlier tokens.
     """
-    rest = -torch.expm1(gates)
+    strengths = -torch.expm1(log_alpha)
     if p.gate != "harmonic" or p.learned or first:
-        return rest
-    return torch.cat([torch.ones_like(rest[..., :1, :]), rest[..., 1:, :]], -2)
+        return strengths
+    return torch.cat([torch.ones_like(strengths[..., :1, :]), strengths[..., 1:, :]], -2)

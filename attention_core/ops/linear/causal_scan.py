@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.ops.linear.features import Features, triangle
-from attention_core.ops.linear.scans import by_chunks, running_sum
-from attention_core.ops.softmax.masked import nonzero
+from attention_core.ops.linear.features import Features, causal_similarities
+from attention_core.ops.linear.scans import running_sum, scan_chunks
+from attention_core.ops.softmax.masked import safe_divisor
 
 CHUNK = 64
 """Tokens per chunk: the c x c product within a chunk then costs about as much as the C x d_v product of the state."""
@@ -48,10 +48,10 @@ def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) 
     return State(v.new_zeros(*lead, features, d_v + normalise), reference)
 
 
-def fold(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
+def scan_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
     """Return ``Σ_{j <= i} (q_i · k_j) v_j`` for the next one or more tokens, ``[..., c, d_v]``, and the new state."""
-    inside, q, k = triangle(f, state.reference)
-    out = inside @ v + q @ state.sums
+    products, q, k = causal_similarities(f, state.reference)
+    out = products @ v + q @ state.sums
     if f.reference is None or state.reference is None:
         return out, State(state.sums + k.mT @ v, None)
     last = f.reference[..., -1:, :]
@@ -63,12 +63,12 @@ def with_ones(v: Tensor) -> Tensor:
     return F.pad(v, (0, 1), value=1.0)
 
 
-def divided(out: Tensor) -> Tensor:
+def apply_normaliser(out: Tensor) -> Tensor:
     """Return weighted sums divided by their last column, the normaliser; a row whose normaliser is zero stays zero."""
-    return out[..., :-1] / nonzero(out[..., -1:])
+    return out[..., :-1] / safe_divisor(out[..., -1:])
 
 
-def by_token(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - each decoder has its own state
+def run_decoder(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - each decoder has its own state
     """Run a decoder's step ``(state, q_i, k_i, v_i) -> (out_i, state)`` over all tokens, ``[..., n, d_v]``."""
     outs = []
     for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
@@ -91,35 +91,35 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
         reference = None if f.reference is None else f.reference.unsqueeze(-1)
         states = running_sum(f.k.unsqueeze(-1) * values.unsqueeze(-2), reference, dim=-3)
         out = (f.q.unsqueeze(-2) @ states).squeeze(-2)
-        return divided(out) if normalise else out
+        return apply_normaliser(out) if normalise else out
     if f.reference is None and normalise:
         return _ChunkedAttention.apply(f.q, f.k, v)
-    return _folded(f, v, normalise=normalise)
+    return _scan_features(f, v, normalise=normalise)
 
 
-def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
+def _scan_features(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
     """Compute the outputs chunk by chunk; the backward pass recomputes each chunk from the state before it."""
 
-    def chunk(state: State, v: Tensor, *features: Tensor) -> tuple[Tensor, State]:
-        out, state = fold(state, Features(*features), with_ones(v) if normalise else v)
-        return divided(out) if normalise else out, state
+    def attend_chunk(state: State, v: Tensor, *features: Tensor) -> tuple[Tensor, State]:
+        out, state = scan_step(state, Features(*features), with_ones(v) if normalise else v)
+        return apply_normaliser(out) if normalise else out, state
 
     state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, referenced=f.reference is not None)
-    out, _ = by_chunks(chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
+    out, _ = scan_chunks(attend_chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
     return out
 
 
-def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
+def _running_products(chunks: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
     """Yield ``Σ_{j <= i} (a_i · b_j) c_j`` chunk by chunk; in reverse, last chunk first, the sums over ``j >= i``."""
     state: Tensor | None = None
-    before: tuple[Tensor, Tensor] | None = None
-    for a, b, c in triples:
-        if before is not None:  # the state after the last chunk is never computed
-            added = before[0].mT @ before[1]
-            state = added if state is None else state + added
-        before = b, c
-        inside = a @ b.mT
-        out = (inside.triu_() if reverse else inside.tril_()) @ c
+    previous: tuple[Tensor, Tensor] | None = None
+    for a, b, c in chunks:
+        if previous is not None:  # the state after the last chunk is never computed
+            update = previous[0].mT @ previous[1]
+            state = update if state is None else state + update
+        previous = b, c
+        products = a @ b.mT
+        out = (products.triu_() if reverse else products.tril_()) @ c
         yield out if state is None else out + a @ state
 
 
@@ -137,7 +137,7 @@ class _ChunkedAttention(torch.autograd.Function):
         out, normaliser = torch.empty_like(v), v.new_empty(*v.shape[:-1], 1)
         triples = ((q, k, with_ones(v)) for q, k, v in _chunks(q, k, v))
         for sums, (o, z) in zip(_running_products(triples), _chunks(out, normaliser), strict=True):
-            z.copy_(nonzero(sums[..., -1:]))
+            z.copy_(safe_divisor(sums[..., -1:]))
             torch.div(sums[..., :-1], z, out=o)
         ctx.save_for_backward(q, k, v, out, normaliser)
         return out
@@ -148,16 +148,18 @@ class _ChunkedAttention(torch.autograd.Function):
         q, k, v, out, normaliser = ctx.saved_tensors
         chunks = _chunks(q, k, v, grad, out, normaliser)
 
-        def extended(chunks: list[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
+        def with_gradients(chunks: list[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
             for q, k, v, g, out, z in chunks:
                 yield q, k, with_ones(v), torch.cat([g, -(g * out).sum(-1, keepdim=True)], -1) / z
 
         grads = tuple(torch.empty_like(x) for x in (q, k, v))
-        into_q, into_k, into_v = (x.split(CHUNK, -2) for x in grads)
-        back = chunks[::-1]
-        _fill(into_q, _running_products((g, v, k) for q, k, v, g in extended(chunks)))
-        _fill(into_k[::-1], _running_products(((v, g, q) for q, k, v, g in extended(back)), reverse=True))
-        _fill(into_v[::-1], _running_products(((k, q, g[..., :-1]) for q, k, v, g in extended(back)), reverse=True))
+        q_grads, k_grads, v_grads = (x.split(CHUNK, -2) for x in grads)
+        last_first = chunks[::-1]
+        _copy_all(q_grads, _running_products((g, v, k) for q, k, v, g in with_gradients(chunks)))
+        to_k = ((v, g, q) for q, k, v, g in with_gradients(last_first))
+        _copy_all(k_grads[::-1], _running_products(to_k, reverse=True))
+        to_v = ((k, q, g[..., :-1]) for q, k, v, g in with_gradients(last_first))
+        _copy_all(v_grads[::-1], _running_products(to_v, reverse=True))
         return grads
 
 
@@ -165,19 +167,19 @@ def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
     return list(zip(*(x.split(CHUNK, -2) for x in tensors), strict=True))
 
 
-def _fill(places: Iterable[Tensor], parts: Iterable[Tensor]) -> None:
-    for place, part in zip(places, parts, strict=True):
-        place.copy_(part)
+def _copy_all(targets: Iterable[Tensor], sources: Iterable[Tensor]) -> None:
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
 
 
 def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
-    """Return at most the multiply-adds of ``causal_attention`` for one head, or of ``by_token`` if "recurrent"."""
+    """Return at most the multiply-adds of ``causal_attention`` for one head, or of ``run_decoder`` if "recurrent"."""
     state = features * (d_v + normalise)
     if mode == "cumsum":
         return n * state
     chunk = 1 if mode == "recurrent" else CHUNK
     sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
-    inside = sum(c * c * (features + d_v + normalise) for c in sizes)
+    within_chunks = sum(c * c * (features + d_v + normalise) for c in sizes)
     # The chunked form without references does not read the state in its first chunk, because that state is empty.
-    reading = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
-    return inside + (reading + n) * state
+    reads = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
+    return within_chunks + (reads + n) * state

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK
-from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.softmax.masked import at_least_float32, nonzero
+from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.softmax.masked import at_least_float32, safe_divisor
 
 Phi = Callable[[Tensor], Tensor]
 """A function from queries or keys, ``[..., n, d]``, to features, ``[..., n, C]``, none of them negative."""
@@ -23,35 +23,35 @@ class State(NamedTuple):
     """The state: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and ``Σ γ^(last - j) k_jᵀ``, ``[..., 1, C]``."""
 
     sums: Tensor
-    keys: Tensor
+    key_sums: Tensor
 
 
 class DecayPowers(NamedTuple):
     """Powers of ``γ``, by which similarities decay over distances.
 
     Attributes:
-        inside: between the tokens of a chunk, ``[c, c]``, zero above the diagonal.
-        since: from the state before the chunk to each token, ``[c, 1]``.
-        until: from each token to the last token of the chunk, ``[c, 1]``.
+        within: between the tokens of a chunk, ``[c, c]``, zero above the diagonal.
+        from_start: from the state before the chunk to each token, ``[c, 1]``.
+        to_end: from each token to the last token of the chunk, ``[c, 1]``.
     """
 
-    inside: Tensor
-    since: Tensor
-    until: Tensor
+    within: Tensor
+    from_start: Tensor
+    to_end: Tensor
 
-    def first(self, c: int) -> "DecayPowers":
+    def shortened(self, c: int) -> "DecayPowers":
         """Return the powers for a shorter chunk of c tokens."""
-        return DecayPowers(self.inside[:c, :c], self.since[:c], self.until[len(self.until) - c :])
+        return DecayPowers(self.within[:c, :c], self.from_start[:c], self.to_end[len(self.to_end) - c :])
 
 
 def decay_powers(decay: float, like: Tensor) -> DecayPowers:
     """Return the powers of ``γ`` for whole chunks, computed in float64."""
     steps = torch.arange(CHUNK + 1, dtype=torch.float64, device=like.device)
     powers = (decay**steps).to(like.dtype)
-    falling = powers[:-1].flip(0)
-    # Entry (i, j) of ``inside`` is γ^(i-j), so each row is the row above it, shifted by one.
-    inside = F.pad(falling, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
-    return DecayPowers(inside, powers[1:, None], falling[:, None])
+    decreasing = powers[:-1].flip(0)
+    # Entry (i, j) of ``within`` is γ^(i-j), so each row is the row above it, shifted by one.
+    within = F.pad(decreasing, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
+    return DecayPowers(within, powers[1:, None], decreasing[:, None])
 
 
 def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float, causal: bool) -> Tensor:
@@ -67,26 +67,27 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
     """
     powers = decay_powers(decay, at_least_float32(v[..., :0, :]))
     if causal:
-        return by_chunks(partial(_take, phi=phi, decay=powers), None, q, k, v, size=CHUNK)[0]
-    both = powers._replace(inside=torch.maximum(powers.inside, powers.inside.mT))
-    sums, _ = by_chunks(partial(_take, phi=phi, decay=both, divide=False), None, q, k, v, size=CHUNK)
-    into = sums[..., :-1] if sums.dtype == v.dtype else None
-    return by_chunks(partial(_take, phi=phi, decay=powers), None, q, k, v, sums, size=CHUNK, reverse=True, into=into)[0]
+        return scan_chunks(partial(_attend_chunk, phi=phi, decay=powers), None, q, k, v, size=CHUNK)[0]
+    two_sided = powers._replace(within=torch.maximum(powers.within, powers.within.mT))
+    sums, _ = scan_chunks(partial(_attend_chunk, phi=phi, decay=two_sided, divide=False), None, q, k, v, size=CHUNK)
+    result = sums[..., :-1] if sums.dtype == v.dtype else None
+    step = partial(_attend_chunk, phi=phi, decay=powers)
+    return scan_chunks(step, None, q, k, v, sums, size=CHUNK, reverse=True, result=result)[0]
 
 
 def decayed_cost(n: int, features: int, d_v: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
     C, c = features, min(n, CHUNK)
-    inside = n // c * c**2 + (n % c) ** 2
+    chunk_pairs = n // c * c**2 + (n % c) ** 2
     # All n tokens are added to the state, but the first chunk does not read it, because no token is before it.
-    adds, peak = inside * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
+    adds, peak = chunk_pairs * (C + d_v) + (2 * n - c) * C * d_v, CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
     if causal:
         return adds, n * d_v + peak
     last = n % c or c  # the first chunk of the pass over later tokens
     return adds + (2 * n - last) * C * d_v, n * (d_v + 1) + peak + CHUNK**2 + c * d_v
 
 
-def _take(
+def _attend_chunk(
     state: State | None,
     q: Tensor,
     k: Tensor,
@@ -111,20 +112,20 @@ def _take(
         decay: the powers of γ.
         divide: whether outputs are divided by their row's sum; otherwise they are returned as ``sums`` is.
     """
-    decay, dtype = decay.first(q.shape[-2]), v.dtype
+    decay, dtype = decay.shortened(q.shape[-2]), v.dtype
     q, k, v = phi(at_least_float32(q)), phi(at_least_float32(k)), at_least_float32(v)
     if sums is None:
-        inside = (q @ k.mT).mul_(decay.inside)
-        out, total = inside @ v, inside.sum(-1, keepdim=True)
+        products = (q @ k.mT).mul_(decay.within)
+        out, row_sums = products @ v, products.sum(-1, keepdim=True)
     else:
-        out, total = sums[..., :-1].clone(), sums[..., -1:].clone()
-    k = k * decay.until
-    added, keys = k.mT @ v, k.sum(-2, keepdim=True)
+        out, row_sums = sums[..., :-1].clone(), sums[..., -1:].clone()
+    k = k * decay.to_end
+    sums_update, key_sums = k.mT @ v, k.sum(-2, keepdim=True)
     if state is not None:
-        q = q * decay.since
+        q = q * decay.from_start
         out += q @ state.sums
-        total += (q * state.keys).sum(-1, keepdim=True)
-        added += state.sums * decay.since[-1]
-        keys += state.keys * decay.since[-1]
-    after = State(added, keys)
-    return (out.div_(nonzero(total)).to(dtype) if divide else torch.cat([out, total], -1)), after
+        row_sums += (q * state.key_sums).sum(-1, keepdim=True)
+        sums_update += state.sums * decay.from_start[-1]
+        key_sums += state.key_sums * decay.from_start[-1]
+    out = out.div_(safe_divisor(row_sums)).to(dtype) if divide else torch.cat([out, row_sums], -1)
+    return out, State(sums_update, key_sums)

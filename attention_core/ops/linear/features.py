@@ -41,7 +41,7 @@ def both_softmaxes(x: Tensor) -> Tensor:
     return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # with one softmax, autograd stores only its result
 
 
-MAPS: dict[str, Callable[[Tensor], Tensor]] = {
+FEATURE_MAPS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu+1": elu_plus_one,
     "relu": torch.relu,
     "softmax": lambda x: x.softmax(-1),
@@ -49,7 +49,7 @@ MAPS: dict[str, Callable[[Tensor], Tensor]] = {
 """Feature maps that need no reference to stay in range."""
 
 
-def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
+def exponential_features(a: Tensor, b: Tensor, *, causal: bool, previous: Tensor | None = None) -> Features:
     """Return features whose similarities are ``Σ_f e^{a_if + b_jf}`` up to one factor per query.
 
     The largest visible key of each feature is subtracted from the keys and added to the query. Then the largest feature
@@ -60,15 +60,15 @@ def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | 
         a: logarithms of the query features, ``[..., n, C]``.
         b: logarithms of the key features, ``[..., n, C]``.
         causal: whether only keys up to the query's own position are visible.
-        start: the reference of the token before the first, ``[..., 1, C]``, if there is one.
+        previous: the reference of the token before the first, ``[..., 1, C]``, if there is one.
     """
-    # The shifts ``reference`` and ``row`` cancel when a row is divided by its sum, so they need no gradient.
+    # The shifts ``reference`` and ``row_max`` cancel when a row is divided by its sum, so they need no gradient.
     with torch.no_grad():
         reference = running_max(b) if causal else b.amax(-2, keepdim=True)
-        if start is not None:
-            reference = torch.maximum(reference, start)
-        row = (a + reference).amax(-1, keepdim=True)
-    return Features((a + reference - row).exp(), (b - reference).exp(), reference if causal else None)
+        if previous is not None:
+            reference = torch.maximum(reference, previous)
+        row_max = (a + reference).amax(-1, keepdim=True)
+    return Features((a + reference - row_max).exp(), (b - reference).exp(), reference if causal else None)
 
 
 class LogFeatures(NamedTuple):
@@ -82,7 +82,7 @@ class LogFeatures(NamedTuple):
     base: Tensor | None
     log: Tensor | None = None
 
-    def above(self, reference: Tensor | None) -> Tensor:
+    def relative_to(self, reference: Tensor | None) -> Tensor:
         """Return ``base · e^(log - reference)``, ``[..., n, C]``."""
         if self.log is None or reference is None:
             assert self.base is not None
@@ -91,19 +91,21 @@ class LogFeatures(NamedTuple):
         return exponential if self.base is None else exponential * self.base
 
 
-Map = Callable[..., LogFeatures]
+Phi = Callable[..., LogFeatures]
 """A function from queries or keys, ``[..., n, d]``, and further inputs per token, ``[n, *]``, to their features."""
 
 
-def paired(phi: Map, q: Tensor, k: Tensor, *along: Tensor, causal: bool, start: Tensor | None = None) -> Features:
-    """Return ``φ(q)``, up to one factor per query, and ``φ(k)``, with references that continue from ``start``."""
-    of_q, of_k = phi(q, *along), phi(k, *along)
-    if of_q.log is None or of_k.log is None:
-        return Features(of_q.above(None), of_k.above(None))
-    f = exponential_features(of_q.log, of_k.log, causal=causal, start=start)
-    if of_q.base is None or of_k.base is None:
+def feature_pair(
+    phi: Phi, q: Tensor, k: Tensor, *extras: Tensor, causal: bool, previous: Tensor | None = None
+) -> Features:
+    """Return ``φ(q)``, up to one factor per query, and ``φ(k)``, with references that continue from ``previous``."""
+    q_features, k_features = phi(q, *extras), phi(k, *extras)
+    if q_features.log is None or k_features.log is None:
+        return Features(q_features.relative_to(None), k_features.relative_to(None))
+    f = exponential_features(q_features.log, k_features.log, causal=causal, previous=previous)
+    if q_features.base is None or k_features.base is None:
         return f
-    return Features(f.q * of_q.base, f.k * of_k.base, f.reference)
+    return Features(f.q * q_features.base, f.k * k_features.base, f.reference)
 
 
 def similarities(f: Features, *, causal: bool) -> Tensor:
@@ -113,15 +115,15 @@ def similarities(f: Features, *, causal: bool) -> Tensor:
         f: features of the queries and keys, with references if ``causal``.
         causal: whether query i attends to keys 0..i only.
     """
-    return triangle(f)[0] if causal else f.q @ f.k.mT
+    return causal_similarities(f)[0] if causal else f.q @ f.k.mT
 
 
-def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def causal_similarities(f: Features, previous: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``Σ_f q_if e^{R_jf - R_if} k_jf`` for ``j <= i``, zero above, ``[..., n, n]``, and scaled features.
 
     Args:
         f: features of n tokens.
-        before: the reference before the first token, ``[..., 1, C]``, finite; None means that of the first token.
+        previous: the reference before the first token, ``[..., 1, C]``, finite; None means that of the first token.
 
     Returns:
         The triangle; the queries relative to the state before the first token, ``q_i e^{before - R_i}``; the keys
@@ -130,7 +132,7 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     if f.reference is None:
         return (f.q @ f.k.mT).tril_(), f.q, f.k
     first, last = f.reference[..., :1, :], f.reference[..., -1:, :]
-    q = f.q * ((first if before is None else before) - f.reference).exp()
+    q = f.q * ((first if previous is None else previous) - f.reference).exp()
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
         # All features of a token share one reference. Its factor is the same for all features, so it can be applied to
@@ -140,7 +142,7 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
         decay = decay.exp().tril() if decay.requires_grad else decay.exp_().tril_()
         return (f.q @ f.k.mT).mul_(decay), q, k
     if exceeds_spread(first, last):
-        return _by_squares(f), q, k
+        return _similarities_by_blocks(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k
 
 
@@ -149,7 +151,7 @@ def exceeds_spread(first: Tensor, last: Tensor) -> bool:
     return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers
 
 
-def _by_squares(f: Features) -> Tensor:
+def _similarities_by_blocks(f: Features) -> Tensor:
     """Return the triangle for references that increase by more than ``SPREAD``, too much for a single reference.
 
     Blocks double in size, starting from single tokens. In each pair of blocks, the keys of the first block and the
@@ -158,19 +160,19 @@ def _by_squares(f: Features) -> Tensor:
     """
     assert f.reference is not None
     n = f.q.shape[-2]
-    missing = (1 << (n - 1).bit_length()) - n
+    padding = (1 << (n - 1).bit_length()) - n
     # Blocks double in size, so n is padded to a power of two: references with their last value, features with zeros.
-    ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], missing, -1)], -2)
+    ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], padding, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
-    q, k = F.pad(f.q, (0, 0, 0, missing)), F.pad(f.k, (0, 0, 0, missing))
+    q, k = F.pad(f.q, (0, 0, 0, padding)), F.pad(f.k, (0, 0, 0, padding))
     result = torch.diag_embed((q * k).sum(-1))
     q = q * (starts - ends).exp()
     half = 1
     while half < n:
         # [..., pairs, 2, half, C]: in each pair of blocks, the queries of the second block meet the keys of the first.
         q, k = q.unflatten(-2, (-1, 2, half)), k.unflatten(-2, (-1, 2, half))
-        squares = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
-        squares.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
+        blocks = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
+        blocks.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
         # [..., pairs, 2, C]: the references before and at the end of both blocks give those of the joined block.
         starts, ends = starts.unflatten(-2, (-1, 2)), ends.unflatten(-2, (-1, 2))
         q = (q * (starts[..., :1, :] - starts).exp().unsqueeze(-2)).flatten(-4, -2)

@@ -8,20 +8,20 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import (
     CHUNK,
     State,
+    apply_normaliser,
     causal_attention,
     causal_multiply_adds,
-    divided,
-    fold,
+    scan_step,
     with_ones,
 )
-from attention_core.ops.linear.features import Features, Map, paired
-from attention_core.ops.linear.scans import wants_gradient
+from attention_core.ops.linear.features import Features, Phi, feature_pair
+from attention_core.ops.linear.scans import needs_gradient
 from attention_core.ops.linear.streamed_kernel import streamed_attention, streamed_cost
-from attention_core.ops.softmax.masked import nonzero
+from attention_core.ops.softmax.masked import safe_divisor
 
 
 def kernel_attention(
-    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked", size: int = CHUNK
+    phi: Phi, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, causal: bool, mode: str = "chunked", size: int = CHUNK
 ) -> Tensor:
     """Return the similarities, each row divided by its sum, times ``v``: ``[..., n, d_v]``, in O(n C d_v) time.
 
@@ -33,26 +33,26 @@ def kernel_attention(
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
-        along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        extras: further inputs of ``phi`` per token, ``[n, *]`` each.
         causal: whether query i attends to keys 0..i only.
         mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
         size: tokens per chunk of the causal form, if no gradients are needed.
     """
-    if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
-        return streamed_attention(phi, q, k, v, *along, causal=causal, size=size if causal else None)
-    f = paired(phi, q, k, *along, causal=causal)
+    if not needs_gradient(q, k, v) and not (causal and mode == "cumsum"):
+        return streamed_attention(phi, q, k, v, *extras, causal=causal, size=size if causal else None)
+    f = feature_pair(phi, q, k, *extras, causal=causal)
     values = v.to(f.q.dtype)
     if causal:
         return causal_attention(f, values, mode=mode, normalise=True).to(v.dtype)
     out = f.q @ (f.k.mT @ values)
-    out /= nonzero(f.q @ f.k.sum(-2, keepdim=True).mT)
+    out /= safe_divisor(f.q @ f.k.sum(-2, keepdim=True).mT)
     return out.to(v.dtype)
 
 
 def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
     """Return the output of one token, features ``[..., 1, C]`` and value ``[..., d_v]``, and the next state."""
-    out, state = fold(state, f, with_ones(v.unsqueeze(-2).to(f.q.dtype)))
-    return divided(out).squeeze(-2).to(v.dtype), state
+    out, state = scan_step(state, f, with_ones(v.unsqueeze(-2).to(f.q.dtype)))
+    return apply_normaliser(out).squeeze(-2).to(v.dtype), state
 
 
 def kernel_cost(

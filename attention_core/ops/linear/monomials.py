@@ -20,32 +20,32 @@ BLOCK = 256
 """Tokens whose features exist at the same time: enough for products to reach full speed."""
 
 
-def width(d: int, order: int = 2) -> int:
+def feature_count(d: int, order: int = 2) -> int:
     """Return the number of features C up to order 1 or 2."""
     return 1 + d + (d * (d + 1) // 2 if order == 2 else 0)
 
 
-def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
+def monomials(x: Tensor, order: int = 2, buffer: Tensor | None = None) -> Tensor:
     """Return 1, the entries of ``x / d^¼`` and, at order 2, the products of their pairs, ``[..., C, n]``.
 
     Args:
         x: ``[..., n, d]``.
         order: 1 or 2.
-        into: the tensor to write to, ``[..., C, n]`` or longer, which saves an allocation; it passes no gradient.
+        buffer: the tensor to write to, ``[..., C, n]`` or longer, which saves an allocation; it passes no gradient.
     """
     y = (at_least_float32(x) * x.shape[-1] ** -0.25).mT.contiguous()
     pairs = _pairs(y) if order == 2 else []
-    if into is None:
+    if buffer is None:
         return torch.cat([torch.ones_like(y[..., :1, :]), y, *((a * b).flatten(-3, -2) for a, b in pairs)], -2)
     d, n = y.shape[-2:]
-    into = into[..., :n]
-    into[..., :1, :], into[..., 1 : 1 + d, :] = 1.0, y
-    rest = into[..., 1 + d :, :]
+    buffer = buffer[..., :n]
+    buffer[..., :1, :], buffer[..., 1 : 1 + d, :] = 1.0, y
+    rest = buffer[..., 1 + d :, :]
     for a, b in pairs:
         shape = b.shape[-3:-1]
-        place, rest = rest.tensor_split([math.prod(shape)], -2)
-        torch.mul(a, b, out=place.unflatten(-2, shape))
-    return into
+        target, rest = rest.tensor_split([math.prod(shape)], -2)
+        torch.mul(a, b, out=target.unflatten(-2, shape))
+    return buffer
 
 
 def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
@@ -55,26 +55,28 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
     d, the shift d / 2 would contain each pair twice, so only half of it is used.
     """
     d = y.shape[-2]
-    turned = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] is entry a + s modulo d
+    shifted = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # [..., s, a, :] is entry a + s modulo d
     y = y.unsqueeze(-3)
-    pairs = [(y * math.sqrt(0.5), y), (y, turned[..., 1 : (d + 1) // 2, :, :])]
+    pairs = [(y * math.sqrt(0.5), y), (y, shifted[..., 1 : (d + 1) // 2, :, :])]
     return pairs if d % 2 else [*pairs, (y[..., : d // 2, :], y[..., d // 2 :, :])]
 
 
 def empty_sums(q: Tensor, v: Tensor, order: int = 2) -> Tensor:
     """Return the sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     *lead, d_v = v.shape
-    return at_least_float32(v).new_zeros(*lead, width(q.shape[-1], order), d_v + 1)
+    return at_least_float32(v).new_zeros(*lead, feature_count(q.shape[-1], order), d_v + 1)
 
 
-def gather(sums: Tensor, k: Tensor, v: Tensor, order: int = 2, into: Tensor | None = None) -> tuple[None, Tensor]:
+def update_state(
+    sums: Tensor, k: Tensor, v: Tensor, order: int = 2, buffer: Tensor | None = None
+) -> tuple[None, Tensor]:
     """Add a block of keys and values to the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``; see ``monomials``.
 
-    With ``into``, the sums of one head, ``[C, d_v + 1]``, are changed in place. The column of ones has its own sum: as
-    one more column next to 64 others, it would make the product a third slower.
+    With ``buffer``, the sums of one head, ``[C, d_v + 1]``, are changed in place. The column of ones has its own sum:
+    as one more column next to 64 others, it would make the product a third slower.
     """
-    features, v = monomials(k, order, into), at_least_float32(v)
-    if into is None:
+    features, v = monomials(k, order, buffer), at_least_float32(v)
+    if buffer is None:
         return None, sums + features @ with_ones(v)
     torch.addmm(sums[:, :-1], features, v, out=sums[:, :-1])
     sums[:, -1].add_(features.sum(-1))

@@ -9,25 +9,25 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-SHORT = 64
+MAX_STORED_TOKENS = 64
 """Largest number of tokens of a single chunk that the backward pass does not recompute: that would free little memory
 but repeat the forward pass."""
 Step = Callable[..., tuple[Any, Any]]
 """``(state, *chunks) -> (result of the chunk, next state)``."""
 
 
-def by_chunks(
+def scan_chunks(
     step: Step,
     state: Any,  # noqa: ANN401 - each algorithm has its own state
     *tensors: Tensor,
     size: int,
     dim: int = -2,
     reverse: bool = False,
-    into: Tensor | None = None,
+    result: Tensor | None = None,
 ) -> tuple[Any, Any]:
     """Apply a step to all tokens chunk by chunk; the backward pass recomputes each chunk from the state before it.
 
-    A single chunk of at most ``SHORT`` tokens is not recomputed.
+    A single chunk of at most ``MAX_STORED_TOKENS`` tokens is not recomputed.
 
     Args:
         step: takes the state and one chunk of every tensor; its closure must not change.
@@ -37,64 +37,64 @@ def by_chunks(
         dim: the axis of tokens, in the results too.
         reverse: whether to go from the last token to the first. The step then receives each chunk in reverse order, and
             its result is reversed again.
-        into: the tensor to write results to, if no gradients are needed. A step may read the old numbers of its tokens.
+        result: the tensor to write to, if no gradients are needed. A step may read the old numbers of its tokens.
 
     Returns:
         The results of all steps in the order of the tokens, or None if steps return None; and the last state.
     """
-    if tensors[0].shape[dim] > min(size, SHORT):
-        step = again(step, *tensors)
+    if tensors[0].shape[dim] > min(size, MAX_STORED_TOKENS):
+        step = with_checkpoint(step, *tensors)
     # With one split instead of a slice per chunk, the backward pass joins the chunks' gradients in a single step.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
-    whole, results = into, []
-    for i, parts in reversed(chunks) if reverse else chunks:
-        out, state = step(state, *((x.flip(dim) for x in parts) if reverse else parts))
+    outputs = []
+    for i, chunk in reversed(chunks) if reverse else chunks:
+        out, state = step(state, *((x.flip(dim) for x in chunk) if reverse else chunk))
         if out is None:
             continue
         out = out.flip(dim) if reverse else out
         if out.requires_grad:
-            results.append(out)
+            outputs.append(out)
             continue
-        if whole is None:
+        if result is None:
             shape = list(out.shape)
             shape[dim] = tensors[0].shape[dim]
-            whole = out.new_empty(shape)
-        whole.narrow(dim, i * size, out.shape[dim]).copy_(out)
+            result = out.new_empty(shape)
+        result.narrow(dim, i * size, out.shape[dim]).copy_(out)
         del out  # to free it before the next one is computed
-    return torch.cat(results[::-1] if reverse else results, dim) if results else whole, state
+    return torch.cat(outputs[::-1] if reverse else outputs, dim) if outputs else result, state
 
 
-def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) -> Tensor:
+def map_heads(attend: Callable[..., Tensor], *tensors: Tensor, heads_per_call: int = 1) -> Tensor:
     """Apply ``attend`` to one head or a few heads at a time, ``[..., n, *]``, which bounds its intermediate memory.
 
     Args:
         attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches, or several
             heads, ``[heads, n, *]``; its closure must not change.
         tensors: ``[..., n, *]`` each, with the same leading axes.
-        at_once: the number of heads per call.
+        heads_per_call: the number of heads per call.
     """
     lead = tensors[0].shape[:-2]
-    if math.prod(lead) <= at_once:
-        out = attend(*(x.reshape(x.shape[-2:]) if at_once == 1 else x for x in tensors))
+    if math.prod(lead) <= heads_per_call:
+        out = attend(*(x.reshape(x.shape[-2:]) if heads_per_call == 1 else x for x in tensors))
     else:
         heads = (x.reshape(math.prod(lead), *x.shape[-2:]) for x in tensors)
-        one = at_once == 1
-        step: Step = lambda _, *few: (  # noqa: E731
-            attend(*(x.squeeze(0) for x in few)).unsqueeze(0) if one else attend(*few),
+        single = heads_per_call == 1
+        step: Step = lambda _, *chunk: (  # noqa: E731
+            attend(*(x.squeeze(0) for x in chunk)).unsqueeze(0) if single else attend(*chunk),
             None,
         )
-        out, _ = by_chunks(step, None, *heads, size=at_once, dim=0)
+        out, _ = scan_chunks(step, None, *heads, size=heads_per_call, dim=0)
     return out.reshape(*lead, *out.shape[-2:])
 
 
-def again(step: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
+def with_checkpoint(step: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
     """Return the step, checkpointed if the tensors need gradients: the backward pass then recomputes it."""
-    if not wants_gradient(*tensors):
+    if not needs_gradient(*tensors):
         return step
     return partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
 
 
-def wants_gradient(*tensors: Tensor) -> bool:
+def needs_gradient(*tensors: Tensor) -> bool:
     """Return whether autograd records operations on the tensors."""
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
@@ -116,9 +116,9 @@ def prefix_scan(combine: Callable[[Items, Items], Items], items: Items) -> Items
     at_odd = prefix_scan(combine, combine(tuple(x[: n // 2] for x in even), odd))
     at_even = combine(tuple(x[: (n - 1) // 2] for x in at_odd), tuple(x[1:] for x in even))
     results = []
-    for first, rest, other in zip(even, at_even, at_odd, strict=True):
-        result = other.new_empty(n, *other.shape[1:])
-        result[0], result[2::2], result[1::2] = first[0], rest, other
+    for even_first, later, odd_result in zip(even, at_even, at_odd, strict=True):
+        result = odd_result.new_empty(n, *odd_result.shape[1:])
+        result[0], result[2::2], result[1::2] = even_first[0], later, odd_result
         results.append(result)
     return tuple(results)
 

@@ -8,18 +8,18 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import CHUNK, State, divided, fold, with_ones
-from attention_core.ops.linear.features import Features, LogFeatures, Map, exceeds_spread, paired
-from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, scan_step, with_ones
+from attention_core.ops.linear.features import Features, LogFeatures, Phi, exceeds_spread, feature_pair
+from attention_core.ops.linear.scans import scan_chunks
 
 BLOCK = 2**16
 """Numbers in the features of one block without a causal mask: 256 KiB of float32."""
 
 
-def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
+def empty_state(phi: Phi, q: Tensor, v: Tensor, *extras: Tensor) -> State:
     """Return the state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]``."""
-    f = phi(q[..., :0, :], *(x[..., :0, :] for x in along))
-    features = f.above(None) if f.log is None or f.base is not None else f.log
+    f = phi(q[..., :0, :], *(x[..., :0, :] for x in extras))
+    features = f.relative_to(None) if f.log is None or f.base is not None else f.log
     *lead, _, d_v = v.shape
     sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
     if f.log is None:
@@ -28,33 +28,33 @@ def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
     return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
 
 
-def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[Tensor, State]:
+def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[Tensor, State]:
     """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
     If all running maxima increase by at most ``SPREAD`` within a chunk, the last ones are the reference of all queries.
     """
-    f = phi(k, *along)
+    f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
     if f.log is None or state.reference is None:
-        out, state = fold(state, Features(phi(q, *along).above(None), f.above(None)), values)
-        return divided(out).to(v.dtype), state
-    before = state.reference
+        out, state = scan_step(state, Features(phi(q, *extras).relative_to(None), f.relative_to(None)), values)
+        return apply_normaliser(out).to(v.dtype), state
+    previous = state.reference
     with torch.no_grad():
-        first = torch.maximum(before, f.log[..., :1, :])
-        reference = torch.maximum(before, f.log.amax(-2, keepdim=True))
-    if exceeds_spread(first, reference):
-        out, state = fold(state, paired(phi, q, k, *along, causal=True, start=before), values)
-        return divided(out).to(v.dtype), state
-    keys = f.above(reference)
+        first_reference = torch.maximum(previous, f.log[..., :1, :])
+        reference = torch.maximum(previous, f.log.amax(-2, keepdim=True))
+    if exceeds_spread(first_reference, reference):
+        out, state = scan_step(state, feature_pair(phi, q, k, *extras, causal=True, previous=previous), values)
+        return apply_normaliser(out).to(v.dtype), state
+    keys = f.relative_to(reference)
     del f  # to free it before the features of queries are computed
-    queries = of_queries(phi(q, *along), reference)
-    sums = state.sums * (before - reference).exp().mT
+    queries = query_features(phi(q, *extras), reference)
+    sums = state.sums * (previous - reference).exp().mT
     out = queries @ sums
     out += (queries @ keys.mT).tril_() @ values
-    return divided(out).to(v.dtype), State((keys.mT @ values).add_(sums), reference)
+    return apply_normaliser(out).to(v.dtype), State((keys.mT @ values).add_(sums), reference)
 
 
-def of_queries(f: LogFeatures, reference: Tensor) -> Tensor:
+def query_features(f: LogFeatures, reference: Tensor) -> Tensor:
     """Return query features ``[..., n, C]`` for keys divided by ``e^reference``, with a maximum of one in each row."""
     assert f.log is not None
     log = f.log + reference
@@ -62,27 +62,27 @@ def of_queries(f: LogFeatures, reference: Tensor) -> Tensor:
     return exponential if f.base is None else exponential * f.base
 
 
-def gather(state: State, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[None, State]:
+def update_state(state: State, k: Tensor, v: Tensor, *extras: Tensor, phi: Phi) -> tuple[None, State]:
     """Add a block of keys and values to the state, whose reference is the largest key of each feature so far."""
-    f = phi(k, *along)
+    f = phi(k, *extras)
     values = with_ones(v.to(state.sums.dtype))
     if f.log is None or state.reference is None:
-        return None, State((values.mT @ f.above(None)).mT.add_(state.sums), None)
+        return None, State((values.mT @ f.relative_to(None)).mT.add_(state.sums), None)
     with torch.no_grad():
         reference = torch.maximum(state.reference, f.log.amax(-2, keepdim=True))
-    fade = (state.reference - reference).exp().mT
-    return None, State((values.mT @ f.above(reference)).mT.add_(state.sums * fade), reference)
+    decay = (state.reference - reference).exp().mT
+    return None, State((values.mT @ f.relative_to(reference)).mT.add_(state.sums * decay), reference)
 
 
-def read(state: State, q: Tensor, *along: Tensor, phi: Map, dtype: torch.dtype) -> tuple[Tensor, State]:
+def read_state(state: State, q: Tensor, *extras: Tensor, phi: Phi, dtype: torch.dtype) -> tuple[Tensor, State]:
     """Return the outputs of a block of queries from a state that holds all keys."""
-    f = phi(q, *along)
-    features = f.above(None) if state.reference is None else of_queries(f, state.reference)
-    return divided((state.sums.mT @ features.mT).mT).to(dtype), state
+    f = phi(q, *extras)
+    features = f.relative_to(None) if state.reference is None else query_features(f, state.reference)
+    return apply_normaliser((state.sums.mT @ features.mT).mT).to(dtype), state
 
 
 def streamed_attention(
-    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, size: int | None = None
+    phi: Phi, q: Tensor, k: Tensor, v: Tensor, *extras: Tensor, causal: bool, size: int | None = None
 ) -> Tensor:
     """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, times ``v``, ``[..., n, d_v]``, in the type of ``v``.
 
@@ -93,21 +93,21 @@ def streamed_attention(
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
-        along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        extras: further inputs of ``phi`` per token, ``[n, *]`` each.
         causal: whether query i attends to keys 0..i only.
         size: tokens per block; None for the default, which suits several heads.
     """
-    state = empty(phi, q, v, *along)
-    size = size or default_size(state.sums.shape[-2], causal=causal)
+    state = empty_state(phi, q, v, *extras)
+    size = size or default_block_size(state.sums.shape[-2], causal=causal)
     if causal:
-        out, _ = by_chunks(partial(take, phi=phi), state, q, k, v, *along, size=size)
+        out, _ = scan_chunks(partial(attend_chunk, phi=phi), state, q, k, v, *extras, size=size)
     else:
-        _, state = by_chunks(partial(gather, phi=phi), state, k, v, *along, size=size)
-        out, _ = by_chunks(partial(read, phi=phi, dtype=v.dtype), state, q, *along, size=size)
+        _, state = scan_chunks(partial(update_state, phi=phi), state, k, v, *extras, size=size)
+        out, _ = scan_chunks(partial(read_state, phi=phi, dtype=v.dtype), state, q, *extras, size=size)
     return out
 
 
-def default_size(features: int, *, causal: bool) -> int:
+def default_block_size(features: int, *, causal: bool) -> int:
     """Return the tokens per block if all heads are computed together."""
     return CHUNK if causal else max(16, min(256, BLOCK // features))
 
@@ -127,19 +127,19 @@ def streamed_cost(
         keys: number of keys; n for None.
     """
     C, state, m = features, features * (d_v + 1), keys or n
-    size = size or default_size(C, causal=causal)
-    c, of_keys = min(n, size), min(m, size)
+    size = size or default_block_size(C, causal=causal)
+    c, key_block = min(n, size), min(m, size)
     # The peak is the memory of a block, its states and all outputs. If there is a single block, its result is the
     # output, and no second tensor is needed.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
-        held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state
-        peak = max(held + outputs, of_keys * (C + d_v + 1) + state)
+        block_elements = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state
+        peak = max(block_elements + outputs, key_block * (C + d_v + 1) + state)
     elif causal:
-        made = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
-        peak = outputs + 2 * c * C + columns + made
+        temporary = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
+        peak = outputs + 2 * c * C + columns + temporary
     else:
-        reading = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
-        peak = max(reading, 3 * state + of_keys * (2 * C + d_v + 1))
-    inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    return (n + m) * state + inside * (C + d_v + 1), peak
+        read_elements = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
+        peak = max(read_elements, 3 * state + key_block * (2 * C + d_v + 1))
+    chunk_pairs = n // c * c**2 + (n % c) ** 2 if causal else 0
+    return (n + m) * state + chunk_pairs * (C + d_v + 1), peak

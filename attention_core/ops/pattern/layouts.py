@@ -31,7 +31,7 @@ class Group(NamedTuple):
     mask: Tensor | None
 
 
-def windows(
+def window_groups(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -58,8 +58,8 @@ def windows(
     n = q.shape[-2]
     q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
     position = torch.arange(n, dtype=torch.int32, device=q.device)
-    for first, last in runs(n, block, before, after):
-        rows, columns = extent(first, n, block, before, after)
+    for first, last in block_runs(n, block, before, after):
+        rows, columns = block_extent(first, n, block, before, after)
         end = (last - first) * block  # distance from the run's first block to its last
         i, j = position[rows.start : rows.stop, None], position[columns.start : columns.stop]
         yield Group(
@@ -70,58 +70,58 @@ def windows(
         )
 
 
-def extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
+def block_extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
     """Return the rows and columns of one block."""
     start, stop = index * block, min((index + 1) * block, n)
     return range(start, stop), range(max(start - before, 0), min(stop + after, n))
 
 
-def runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
+def block_runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last block of each run of blocks of one shape, in order."""
     blocks = -(-n // block)
-    inner = -(-before // block)  # the first block whose keys start inside the sequence
-    edge = (n - after) // block  # the first block that is short or whose keys would end after the sequence
-    if inner >= edge:
-        inner = edge = blocks
-    yield from ((b, b) for b in range(inner))
-    if inner < edge:
-        yield inner, edge - 1
-    yield from ((b, b) for b in range(edge, blocks))
+    first_full = -(-before // block)  # the first block whose keys start inside the sequence
+    last_full = (n - after) // block  # the first block that is short or whose keys would end after the sequence
+    if first_full >= last_full:
+        first_full = last_full = blocks
+    yield from ((b, b) for b in range(first_full))
+    if first_full < last_full:
+        yield first_full, last_full - 1
+    yield from ((b, b) for b in range(last_full, blocks))
 
 
 def window_pairs(n: int, *, block: int, before: int = 0, after: int = 0) -> int:
-    """Return the number of pairs in all groups of ``windows``, including pairs that the mask excludes."""
-    extents = (extent(b, n, block, before, after) for b in range(-(-n // block)))
+    """Return the number of pairs in all groups of ``window_groups``, including pairs that the mask excludes."""
+    extents = (block_extent(b, n, block, before, after) for b in range(-(-n // block)))
     return sum(len(rows) * len(columns) for rows, columns in extents)
 
 
-def gathered(outs: list[Tensor], like: Tensor) -> Tensor:
+def join_groups(outputs: list[Tensor], like: Tensor) -> Tensor:
     """Join the groups' outputs ``[X, blocks, rows, e]`` to ``[..., n, e]`` with the leading axes of ``like``."""
-    rows = [out.reshape(out.shape[0], -1, out.shape[-1]) for out in outs]
+    rows = [out.reshape(out.shape[0], -1, out.shape[-1]) for out in outputs]
     return (rows[0] if len(rows) == 1 else torch.cat(rows, 1)).reshape(*like.shape[:-1], -1)
 
 
-def residues(x: Tensor, stride: int) -> Iterator[Tensor]:
+def residue_groups(x: Tensor, stride: int) -> Iterator[Tensor]:
     """Yield the tokens of ``[..., n, e]`` by ``position mod stride``, as views ``[X, classes, length, e]``.
 
     There are at most two groups, since the first ``n mod stride`` classes are one token longer than the others. No
     class needs padding or a mask.
     """
     x = x.reshape(-1, *x.shape[-2:])
-    longer = x.shape[-2] % stride
-    for group, size in ((x, longer), (x[:, longer:], stride - longer)):
+    longer_classes = x.shape[-2] % stride
+    for group, size in ((x, longer_classes), (x[:, longer_classes:], stride - longer_classes)):
         if size and group.shape[-2] >= size:
             # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of this
             # group: [X, length, e, classes].
             yield group.unfold(-2, size, stride).permute(0, 3, 1, 2)
 
 
-def restored(outs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
+def restore_token_order(outputs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
     """Put the groups' outputs ``[X, classes, length, e]`` into the order of the tokens, ``[..., n, e]``."""
-    first, *rest = outs
+    first, *others = outputs
     result = first.new_empty(*like.shape[:-1], first.shape[-1])
-    # Autograd does not allow writing to a view that is older than the last write, so ``residues`` makes each view just
-    # before it is written.
-    for place, out in zip(residues(result, stride), [first, *rest], strict=True):
-        place.copy_(out)
+    # Autograd does not allow writing to a view that is older than the last write, so ``residue_groups`` makes each view
+    # just before it is written.
+    for view, out in zip(residue_groups(result, stride), [first, *others], strict=True):
+        view.copy_(out)
     return result

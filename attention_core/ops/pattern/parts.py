@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import gathered, residues, restored, windows
-from attention_core.ops.softmax.partial import Part, partial_attention, placed
+from attention_core.ops.pattern.layouts import join_groups, residue_groups, restore_token_order, window_groups
+from attention_core.ops.softmax.partial import Part, join_parts, partial_attention
 
 
-def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> Part:
+def own_block_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> Part:
     """Compute partial attention to the keys of the query's own block, O(n b d).
 
     Args:
@@ -18,11 +18,13 @@ def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> P
         block: tokens per block, counted from the first; the last may have fewer.
         causal: whether a query attends to the keys up to its own only.
     """
-    groups = windows(q, k, v, block=block)
-    return placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outs: gathered(outs, q))
+    groups = window_groups(q, k, v, block=block)
+    return join_parts(
+        (partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outputs: join_groups(outputs, q)
+    )
 
 
-def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
+def earlier_blocks_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
     """Compute partial attention of each query after the first block to one key for each earlier block, O(n² d / b).
 
     The queries at the same place in their blocks, for example the first of each, form a causal attention matrix over
@@ -37,13 +39,13 @@ def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
     Returns:
         The output ``[..., n - block, d_v]`` and the log-sum-exp ``[..., n - block, 1]``.
     """
-    later = q[..., block:, :]
+    later_queries = q[..., block:, :]
     keys, values = (x.reshape(-1, 1, *x.shape[-2:]) for x in (k, v))
 
     def parts() -> Iterator[Part]:
-        for places in residues(later, block):
-            each, blocks = places.shape[1:3]
-            seen = (x[..., :blocks, :].expand(-1, each, -1, -1) for x in (keys, values))
-            yield partial_attention(places, *seen, causal=True)
+        for queries in residue_groups(later_queries, block):
+            classes, blocks = queries.shape[1:3]
+            keys_and_values = (x[..., :blocks, :].expand(-1, classes, -1, -1) for x in (keys, values))
+            yield partial_attention(queries, *keys_and_values, causal=True)
 
-    return placed(parts(), lambda outs: restored(outs, later, block))
+    return join_parts(parts(), lambda outputs: restore_token_order(outputs, later_queries, block))

@@ -10,32 +10,32 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.layouts import BLOCK, extent, runs
-from attention_core.ops.softmax.blockwise import pairs
-from attention_core.ops.softmax.partial import lowest_bias
-from attention_core.ops.softmax.union import Piece, among, merging, union_elements
+from attention_core.ops.pattern.layouts import BLOCK, block_extent, block_runs
+from attention_core.ops.softmax.blockwise import n_pairs
+from attention_core.ops.softmax.partial import mask_bias
+from attention_core.ops.softmax.union import Piece, mark_merged, pieces_of_slice, union_elements
 
-SHARE = 8
-"""A piece has about 1/``SHARE`` of all queries, so that it needs little memory compared with the output."""
+PIECES = 8
+"""A piece has about 1/``PIECES`` of all queries, so that it needs little memory compared with the output."""
 ROWS = 128
 """Queries for which a mask over columns is made in one step."""
 
 
-def share(n: int) -> int:
+def tokens_per_piece(n: int) -> int:
     """Return the number of tokens of one head in a piece."""
-    return max(1, n // SHARE)
+    return max(1, n // PIECES)
 
 
-def shares(heads: int, blocks: int, most: int) -> Iterator[tuple[slice, range]]:
-    """Cut ``heads`` times ``blocks`` into pieces of at most ``most``: all heads of a few blocks, or fewer heads."""
-    together = max(1, most // heads)
-    some = heads if most >= heads else max(1, most)
-    for head in range(0, heads, some):
-        for first in range(0, blocks, together):
-            yield slice(head, head + some), range(first, min(first + together, blocks))
+def piece_slices(heads: int, blocks: int, max_blocks: int) -> Iterator[tuple[slice, range]]:
+    """Cut ``heads`` times ``blocks`` into pieces of at most ``max_blocks``: all heads of a few, or fewer heads."""
+    blocks_per_piece = max(1, max_blocks // heads)
+    some_heads = heads if max_blocks >= heads else max(1, max_blocks)
+    for head in range(0, heads, some_heads):
+        for first in range(0, blocks, blocks_per_piece):
+            yield slice(head, head + some_heads), range(first, min(first + blocks_per_piece, blocks))
 
 
-def band(
+def band_pieces(
     like: Tensor,
     *,
     before: int,
@@ -60,60 +60,60 @@ def band(
             ``[r, 1]`` and keys ``[c]``. Moving both by a block must not change the result.
     """
     heads, n = like.shape[:2]
-    for first, last in runs(n, block, before, after):
-        rows, columns = extent(first, n, block, before, after)
+    for first, last in block_runs(n, block, before, after):
+        rows, columns = block_extent(first, n, block, before, after)
         bias = None  # frees the previous bias before the next one is made
         if allowed is not None:
-            bias = _by_distance(allowed, rows, columns, like)
+            bias = _bias_by_distance(allowed, rows, columns, like)
         elif allowed_pairs is not None:
             i, j = (torch.arange(each.start, each.stop, device=like.device) for each in (rows, columns))
-            bias = lowest_bias(allowed_pairs(i[:, None], j), like)
-        most = heads * share(n) // len(rows)
+            bias = mask_bias(allowed_pairs(i[:, None], j), like)
+        max_blocks = heads * tokens_per_piece(n) // len(rows)
         if backward:
-            most = min(2 * most, heads * n // len(columns))
-        for some, blocks in shares(heads, last - first + 1, most):
-            keys = _windows(some, columns, blocks, block)
+            max_blocks = min(2 * max_blocks, heads * n // len(columns))
+        for some_heads, blocks in piece_slices(heads, last - first + 1, max_blocks):
+            keys = _window_view(some_heads, columns, blocks, block)
             yield Piece(
-                queries=_windows(some, rows, blocks, block),
+                queries=_window_view(some_heads, rows, blocks, block),
                 keys=keys,
-                add=_added(keys, -(-len(columns) // block)),
+                add=_add_to_view(keys, -(-len(columns) // block)),
                 bias=bias,
                 causal=causal,
             )
 
 
-def _by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns: range, like: Tensor) -> Tensor:
+def _bias_by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns: range, like: Tensor) -> Tensor:
     """Return the bias ``[r, c]`` that excludes all other pairs; ``allowed`` is evaluated once for each distance."""
     nearest, furthest = rows.start - columns.stop + 1, rows.stop - columns.start
-    known = lowest_bias(allowed(torch.arange(furthest - 1, nearest - 1, -1, device=like.device)), like)
-    return known.unfold(0, len(columns), 1).index_select(0, torch.arange(len(rows) - 1, -1, -1, device=like.device))
+    biases = mask_bias(allowed(torch.arange(furthest - 1, nearest - 1, -1, device=like.device)), like)
+    return biases.unfold(0, len(columns), 1).index_select(0, torch.arange(len(rows) - 1, -1, -1, device=like.device))
 
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
-    """Return the queries in one head's largest piece of ``band`` and the pairs in its mask; reach is before + after."""
+    """Return the queries in one head's largest piece of ``band_pieces`` and the pairs in its mask."""
     if n <= 0:  # all tokens are anchors
         return 0, 0
     block = min(block, n)
-    return max(share(n) // block, 1) * block, block * min(block + reach, n)
+    return max(tokens_per_piece(n) // block, 1) * block, block * min(block + reach, n)
 
 
-def _windows(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
+def _window_view(heads: slice, extent: range, blocks: range, step: int) -> Callable[[Tensor], Tensor]:
     """Return a function that views the tokens of each block, ``[X, n, e] -> [x, blocks, len(extent), e]``."""
     start, stop = extent.start + blocks.start * step, extent.stop + blocks[-1] * step
     return lambda x: x[heads, start:stop].unfold(-2, len(extent), step).mT
 
 
-def _added(view: Callable[[Tensor], Tensor], apart: int = 1) -> Callable[[Tensor, Tensor], None]:
-    """Return a function that adds to the tokens of a view; two blocks ``apart`` blocks apart must share no token."""
+def _add_to_view(view: Callable[[Tensor], Tensor], spacing: int = 1) -> Callable[[Tensor, Tensor], None]:
+    """Return a function that adds to the tokens of a view; two blocks ``spacing`` blocks apart must share no token."""
 
-    def add(into: Tensor, what: Tensor) -> None:
-        for first in range(min(apart, what.shape[1])):
-            view(into)[:, first::apart].add_(what[:, first::apart])
+    def add(target: Tensor, source: Tensor) -> None:
+        for first in range(min(spacing, source.shape[1])):
+            view(target)[:, first::spacing].add_(source[:, first::spacing])
 
     return add
 
 
-def classes(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
+def class_pieces(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield classes of tokens a multiple of the stride apart, which attend to one another.
 
     There are at most two groups of classes: the first ``n mod stride`` classes are one token longer than the others.
@@ -124,89 +124,89 @@ def classes(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Itera
         length = len(range(start, n, stride))
         if not size or not length:
             continue
-        most = heads * (2 if backward else 1) * share(n) // length
-        for some, chosen in shares(heads, size, most):
-            view = _class_view(some, start, size, stride, chosen)
-            yield Piece(queries=view, keys=view, add=_added(view), causal=causal)
+        max_blocks = heads * (2 if backward else 1) * tokens_per_piece(n) // length
+        for some_heads, classes in piece_slices(heads, size, max_blocks):
+            view = _class_view(some_heads, start, size, stride, classes)
+            yield Piece(queries=view, keys=view, add=_add_to_view(view), causal=causal)
 
 
 def class_elements(n: int, stride: int) -> int:
-    """Return the number of queries in the largest piece of one head's ``classes``."""
+    """Return the number of queries in the largest piece of one head's ``class_pieces``."""
     length = -(-n // stride)
-    return max(share(n) // length, 1) * length
+    return max(tokens_per_piece(n) // length, 1) * length
 
 
-def _class_view(heads: slice, start: int, size: int, stride: int, chosen: range) -> Callable[[Tensor], Tensor]:
+def _class_view(heads: slice, start: int, size: int, stride: int, classes: range) -> Callable[[Tensor], Tensor]:
     # ``unfold`` makes one window per multiple of the stride. Place c of each window belongs to class c of the group:
     # [x, length, e, classes].
-    return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, chosen.start : chosen.stop]
+    return lambda x: x[heads, start:].unfold(-2, size, stride).permute(0, 3, 1, 2)[:, classes.start : classes.stop]
 
 
-def columns(
+def column_pieces(
     like: Tensor,
-    chosen: Tensor | slice,
+    keys: Tensor | slice,
     *,
     rows: range | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
-    seen: Callable[[int], int] | None = None,
+    key_count: Callable[[int], int] | None = None,
     causal: bool = False,
 ) -> Iterator[Piece]:
     """Yield pieces of queries that all attend to the same keys.
 
     Args:
         like: queries ``[X, n, d]``, for their sizes and device.
-        chosen: the keys: their positions, or a slice.
+        keys: the keys: their positions, or a slice.
         rows: the queries' consecutive positions; None means all.
         allowed: returns which keys are allowed, ``[r, S]``, given query positions ``[r, 1]``; None means all.
-        seen: returns the number of keys, from the first, that are visible to queries before a position; None means all.
+        key_count: returns the number of keys, from the first, visible to queries before a position; None means all.
         causal: whether query i attends to keys 0..i of these only; all rows are then in one piece.
     """
     n = like.shape[-2]
     rows = range(n) if rows is None else rows
-    step = len(rows) if causal else min(ROWS, columns_rows(n)) if allowed else columns_rows(n)
+    step = len(rows) if causal else min(ROWS, column_piece_rows(n)) if allowed else column_piece_rows(n)
 
-    def keys(x: Tensor, some: Tensor | slice) -> Tensor:
-        return x[:, None, some]
+    def select(x: Tensor, key_index: Tensor | slice) -> Tensor:
+        return x[:, None, key_index]
 
-    def add(into: Tensor, what: Tensor, some: Tensor | slice) -> None:
-        if isinstance(some, slice):
-            into[:, some].add_(what[:, 0])
+    def add(target: Tensor, source: Tensor, key_index: Tensor | slice) -> None:
+        if isinstance(key_index, slice):
+            target[:, key_index].add_(source[:, 0])
         else:
-            into.index_add_(1, some, what[:, 0])
+            target.index_add_(1, key_index, source[:, 0])
 
     for start in rows[::step]:
         stop = min(start + step, rows.stop)
-        bias, some = None, chosen
-        if seen is not None and isinstance(chosen, Tensor):
-            some = chosen[: seen(stop)]
-            if not len(some):
+        bias, key_index = None, keys
+        if key_count is not None and isinstance(keys, Tensor):
+            key_index = keys[: key_count(stop)]
+            if not len(key_index):
                 continue
         if allowed is not None:
-            may = allowed(torch.arange(start, stop, dtype=torch.int32, device=like.device)[:, None])
-            bias = lowest_bias(may if isinstance(some, slice) else may[:, : len(some)], like)
-        here, back = partial(keys, some=some), partial(add, some=some)
-        yield Piece(queries=_rows(start, stop), keys=here, add=back, bias=bias, causal=causal)
+            allowed_rows = allowed(torch.arange(start, stop, dtype=torch.int32, device=like.device)[:, None])
+            bias = mask_bias(allowed_rows if isinstance(key_index, slice) else allowed_rows[:, : len(key_index)], like)
+        key_view, add_to_keys = partial(select, key_index=key_index), partial(add, key_index=key_index)
+        yield Piece(queries=_row_view(start, stop), keys=key_view, add=add_to_keys, bias=bias, causal=causal)
 
 
-def columns_rows(n: int) -> int:
-    """Return the number of queries in a piece of ``columns`` without a mask."""
-    return max(share(n), BLOCK)
+def column_piece_rows(n: int) -> int:
+    """Return the number of queries in a piece of ``column_pieces`` without a mask."""
+    return max(tokens_per_piece(n), BLOCK)
 
 
-def _rows(start: int, stop: int) -> Callable[[Tensor], Tensor]:
+def _row_view(start: int, stop: int) -> Callable[[Tensor], Tensor]:
     return lambda x: x[:, None, start:stop]
 
 
-def anchored(
+def anchored_pieces(
     like: Tensor,
     *,
     anchors: int,
     causal: bool,
-    rest: Callable[[Tensor], Iterable[Piece]],
-    seen: int | None = None,
+    other_pieces: Callable[[Tensor], Iterable[Piece]],
+    key_count: int | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
-    """Yield the pieces of a pattern in which every query attends to the anchors and to the pairs of ``rest``.
+    """Yield the pieces of a pattern in which every query attends to the anchors and to the pairs of ``other_pieces``.
 
     Each pair is in exactly one piece.
 
@@ -214,25 +214,26 @@ def anchored(
         like: queries ``[X, n, d]``, for their sizes and device.
         anchors: how many first tokens are anchors; at most n of them are used.
         causal: whether query i attends to keys 0..i only; the anchors then attend to one another alone.
-        rest: returns the pieces among the other tokens, given their queries.
-        seen: the number of keys, from the first, to which the anchors' own queries attend at most, if not causal; None
-            means all.
+        other_pieces: returns the pieces among the other tokens, given their queries.
+        key_count: the number of keys, from the first, to which the anchors' own queries attend at most, if not
+            causal; None means all.
         allowed: returns which of these keys are allowed, given query positions ``[r, 1]``; None means all.
     """
     n = like.shape[-2]
     anchors = min(anchors, n)
     if anchors and causal:
-        yield from columns(like, slice(anchors), rows=range(anchors), causal=True)
+        yield from column_pieces(like, slice(anchors), rows=range(anchors), causal=True)
     elif anchors:
-        yield from columns(like, slice(n if seen is None else seen), rows=range(anchors), allowed=allowed)
+        keys = slice(n if key_count is None else key_count)
+        yield from column_pieces(like, keys, rows=range(anchors), allowed=allowed)
     if anchors < n:
-        yield from among(rest(like[:, anchors:]), anchors)
+        yield from pieces_of_slice(other_pieces(like[:, anchors:]), anchors)
         if anchors:
-            yield from merging(columns(like, slice(anchors), rows=range(anchors, n)))
+            yield from mark_merged(column_pieces(like, slice(anchors), rows=range(anchors, n)))
 
 
 def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
-    """Return the number of pairs in the pieces of ``anchored``, without ``rest``.
+    """Return the number of pairs in the pieces of ``anchored_pieces``, without ``other_pieces``.
 
     Args:
         n: number of tokens.
@@ -240,7 +241,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
         first_keys: the number of keys to which each anchor attends.
         causal: whether query i attends to keys 0..i only.
     """
-    return (pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors
+    return (n_pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
@@ -250,20 +251,20 @@ def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> 
         n: number of tokens.
         d: head size.
         anchors: how many first tokens are anchors, at most n.
-        rows: the number of queries in the largest piece of ``rest``.
+        rows: the number of queries in the largest piece of ``other_pieces``.
         mask: the number of pairs in the largest mask.
     """
-    merged = min(columns_rows(n), n - anchors) if anchors else 0
-    return union_elements(n, d, rows=max(anchors, rows), mask=mask, again=merged)
+    merged = min(column_piece_rows(n), n - anchors) if anchors else 0
+    return union_elements(n, d, rows=max(anchors, rows), mask=mask, merged_rows=merged)
 
 
 def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
     """Count the pairs a multiple of the stride apart; if causal, without the blocks of later keys that are skipped."""
     longer = n % stride
-    return longer * pairs(n // stride + 1, causal=causal) + (stride - longer) * pairs(n // stride, causal=causal)
+    return longer * n_pairs(n // stride + 1, causal=causal) + (stride - longer) * n_pairs(n // stride, causal=causal)
 
 
 def block_pairs(n: int, block: int, *, causal: bool) -> int:
     """Count the pairs within the blocks (the last may be short); if causal, without skipped blocks of later keys."""
     whole, rest = divmod(n, block)
-    return whole * pairs(block, causal=causal) + pairs(rest, causal=causal)
+    return whole * n_pairs(block, causal=causal) + n_pairs(rest, causal=causal)

@@ -10,12 +10,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.pieces import share, shares
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.pattern.pieces import piece_slices, tokens_per_piece
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.union import Piece, union_elements
 
 
-def in_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
+def same_class(i: Tensor, j: Tensor, stride: int, columns: int) -> Tensor:
     """Check which pairs of pixels are in one class.
 
     Args:
@@ -40,22 +40,23 @@ def pixel_classes(like: Tensor, stride: int, columns: int, *, causal: bool, back
         backward: whether memory is also needed for the keys' gradients.
     """
     heads, n = like.shape[:2]
-    order, start = _in_order(n, stride, columns, like.device), 0
+    order, start = _positions_by_class(n, stride, columns, like.device), 0
     for size, count in sorted(class_sizes(n, stride, columns).items()):
         members = order[start : start + size * count].view(count, size)
         start += size * count
-        for some, chosen in shares(heads, count, heads * (2 if backward else 1) * share(n) // size):
-            at = members[chosen.start : chosen.stop]
+        max_classes = heads * (2 if backward else 1) * tokens_per_piece(n) // size
+        for head_slice, class_range in piece_slices(heads, count, max_classes):
+            index = members[class_range.start : class_range.stop]
             yield Piece(
-                queries=partial(_read, heads=some, at=at),
-                keys=partial(_read, heads=some, at=at),
-                add=partial(_add, heads=some, at=at),
-                write=partial(_write, heads=some, at=at),
+                queries=partial(_read_view, heads=head_slice, index=index),
+                keys=partial(_read_view, heads=head_slice, index=index),
+                add=partial(_add, heads=head_slice, index=index),
+                write=partial(_write, heads=head_slice, index=index),
                 causal=causal,
             )
 
 
-def _in_order(n: int, stride: int, columns: int, device: torch.device) -> Tensor:
+def _positions_by_class(n: int, stride: int, columns: int, device: torch.device) -> Tensor:
     """Return all positions, sorted by the size of their class, then by class, then by position, ``int64 [n]``."""
     position = torch.arange(n, device=device)
     row, column = position // columns % stride, position % columns % stride
@@ -64,27 +65,28 @@ def _in_order(n: int, stride: int, columns: int, device: torch.device) -> Tensor
     return order[sizes[index[order]].argsort(stable=True)]
 
 
-def _read(x: Tensor, *, heads: slice, at: Tensor) -> Tensor:
-    return x[heads, at]  # [x, classes, size, e] for x heads
+def _read_view(x: Tensor, *, heads: slice, index: Tensor) -> Tensor:
+    return x[heads, index]  # [x, classes, size, e] for x heads
 
 
-def _add(into: Tensor, what: Tensor, *, heads: slice, at: Tensor) -> None:
-    into[heads].index_add_(1, at.flatten(), what.flatten(1, 2))
+def _add(target: Tensor, source: Tensor, *, heads: slice, index: Tensor) -> None:
+    target[heads].index_add_(1, index.flatten(), source.flatten(1, 2))
 
 
-def _write(into: Tensor, what: Tensor, *, heads: slice, at: Tensor) -> None:
-    into[heads].index_copy_(1, at.flatten(), what.flatten(1, 2))
+def _write(target: Tensor, source: Tensor, *, heads: slice, index: Tensor) -> None:
+    target[heads].index_copy_(1, index.flatten(), source.flatten(1, 2))
 
 
 def class_sizes(n: int, stride: int, columns: int) -> Counter[int]:
     """Return how many classes there are of each size, for n pixels."""
-    rows, rest = divmod(n, columns)
-    down = Counter((len(range(a, rows, stride)), a == rows % stride) for a in range(min(stride, rows + 1)))
-    across = Counter((len(range(b, columns, stride)), len(range(b, rest, stride))) for b in range(min(stride, columns)))
+    rows, short_row = divmod(n, columns)
+    row_classes = Counter((len(range(a, rows, stride)), a == rows % stride) for a in range(min(stride, rows + 1)))
+    widths = ((len(range(b, columns, stride)), len(range(b, short_row, stride))) for b in range(min(stride, columns)))
+    column_classes = Counter(widths)
     sizes: Counter[int] = Counter()
-    for (whole, has_short_row), a in down.items():
-        for (width, short), b in across.items():
-            sizes[whole * width + has_short_row * short] += a * b
+    for (full_width, has_short_row), a in row_classes.items():
+        for (class_width, short_width), b in column_classes.items():
+            sizes[full_width * class_width + has_short_row * short_width] += a * b
     del sizes[0]
     return sizes
 
@@ -92,7 +94,7 @@ def class_sizes(n: int, stride: int, columns: int) -> Counter[int]:
 def class_cost(n: int, d: int, stride: int, columns: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds and peak elements of attention within the classes for one head."""
     sizes = class_sizes(n, stride, columns)
-    rows = max(max(share(n) // size, 1) * size for size in sizes)
-    products = sum(count * pairs(size, causal=causal) for size, count in sizes.items())
+    rows = max(max(tokens_per_piece(n) // size, 1) * size for size in sizes)
+    products = sum(count * n_pairs(size, causal=causal) for size, count in sizes.items())
     # Positions are int64, twice as large as an element. The queries, keys and values of a piece are copies.
     return 2 * d * products, union_elements(n, d, rows=rows) + 2 * n + 3 * rows * d

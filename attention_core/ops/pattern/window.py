@@ -9,21 +9,21 @@ from functools import partial
 from torch import Tensor
 
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.pattern.pieces import band_elements, band_pieces
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.union import Piece, union_attention, union_elements
 
 
-def in_window(distance: Tensor, reach: int, *, causal: bool) -> Tensor:
+def is_in_window(distance: Tensor, reach: int, *, causal: bool) -> Tensor:
     """Check which distances ``i - j`` lie in the window."""
     return (distance <= reach) & (distance >= (0 if causal else -reach))
 
 
 def window_pieces(like: Tensor, reach: int, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield blocks of queries with the keys of their windows, for ``union_attention``."""
-    after, allowed = 0 if causal else reach, partial(in_window, reach=reach, causal=causal)
-    return band(like, before=reach, after=after, allowed=allowed, backward=backward)
+    after, allowed = 0 if causal else reach, partial(is_in_window, reach=reach, causal=causal)
+    return band_pieces(like, before=reach, after=after, allowed=allowed, backward=backward)
 
 
 def window_size(n: int, reach: int, *, causal: bool) -> tuple[int, int, int]:
@@ -43,12 +43,12 @@ def window_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, *, causal: boo
 def window_cost(n: int, d: int, reach: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``window_attention`` for one head."""
     if reach >= n - 1:
-        return 2 * d * pairs(n, causal=causal), n * (d + 1)
+        return 2 * d * n_pairs(n, causal=causal), n * (d + 1)
     within, rows, mask = window_size(n, reach, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
 
 
-def in_square(i: Tensor, j: Tensor, reach: int, columns: int, *, causal: bool) -> Tensor:
+def is_in_square(i: Tensor, j: Tensor, reach: int, columns: int, *, causal: bool) -> Tensor:
     """Check which pairs of pixels are at most ``reach`` rows and columns apart; pixels are numbered row by row.
 
     Args:
@@ -75,7 +75,7 @@ def square_attention(q: Tensor, k: Tensor, v: Tensor, reach: int, columns: int, 
 def square_cost(n: int, d: int, reach: int, columns: int, *, causal: bool) -> tuple[int, int]:
     """Return multiply-adds and peak elements of ``square_attention`` for one head."""
     if _spans_image(n, reach, columns):
-        return 2 * d * pairs(n, causal=causal), n * (d + 1)
+        return 2 * d * n_pairs(n, causal=causal), n * (d + 1)
     within, rows, mask = square_size(n, reach, columns, causal=causal)
     return 2 * d * within, union_elements(n, d, rows=rows, mask=mask)
 
@@ -93,7 +93,7 @@ def square_pieces(
     causal: bool,
     backward: bool,
     first: int = 0,
-    also: Callable[[Tensor, Tensor], Tensor] | None = None,
+    allowed_pairs: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Iterator[Piece]:
     """Yield blocks of as many pixels as an image row, each with the pixels that its squares reach.
 
@@ -104,27 +104,29 @@ def square_pieces(
         causal: whether later pixels are excluded.
         backward: whether memory is also needed for the keys' gradients.
         first: the position of the first query in the image.
-        also: returns which pairs of positions are allowed within the squares; None means all.
+        allowed_pairs: returns which pairs of positions are allowed within the squares; None means all.
     """
 
     def allowed(i: Tensor, j: Tensor) -> Tensor:
         i, j = i + first, j + first
-        near = in_square(i, j, reach, columns, causal=causal)
-        return near if also is None else near.logical_and_(also(i, j))
+        near = is_in_square(i, j, reach, columns, causal=causal)
+        return near if allowed_pairs is None else near.logical_and_(allowed_pairs(i, j))
 
-    before, after = _reached(reach, columns, first, causal=causal)
-    return band(like, before=before, after=after, allowed=None, backward=backward, block=columns, allowed_pairs=allowed)
+    before, after = _reach_in_tokens(reach, columns, first, causal=causal)
+    return band_pieces(
+        like, before=before, after=after, allowed=None, backward=backward, block=columns, allowed_pairs=allowed
+    )
 
 
 def square_size(n: int, reach: int, columns: int, *, causal: bool, first: int = 0) -> tuple[int, int, int]:
     """Return the pairs in all pieces of one head, and the queries and pairs of the largest piece."""
-    before, after = _reached(reach, columns, first, causal=causal)
+    before, after = _reach_in_tokens(reach, columns, first, causal=causal)
     rows, mask = band_elements(n, before + after, block=columns)
     mask += mask // 4  # the booleans from which the mask is made
     return window_pairs(n, block=columns, before=before, after=after), rows, mask
 
 
-def _reached(reach: int, columns: int, first: int, *, causal: bool) -> tuple[int, int]:
+def _reach_in_tokens(reach: int, columns: int, first: int, *, causal: bool) -> tuple[int, int]:
     """Return how many pixels before and after each block of ``columns`` pixels its squares reach."""
     before = reach * columns + (min(reach, columns - 1) if first % columns else 0)
     return before, 0 if causal else before

@@ -18,7 +18,7 @@ STEP = 2**15
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowBlock:
     """The queries ``start <= i < stop``, with the keys that they can attend to: all n, or if causal those up to i."""
 
     start: int
@@ -32,104 +32,104 @@ class Rows:
         return self.stop - self.start
 
     @property
-    def keys(self) -> int:
+    def key_count(self) -> int:
         """The number of keys, counted from the first, that any of these queries can attend to."""
         return self.stop if self.causal else self.n
 
-    def hide(self, scores: Tensor, value: float) -> Tensor:
+    def fill_future(self, scores: Tensor, value: float) -> Tensor:
         """Overwrite the scores of keys later than their query, ``[..., size, keys]``, and return all scores."""
         if self.causal:
-            ahead = torch.ones(self.size, self.size, dtype=torch.bool, device=scores.device).triu(1)
-            scores[..., self.start :].masked_fill_(ahead, value)
+            future = torch.ones(self.size, self.size, dtype=torch.bool, device=scores.device).triu(1)
+            scores[..., self.start :].masked_fill_(future, value)
         return scores
 
     def softmax(self, logits: Tensor) -> Tensor:
         """Return softmax over the keys that each query can attend to; the logits are overwritten."""
-        return self.hide(logits, -math.inf).softmax(-1)
+        return self.fill_future(logits, -math.inf).softmax(-1)
 
-    def seen(self, device: torch.device) -> Tensor:
+    def key_counts(self, device: torch.device) -> Tensor:
         """Return the number of keys of each query, float64 ``[size, 1]``, or ``[1, 1]`` if all are equal."""
         first, last = (self.start + 1, self.stop) if self.causal else (self.n, self.n)
         return torch.arange(first, last + 1, dtype=torch.float64, device=device)[:, None]
 
 
-def block_size(n: int, *, width: int = 1) -> int:
+def block_size(n: int, *, per_pair: int = 1) -> int:
     """Return the number of queries per block; the last block may have fewer."""
-    return max(1, min(n // 8, ROWS) // width)
+    return max(1, min(n // 8, ROWS) // per_pair)
 
 
-def row_blocks(n: int, *, causal: bool, width: int = 1, keys: int | None = None) -> list[Rows]:
+def row_blocks(n: int, *, causal: bool, per_pair: int = 1, keys: int | None = None) -> list[RowBlock]:
     """Return the blocks that cover n queries, each with far fewer than n² numbers.
 
     Args:
         n: number of queries.
         causal: whether query i attends to keys 0..i only.
-        width: numbers that the rule needs in memory for each pair of query and key.
+        per_pair: numbers that the rule needs in memory for each pair of query and key.
         keys: number of keys; n for None.
     """
-    size, keys = block_size(n, width=width), n if keys is None else keys
-    return [Rows(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
+    size, keys = block_size(n, per_pair=per_pair), n if keys is None else keys
+    return [RowBlock(start, min(start + size, n), keys, causal) for start in range(0, n, size)]
 
 
-def pairs(n: int, *, causal: bool, width: int = 1, keys: int | None = None) -> int:
+def n_pairs(n: int, *, causal: bool, per_pair: int = 1, keys: int | None = None) -> int:
     """Count the pairs that ``blockwise_attention`` computes for one head; causal blocks skip later keys."""
     if not causal:
         return n * (keys or n)
-    size = block_size(n, width=width)
-    whole, rest = divmod(n, size)
-    return size**2 * whole * (whole + 1) // 2 + rest * n
+    size = block_size(n, per_pair=per_pair)
+    full_blocks, rest = divmod(n, size)
+    return size**2 * full_blocks * (full_blocks + 1) // 2 + rest * n
 
 
-def largest_block(n: int, *, width: int = 1, keys: int | None = None) -> int:
+def largest_block(n: int, *, per_pair: int = 1, keys: int | None = None) -> int:
     """Count the pairs of query and key in the largest block of one head."""
-    return (keys or n) * block_size(n, width=width)
+    return (keys or n) * block_size(n, per_pair=per_pair)
 
 
-Weigh = Callable[[Tensor, Tensor, Rows], Tensor]
+WeightRule = Callable[[Tensor, Tensor, RowBlock], Tensor]
 """A rule: ``(q [..., size, d], k [..., keys, d], rows) -> A [..., size, keys]``, differentiable in q and k."""
 
 
-Mix = Callable[[Tensor, Tensor, Tensor, Rows], Tensor]
+OutputRule = Callable[[Tensor, Tensor, Tensor, RowBlock], Tensor]
 """Rows of a rule times v: ``(q [..., size, d], k [..., keys, d], v [..., keys, d_v], rows) -> [..., size, d_v]``."""
 
 
 def blockwise_attention(
-    weigh: Weigh,
+    row_weights: WeightRule,
     q: Tensor,
     k: Tensor,
     v: Tensor,
     *,
     causal: bool,
-    width: int = 1,
+    per_pair: int = 1,
     step: int = STEP,
-    mix: Mix | None = None,
+    row_outputs: OutputRule | None = None,
 ) -> Tensor:
     """Return ``A v``, ``[..., n, d_v]``, for a rule that computes rows of A, in O(n) memory forward and backward.
 
     The backward pass recomputes each block of A. It cannot be differentiated again.
 
     Args:
-        weigh: the rule, which receives at least float32; its closure must not change.
+        row_weights: the rule, which receives at least float32; its closure must not change.
         q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
         k: ``[..., m, d]``, like q; if causal, m must equal n.
         v: ``[..., m, d_v]``.
         causal: whether query i attends to keys 0..i only.
-        width: numbers that the rule needs in memory for each pair of query and key.
+        per_pair: numbers that the rule needs in memory for each pair of query and key.
         step: numbers per block of the forward pass below which a block covers several heads.
-        mix: a faster function for the rows times v in the forward pass; q, k and v then share their leading axes.
+        row_outputs: a faster function for the rows times v in the forward pass; q, k and v then share leading axes.
     """
     q, k, flat = (at_least_float32(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
-    out = _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix)
+    out = _Blockwise.apply(q, k, flat, row_weights, causal, per_pair, step, row_outputs)
     return out.reshape(*v.shape[:-2], *out.shape[-2:]).to(v.dtype)
 
 
-def _steps(q: Tensor, v: Tensor, causal: bool, width: int, step: int) -> Iterator[tuple[slice, slice, Rows]]:
+def _blocks(q: Tensor, v: Tensor, causal: bool, per_pair: int, step: int) -> Iterator[tuple[slice, slice, RowBlock]]:
     """Yield the heads of q and k, the heads of v and the rows of each block; the order keeps keys in the CPU cache."""
     n, keys = q.shape[-2], v.shape[-2]
-    blocks = row_blocks(n, causal=causal, width=width, keys=keys)
-    together = max(1, step // (block_size(n, width=width) * keys * width))
-    for head in range(0, len(q), together):
-        heads = slice(head, head + together)
+    blocks = row_blocks(n, causal=causal, per_pair=per_pair, keys=keys)
+    heads_per_block = max(1, step // (block_size(n, per_pair=per_pair) * keys * per_pair))
+    for head in range(0, len(q), heads_per_block):
+        heads = slice(head, head + heads_per_block)
         for rows in blocks:
             yield heads, heads if len(q) == len(v) else slice(None), rows
 
@@ -141,20 +141,23 @@ class _Blockwise(torch.autograd.Function):
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        weigh: Weigh,
+        row_weights: WeightRule,
         causal: bool,
-        width: int,
+        per_pair: int,
         step: int,
-        mix: Mix | None,
+        row_outputs: OutputRule | None,
     ) -> Tensor:
         ctx.save_for_backward(q, k, v)
-        ctx.rule = weigh, causal, width
+        ctx.rule = row_weights, causal, per_pair
         out = v.new_empty(len(v), *q.shape[-2:-1], v.shape[-1])
-        for heads, values, rows in _steps(q, v, causal, width, step):
-            queries, keys, seen = q[heads, rows.start : rows.stop], k[heads, : rows.keys], v[values, : rows.keys]
+        for heads, values, rows in _blocks(q, v, causal, per_pair, step):
+            queries, keys = q[heads, rows.start : rows.stop], k[heads, : rows.key_count]
+            v_block = v[values, : rows.key_count]
             # The weights of a block have no name, so that they are freed before the next block's are computed.
             out[values, rows.start : rows.stop] = (
-                weigh(queries, keys, rows) @ seen if mix is None else mix(queries, keys, seen, rows)
+                row_weights(queries, keys, rows) @ v_block
+                if row_outputs is None
+                else row_outputs(queries, keys, v_block, rows)
             )
         return out
 
@@ -162,19 +165,20 @@ class _Blockwise(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         q, k, v = ctx.saved_tensors
-        weigh, causal, width = ctx.rule
+        row_weights, causal, per_pair = ctx.rule
         dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
-        for heads, values, rows in _steps(q, v, causal, width, STEP):
-            q_rows = q[heads, rows.start : rows.stop].detach().requires_grad_()
-            k_seen = k[heads, : rows.keys].detach().requires_grad_()
+        for heads, values, rows in _blocks(q, v, causal, per_pair, STEP):
+            q_block = q[heads, rows.start : rows.stop].detach().requires_grad_()
+            k_block = k[heads, : rows.key_count].detach().requires_grad_()
             with torch.enable_grad():
-                a = weigh(q_rows, k_seen, rows)
-            g = grad[values, rows.start : rows.stop]
-            dv[values, : rows.keys] += a.detach().mT @ g
-            if a.requires_grad:
-                da = (g @ v[values, : rows.keys].mT).sum_to_size(a.shape)
-                found = torch.autograd.grad(a, (q_rows, k_seen), da, allow_unused=True)
-                for total, span, part in zip((dq, dk), ((rows.start, rows.stop), (0, rows.keys)), found, strict=True):
-                    if part is not None:
-                        total[heads, slice(*span)] += part
+                weights = row_weights(q_block, k_block, rows)
+            grad_block = grad[values, rows.start : rows.stop]
+            dv[values, : rows.key_count] += weights.detach().mT @ grad_block
+            if weights.requires_grad:
+                grad_weights = (grad_block @ v[values, : rows.key_count].mT).sum_to_size(weights.shape)
+                grads = torch.autograd.grad(weights, (q_block, k_block), grad_weights, allow_unused=True)
+                spans = slice(rows.start, rows.stop), slice(rows.key_count)
+                for total, span, block_grad in zip((dq, dk), spans, grads, strict=True):
+                    if block_grad is not None:
+                        total[heads, span] += block_grad
         return dq, dk, dv, None, None, None, None, None

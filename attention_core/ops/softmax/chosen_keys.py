@@ -6,18 +6,18 @@ It takes O(n c d) time. The result is a ``Part``, which can be merged with atten
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.partial import Part, placed
+from attention_core.ops.softmax.partial import Part, join_parts
 
-STEP = 2**13
+PAIRS_PER_STEP = 2**13
 """Pairs of query and key per step, for each head."""
 
 
-def chosen_rows(n: int, c: int) -> int:
+def queries_per_step(n: int, c: int) -> int:
     """Return the number of queries per step."""
-    return min(n, max(1, STEP // c))
+    return min(n, max(1, PAIRS_PER_STEP // c))
 
 
-def chosen_keys_part(q: Tensor, k: Tensor, v: Tensor, index: Tensor, seen: Tensor) -> Part:
+def selected_keys_attention(q: Tensor, k: Tensor, v: Tensor, index: Tensor, allowed: Tensor) -> Part:
     """Return the attention of each query to its own set of keys.
 
     Args:
@@ -25,21 +25,21 @@ def chosen_keys_part(q: Tensor, k: Tensor, v: Tensor, index: Tensor, seen: Tenso
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
         index: positions of the keys, ``int64 [..., n, c]``, c >= 1.
-        seen: which of these keys are allowed, ``bool [..., n, c]``.
+        allowed: which of these keys are allowed, ``bool [..., n, c]``.
 
     Returns:
         The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, the lowest number if a query has no key.
     """
-    n, rows = q.shape[-2], chosen_rows(q.shape[-2], index.shape[-1])
+    n, rows = q.shape[-2], queries_per_step(q.shape[-2], index.shape[-1])
     keys, values = (x.reshape(-1, x.shape[-1]) for x in (k, v))
-    head = torch.arange(len(keys) // n, device=q.device).reshape(*q.shape[:-2], 1, 1) * n
+    head_offset = torch.arange(len(keys) // n, device=q.device).reshape(*q.shape[:-2], 1, 1) * n
 
     def parts(start: int) -> Part:
-        some = slice(start, start + rows)
-        at, may = index[..., some, :] + head, seen[..., some, :]
-        logits = (keys[at] @ q[..., some, :].unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
-        logits = logits.masked_fill(~may, torch.finfo(q.dtype).min)
+        rows_slice = slice(start, start + rows)
+        key_index, allowed_rows = index[..., rows_slice, :] + head_offset, allowed[..., rows_slice, :]
+        logits = (keys[key_index] @ q[..., rows_slice, :].unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
+        logits = logits.masked_fill(~allowed_rows, torch.finfo(q.dtype).min)
         weights = logits.softmax(-1).unsqueeze(-2)
-        return (weights @ values[at]).squeeze(-2), logits.logsumexp(-1, keepdim=True)
+        return (weights @ values[key_index]).squeeze(-2), logits.logsumexp(-1, keepdim=True)
 
-    return placed((parts(start) for start in range(0, n, rows)), lambda outs: torch.cat(outs, -2))
+    return join_parts((parts(start) for start in range(0, n, rows)), lambda outs: torch.cat(outs, -2))

@@ -21,7 +21,7 @@ def exact_attention(
     """
     d, d_v = q.shape[-1], v.shape[-1]
     scale = d**-0.5 if scale is None else scale
-    q, k, v = ready_for_kernels(q, k, v)
+    q, k, v = pad_for_kernels(q, k, v)
     lead = q.shape[:-2]
     if mask is not None and mask.ndim > 2:
         mask = mask.expand(*lead, *mask.shape[-2:])
@@ -32,7 +32,7 @@ def exact_attention(
     return out.reshape(*lead, *out.shape[-2:])[..., :d_v]
 
 
-def ready_for_kernels(*tensors: Tensor) -> tuple[Tensor, ...]:
+def pad_for_kernels(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors padded by zeros to the largest last axis, with a stride of 1; copy only if necessary.
 
     The fused kernels need one size and a packed last axis; otherwise torch falls back to the n x n form. The zeros

@@ -34,7 +34,7 @@ def positions(n: int, device: torch.device | None = None) -> tuple[Tensor, Tenso
     return position[:, None], position[None, :]
 
 
-def offsets(n: int, columns: int, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+def pixel_offsets(n: int, columns: int, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
     """Return by how many rows and by how many columns query i and key j are apart in an image, ``[n, n]`` each.
 
     Args:
@@ -52,12 +52,12 @@ def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
-def visible(q: Tensor, *, causal: bool) -> Tensor | None:
+def visible_pairs(q: Tensor, *, causal: bool) -> Tensor | None:
     """Return the pairs that are allowed if causal, ``bool [n, n]``, for queries ``[..., n, d]``; None if all are."""
     return causal_mask(q.shape[-2], q.device) if causal else None
 
 
-def keys_seen(k: Tensor, *, causal: bool) -> Tensor:
+def key_counts(k: Tensor, *, causal: bool) -> Tensor:
     """Return n_i, the number of keys visible to each query, float64 ``[n, 1]``, or ``[1, 1]`` if all are equal."""
     n = k.shape[-2]
     return torch.arange(1 if causal else n, n + 1, dtype=torch.float64, device=k.device).unsqueeze(-1)
@@ -74,21 +74,21 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
         return logits.softmax(-1)
     # Softmax of a row with -inf only would give NaN, forward and backward. A query without any allowed key is therefore
     # computed without its mask, and its weights are then set to zero.
-    empty = ~mask.any(-1, keepdim=True)
-    return logits.masked_fill(~mask & ~empty, -math.inf).softmax(-1).masked_fill(empty, 0.0)
+    empty_row = ~mask.any(-1, keepdim=True)
+    return logits.masked_fill(~mask & ~empty_row, -math.inf).softmax(-1).masked_fill(empty_row, 0.0)
 
 
-def among_largest(x: Tensor, count: int) -> Tensor:
+def top_k_mask(x: Tensor, count: int) -> Tensor:
     """Mark the ``count`` largest entries along the last axis, ``bool``; of equal entries the earlier ones."""
     order = x.argsort(dim=-1, descending=True, stable=True)
     return torch.zeros_like(x, dtype=torch.bool).scatter(-1, order[..., :count], True)
 
 
-def rows_over_sum(similarity: Tensor) -> Tensor:
+def normalise_rows(similarity: Tensor) -> Tensor:
     """Divide each row by its sum, ``[..., n, n]``; a row whose sum is zero is unchanged."""
-    return similarity / nonzero(similarity.sum(-1, keepdim=True))
+    return similarity / safe_divisor(similarity.sum(-1, keepdim=True))
 
 
-def nonzero(x: Tensor) -> Tensor:
+def safe_divisor(x: Tensor) -> Tensor:
     """Return ``x`` with ones in place of zeros, as a divisor."""
     return torch.where(x == 0, 1.0, x)

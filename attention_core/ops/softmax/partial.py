@@ -8,12 +8,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.ops.softmax.exact import ready_for_kernels
+from attention_core.ops.softmax.exact import pad_for_kernels
 
 Part = tuple[Tensor, Tensor]
 
 
-class Inputs(NamedTuple):
+class KernelInputs(NamedTuple):
     """The inputs of the attention kernel.
 
     Attributes:
@@ -36,7 +36,7 @@ class Inputs(NamedTuple):
 def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Part:
     """Return ``softmax(q kᵀ / √d) v`` and the logarithm of each row's normaliser, both with gradients.
 
-    A row without keys gets a log-sum-exp so low that ``merged`` gives it no weight.
+    A row without keys gets a log-sum-exp so low that ``merge_partial_softmax`` gives it no weight.
 
     Args:
         q: ``[X, Y, n, d]``.
@@ -50,13 +50,13 @@ def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = 
     """
     bias = None
     if mask is not None:
-        bias = lowest_bias(mask, q).expand(*q.shape[:2], *mask.shape[-2:])
+        bias = mask_bias(mask, q).expand(*q.shape[:2], *mask.shape[-2:])
     scale, d_v = q.shape[-1] ** -0.5, v.shape[-1]
-    out, lse = _Partial.apply(*ready_for_kernels(q, k, v), bias, causal, scale)
+    out, lse = _Partial.apply(*pad_for_kernels(q, k, v), bias, causal, scale)
     return out[..., :d_v], lse.unsqueeze(-1)
 
 
-def lowest_bias(mask: Tensor, q: Tensor) -> Tensor:
+def mask_bias(mask: Tensor, q: Tensor) -> Tensor:
     """Return the bias for scores of the type of ``q``: the lowest finite number where ``mask`` forbids a pair, else 0.
 
     With -inf, a row without keys would be NaN.
@@ -64,32 +64,32 @@ def lowest_bias(mask: Tensor, q: Tensor) -> Tensor:
     return q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
 
 
-def placed(groups: Iterable[Part], place: Callable[[list[Tensor]], Tensor]) -> Part:
-    """Join the parts of groups of queries into one part; ``place`` puts tensors into the order of the tokens."""
-    outs, lses = zip(*groups, strict=True)
-    return place(list(outs)), place(list(lses))
+def join_parts(parts: Iterable[Part], join: Callable[[list[Tensor]], Tensor]) -> Part:
+    """Join the parts of groups of queries into one part; ``join`` puts tensors into the order of the tokens."""
+    outputs, lse_parts = zip(*parts, strict=True)
+    return join(list(outputs)), join(list(lse_parts))
 
 
-def merged(parts: Sequence[Part]) -> Tensor:
+def merge_partial_softmax(parts: Sequence[Part]) -> Tensor:
     """Return the attention over the union of the keys of all parts, which must share no pair, ``[..., n, d_v]``."""
     total = torch.logsumexp(torch.cat([lse for _, lse in parts], -1), -1, keepdim=True)
-    (first, lse), *rest = parts
-    out = first * (lse - total).exp()
-    for o, lse in rest:
-        out.addcmul_(o.to(out.dtype), (lse - total).exp())
-    return out.to(first.dtype)
+    (first_out, lse), *rest = parts
+    out = first_out * (lse - total).exp()
+    for part_out, lse in rest:
+        out.addcmul_(part_out.to(out.dtype), (lse - total).exp())
+    return out.to(first_out.dtype)
 
 
 class _Partial(torch.autograd.Function):
-    """Attention and its log-sum-exp, by the fused kernel if ``kernel_takes`` the inputs, otherwise by the formulas.
+    """Attention and its log-sum-exp, by the fused kernel if ``kernel_supports`` the inputs, otherwise by the formulas.
 
     ``scaled_dot_product_attention`` calls the same kernel, but torch has no public function for its log-sum-exp.
     """
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - torch's own context
-        x = Inputs(*inputs)
-        out, lse = part_forward(x)
+        x = KernelInputs(*inputs)
+        out, lse = partial_forward(x)
         ctx.save_for_backward(x.q, x.k, x.v, x.bias, out, lse)
         ctx.causal, ctx.scale = x.causal, x.scale
         return out, lse
@@ -98,8 +98,8 @@ class _Partial(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         q, k, v, bias, out, lse = ctx.saved_tensors
-        x = Inputs(q, k, v, bias, ctx.causal, ctx.scale)
-        backward = fused_backward if kernel_takes(x) else plain_backward
+        x = KernelInputs(q, k, v, bias, ctx.causal, ctx.scale)
+        backward = fused_backward if kernel_supports(x) else plain_backward
         return *backward(x, out, lse, grad, grad_lse), None, None, None
 
 
@@ -108,7 +108,7 @@ KERNEL_VERSIONS = ("2.13",)
 KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-def kernel_takes(x: Inputs) -> bool:
+def kernel_supports(x: KernelInputs) -> bool:
     """Return whether the inputs meet all assumptions of torch's CPU kernel, which itself checks nothing.
 
     With other inputs it reads beyond their memory. It assumes plain CPU tensors of one floating-point type and one head
@@ -130,19 +130,19 @@ def kernel_takes(x: Inputs) -> bool:
     )
 
 
-def part_forward(x: Inputs) -> tuple[Tensor, Tensor]:
-    """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if ``kernel_takes`` the inputs."""
-    return (fused if kernel_takes(x) else plain)(x)
+def partial_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
+    """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if it supports the inputs."""
+    return (fused_forward if kernel_supports(x) else plain_forward)(x)
 
 
-def share_backward(x: Inputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def part_backward(x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the contribution of a part to the gradients, where ``out`` and ``lse`` are those of a union of parts."""
-    if kernel_takes(x):
+    if kernel_supports(x):
         return _kernel_backward(x, out, lse, grad)
     return plain_backward(x, out, lse, grad, lse.new_zeros(()))
 
 
-def fused(x: Inputs) -> tuple[Tensor, Tensor]:
+def fused_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
     """Return output and log-sum-exp from torch's CPU kernel."""
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     out, lse = kernel(x.q, x.k, x.v, 0.0, x.causal, attn_mask=x.bias, scale=x.scale)
@@ -150,7 +150,7 @@ def fused(x: Inputs) -> tuple[Tensor, Tensor]:
 
 
 def fused_backward(
-    x: Inputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
+    x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return gradients from torch's CPU kernel, which does not support a gradient of the log-sum-exp.
 
@@ -164,21 +164,21 @@ def fused_backward(
     return to_q[..., :d], to_k[..., :d], to_v[..., :d]
 
 
-def _kernel_backward(x: Inputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _kernel_backward(x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
     to_q, to_k, to_v = kernel(grad, x.q, x.k, x.v, out, lse, 0.0, x.causal, attn_mask=x.bias, scale=x.scale)
     return to_q, to_k, to_v
 
 
-def plain(x: Inputs) -> tuple[Tensor, Tensor]:
-    """Return the results of ``fused`` by the formulas, on any device; the scores of the part exist in memory."""
+def plain_forward(x: KernelInputs) -> tuple[Tensor, Tensor]:
+    """Return the results of ``fused_forward`` by the formulas, on any device; the part's scores exist in memory."""
     logits = _logits(x)
     lse = logits.logsumexp(-1)
     return (logits - lse.unsqueeze(-1)).exp().to(x.v.dtype) @ x.v, lse
 
 
 def plain_backward(
-    x: Inputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
+    x: KernelInputs, out: Tensor, lse: Tensor, grad: Tensor, grad_lse: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the results of ``fused_backward`` by the formulas."""
     p = (_logits(x) - lse.unsqueeze(-1)).exp()
@@ -187,7 +187,7 @@ def plain_backward(
     return grad_logits @ x.k, grad_logits.mT @ x.q, p.to(x.v.dtype).mT @ grad
 
 
-def _logits(x: Inputs) -> Tensor:
+def _logits(x: KernelInputs) -> Tensor:
     logits = (x.q @ x.k.mT * x.scale).to(torch.promote_types(x.q.dtype, torch.float32))
     if x.bias is not None:
         logits = logits + x.bias

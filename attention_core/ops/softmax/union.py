@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_core.compact_repr import CompactRepr
-from attention_core.ops.softmax.exact import ready_for_kernels
+from attention_core.ops.softmax.exact import pad_for_kernels
 from attention_core.ops.softmax.masked import at_least_float32
-from attention_core.ops.softmax.partial import Inputs, Part, part_forward, share_backward
+from attention_core.ops.softmax.partial import KernelInputs, Part, part_backward, partial_forward
 
 with warnings.catch_warnings():
     # torch warns at the first sparse tensor that these are in beta. This call triggers the warning and ignores it; the
@@ -29,7 +29,7 @@ with warnings.catch_warnings():
 
 View = Callable[[Tensor], Tensor]
 Add = Callable[[Tensor, Tensor], Any]
-Three = tuple[Tensor, Tensor, Tensor]
+QKVGradients = tuple[Tensor, Tensor, Tensor]
 
 
 class Piece(CompactRepr):
@@ -44,9 +44,9 @@ class Piece(CompactRepr):
         add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
         bias: ``[r, c]``, from ``lowest_bias``, which is added to the scores; None if every pair is allowed.
         causal: whether query i of the piece attends to its keys 0..i only.
-        again: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
+        merges: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
         write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if ``queries``
-            returns a copy, which requires ``again`` to be false.
+            returns a copy, which requires ``merges`` to be false.
     """
 
     queries: View
@@ -54,48 +54,48 @@ class Piece(CompactRepr):
     add: Add
     bias: Tensor | None = None
     causal: bool = False
-    again: bool = False
+    merges: bool = False
     write: Add | None = None
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         """Return the output ``[x, Y, r, e]`` and the log-sum-exp ``[x, Y, r]`` of the piece."""
-        return part_forward(self._inputs(q, k, v, scale))
+        return partial_forward(self._inputs(q, k, v, scale))
 
     def add_gradients(
-        self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+        self, grads: QKVGradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """Add the piece's gradients to those of q, k and v; ``union`` is the output and log-sum-exp of all pieces."""
-        (dq, dk, dv), (out, lse), of = into, union, self.queries
-        to_q, to_k, to_v = share_backward(self._inputs(q, k, v, scale), of(out), column(self, lse), of(grad))
-        if self.again:
-            of(dq).add_(to_q)
+        (dq, dk, dv), (out, lse), rows_of = grads, union, self.queries
+        to_q, to_k, to_v = part_backward(self._inputs(q, k, v, scale), rows_of(out), lse_rows(self, lse), rows_of(grad))
+        if self.merges:
+            rows_of(dq).add_(to_q)
         else:
-            put(self, dq, to_q)
+            write_rows(self, dq, to_q)
         self.add(dk, to_k)
         self.add(dv, to_v)
 
-    def _inputs(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Inputs:
+    def _inputs(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> KernelInputs:
         rows = self.queries(q)
         bias = None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
-        return Inputs(rows, self.keys(k), self.keys(v), bias, self.causal, scale)
+        return KernelInputs(rows, self.keys(k), self.keys(v), bias, self.causal, scale)
 
 
-class Drawn(CompactRepr):
+class ScatteredPiece(CompactRepr):
     """Queries of one head, each with its own set of keys; keys and values are not copied.
 
     Attributes:
         head: the index of the head.
         rows: the positions of the queries.
-        places: the positions of their keys, ``int32 [r, ρ]``, ρ for each query.
-        fresh: which of these keys are allowed, ``bool [r, ρ]``.
-        again: as in ``Piece``.
+        positions: the positions of their keys, ``int32 [r, ρ]``, ρ for each query.
+        allowed: which of these keys are allowed, ``bool [r, ρ]``.
+        merges: as in ``Piece``.
     """
 
     head: int
     rows: slice
-    places: Tensor
-    fresh: Tensor
-    again: bool = True
+    positions: Tensor
+    allowed: Tensor
+    merges: bool = True
 
     def queries(self, x: Tensor) -> Tensor:
         """Return the rows of these queries, ``[1, 1, r, e]``."""
@@ -105,50 +105,55 @@ class Drawn(CompactRepr):
         """See ``Piece``."""
         logits = self._logits(q, k, scale)
         lse = logits.logsumexp(-1)
-        out = self._mixed(logits.sub_(lse.unsqueeze(-1)).exp_(), v)
+        out = self._weighted_sums(logits.sub_(lse.unsqueeze(-1)).exp_(), v)
         return out[None, None], lse[None, None]
 
     def add_gradients(
-        self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+        self, grads: QKVGradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """See ``Piece``."""
-        slope, out, lse = (at_least_float32(self.queries(x)[0, 0]) for x in (grad, union[0], union[1].unsqueeze(-1)))
+        tensors = grad, union[0], union[1].unsqueeze(-1)
+        grad_rows, out, lse = (at_least_float32(self.queries(x)[0, 0]) for x in tensors)
         p = (self._logits(q, k, scale) - lse).exp_()
-        delta = (slope * out).sum(-1, keepdim=True)
-        to_logits = p * (self._products(grad, v) - delta) * scale
-        self.queries(into[0])[0, 0].add_(self._mixed(to_logits, k))
+        row_dots = (grad_rows * out).sum(-1, keepdim=True)
+        to_logits = p * (self._products(grad, v) - row_dots) * scale
+        self.queries(grads[0])[0, 0].add_(self._weighted_sums(to_logits, k))
         # Sort the pairs by key, so that the queries of each key are adjacent.
-        places = self.places.flatten().long()
-        order, ones = places.argsort(stable=True), torch.ones_like(places)
-        counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, places, ones)
+        positions = self.positions.flatten().long()
+        order, ones = positions.argsort(stable=True), torch.ones_like(positions)
+        counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, positions, ones)
         starts = counts.cumsum(0) - counts
-        for place, what, weight in ((into[1], q, to_logits), (into[2], grad, p)):
-            tokens, weights = at_least_float32(self.queries(what)[0, 0]), weight.flatten()[order]
-            lists = order // self.places.shape[-1]
-            place[self.head].add_(F.embedding_bag(lists, tokens, starts, mode="sum", per_sample_weights=weights))
+        for target, source, weight in ((grads[1], q, to_logits), (grads[2], grad, p)):
+            tokens, weights = at_least_float32(self.queries(source)[0, 0]), weight.flatten()[order]
+            query_of_pair = order // self.positions.shape[-1]
+            target[self.head].add_(
+                F.embedding_bag(query_of_pair, tokens, starts, mode="sum", per_sample_weights=weights)
+            )
 
     def _logits(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
         logits = self._products(q, k).mul_(scale)
-        return logits.masked_fill_(~self.fresh, torch.finfo(logits.dtype).min)
+        return logits.masked_fill_(~self.allowed, torch.finfo(logits.dtype).min)
 
     def _products(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
-        rows, each = self.places.shape
+        rows, keys_per_query = self.positions.shape
         x, y = at_least_float32(x[self.head, self.rows]), at_least_float32(y[self.head])
         # The sparse product below runs on the CPU only, and allows at most one entry per column in each row.
-        if x.device.type != "cpu" or each > len(y):
-            return (x @ y.mT).gather(-1, self.places.long())
-        first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
-        zeros = x.new_zeros(rows * each)
-        wanted = torch.sparse_csr_tensor(first, self.places.flatten(), zeros, (rows, len(y)), check_invariants=False)
-        return torch.sparse.sampled_addmm(wanted, x, y.mT, beta=0.0).values().view(rows, each)
+        if x.device.type != "cpu" or keys_per_query > len(y):
+            return (x @ y.mT).gather(-1, self.positions.long())
+        row_starts = torch.arange(0, rows * keys_per_query + 1, keys_per_query, dtype=torch.int32, device=x.device)
+        zeros = x.new_zeros(rows * keys_per_query)
+        pattern = torch.sparse_csr_tensor(
+            row_starts, self.positions.flatten(), zeros, (rows, len(y)), check_invariants=False
+        )
+        return torch.sparse.sampled_addmm(pattern, x, y.mT, beta=0.0).values().view(rows, keys_per_query)
 
-    def _mixed(self, weights: Tensor, x: Tensor) -> Tensor:
+    def _weighted_sums(self, weights: Tensor, x: Tensor) -> Tensor:
         """Return the weighted sum of the rows of ``x`` at each query's keys, ``[r, e]``."""
-        return F.embedding_bag(self.places, at_least_float32(x[self.head]), mode="sum", per_sample_weights=weights)
+        return F.embedding_bag(self.positions, at_least_float32(x[self.head]), mode="sum", per_sample_weights=weights)
 
 
-Pieces = Callable[..., Iterable[Piece | Drawn]]
+Pieces = Callable[..., Iterable[Piece | ScatteredPiece]]
 """``(queries [X, n, d], *, backward) -> pieces``; in the backward pass the gradients of keys add to their memory."""
 
 
@@ -162,7 +167,7 @@ def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         v: ``[..., n, d_v]``.
     """
     scale, shape = q.shape[-1] ** -0.5, v.shape
-    q, k, v = ready_for_kernels(*(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v)))
+    q, k, v = pad_for_kernels(*(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v)))
     out: Tensor = _Union.apply(q, k, v, pieces, scale)
     return out[..., : shape[-1]].reshape(shape)
 
@@ -186,7 +191,7 @@ class _Union(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         q, k, v, out, lse = ctx.saved_tensors
-        (grad,) = ready_for_kernels(grad)
+        (grad,) = pad_for_kernels(grad)
         dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         for piece in ctx.pieces(q, backward=True):
             piece.add_gradients((dq, dk, dv), grad, q, k, v, (out, lse), ctx.scale)
@@ -194,59 +199,59 @@ class _Union(torch.autograd.Function):
         return dq, dk, dv, None, None
 
 
-def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
+def lse_rows(piece: Piece | ScatteredPiece, lse: Tensor) -> Tensor:
     """Return the entries of ``[X, n]`` that belong to the queries of a piece, a view ``[x, Y, r]``."""
     return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
 
 
-def put(piece: Piece | Drawn, into: Tensor, what: Tensor) -> None:
+def write_rows(piece: Piece | ScatteredPiece, target: Tensor, source: Tensor) -> None:
     """Write ``[x, Y, r, e]`` to the rows of ``[X, n, e]`` that belong to the queries of a piece."""
     if isinstance(piece, Piece) and piece.write is not None:
-        piece.write(into, what)
+        piece.write(target, source)
     else:
-        piece.queries(into).copy_(what)
+        piece.queries(target).copy_(source)
 
 
-def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_lse: Tensor) -> None:
+def _merge(piece: Piece | ScatteredPiece, out: Tensor, lse: Tensor, piece_out: Tensor, piece_lse: Tensor) -> None:
     """Merge the output of a piece into that of earlier pieces for the same queries, in place."""
-    if not piece.again:
-        put(piece, out, found)
-        put(piece, lse.unsqueeze(-1), found_lse.unsqueeze(-1))
+    if not piece.merges:
+        write_rows(piece, out, piece_out)
+        write_rows(piece, lse.unsqueeze(-1), piece_lse.unsqueeze(-1))
         return
-    place, known = piece.queries(out), column(piece, lse)
-    total = torch.logaddexp(known, found_lse)
-    old, new = ((x - total).exp_().unsqueeze(-1) for x in (known, found_lse))
-    known.copy_(total)
-    if place.dtype == old.dtype:
-        place.mul_(old).addcmul_(found, new)
+    target, known_lse = piece.queries(out), lse_rows(piece, lse)
+    total = torch.logaddexp(known_lse, piece_lse)
+    old, new = ((x - total).exp_().unsqueeze(-1) for x in (known_lse, piece_lse))
+    known_lse.copy_(total)
+    if target.dtype == old.dtype:
+        target.mul_(old).addcmul_(piece_out, new)
     else:  # with an output in half precision, the sum is rounded once, at the end
-        place.copy_(place * old + found * new)
+        target.copy_(target * old + piece_out * new)
 
 
-def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
+def pieces_of_slice(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
     """Yield the pieces applied to every ``step``-th token from ``start`` on."""
 
-    def behind(view: View) -> View:
+    def slice_view(view: View) -> View:
         return lambda x: view(x[:, start::step])
 
-    def adding(add: Add) -> Add:
-        return lambda into, what: add(into[:, start::step], what)
+    def slice_add(add: Add) -> Add:
+        return lambda target, source: add(target[:, start::step], source)
 
-    def moved(piece: Piece) -> Piece:
-        write = piece.write and adding(piece.write)
+    def slice_piece(piece: Piece) -> Piece:
+        write = piece.write and slice_add(piece.write)
         return replace(
-            piece, queries=behind(piece.queries), keys=behind(piece.keys), add=adding(piece.add), write=write
+            piece, queries=slice_view(piece.queries), keys=slice_view(piece.keys), add=slice_add(piece.add), write=write
         )
 
-    return map(moved, pieces)
+    return map(slice_piece, pieces)
 
 
-def merging(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces with ``again`` set, because earlier pieces have the same queries."""
-    return map(partial(replace, again=True), pieces)
+def mark_merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the pieces with ``merges`` set, because earlier pieces have the same queries."""
+    return map(partial(replace, merges=True), pieces)
 
 
-def union_elements(n: int, d: int, *, rows: int, mask: int = 0, again: int = 0) -> int:
+def union_elements(n: int, d: int, *, rows: int, mask: int = 0, merged_rows: int = 0) -> int:
     """Return the peak number of elements of ``union_attention`` for one head of n tokens.
 
     Args:
@@ -254,6 +259,6 @@ def union_elements(n: int, d: int, *, rows: int, mask: int = 0, again: int = 0) 
         d: head size.
         rows: queries of the largest piece.
         mask: pairs of the largest bias.
-        again: queries of the largest piece that is merged into others.
+        merged_rows: queries of the largest piece that is merged into others.
     """
-    return n * (d + 1) + max(rows * (d + 1) + 5 * mask // 4, again * (d + 4))
+    return n * (d + 1) + max(rows * (d + 1) + 5 * mask // 4, merged_rows * (d + 4))

@@ -8,9 +8,9 @@ for all heads, this is multi-query attention.
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible_pairs
 from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -29,7 +29,7 @@ class GqaParams(Params):
     )
 
 
-def shared(x: Tensor, p: GqaParams) -> Tensor:
+def group_means(x: Tensor, p: GqaParams) -> Tensor:
     """Replace each head's keys or values by the mean over its group of heads (axis -3), ``[..., H, n, d]``."""
     if x.ndim == 2 or p.groups >= x.shape[-3]:
         return x
@@ -39,29 +39,29 @@ def shared(x: Tensor, p: GqaParams) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
-    return masked_softmax(scores(q, shared(k, p)), visible(q, causal=causal))
+    return masked_softmax(scores(q, group_means(k, p)), visible_pairs(q, causal=causal))
 
 
 def values(v: Tensor, p: GqaParams) -> Tensor:
     """Return ``v_g(h)``, ``[..., n, d_v]``."""
-    return shared(at_least_float32(v), p).to(v.dtype)
+    return group_means(at_least_float32(v), p).to(v.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
     """Compute the output with the fused kernel: O(n² d) time, O(n d) memory."""
     return exact_attention(
-        at_least_float32(q), shared(at_least_float32(k), p), shared(at_least_float32(v), p), causal=causal
+        at_least_float32(q), group_means(at_least_float32(k), p), group_means(at_least_float32(v), p), causal=causal
     ).to(v.dtype)
 
 
 def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
     """Return softmax's cost, as only the cache shrinks, and memory for the pooled keys and values, if any."""
-    adds = 2 * d * pairs(n, causal=causal, keys=keys)
+    adds = 2 * d * n_pairs(n, causal=causal, keys=keys)
     m = keys or n
-    pooled = 2 * m * d if p.groups < heads else 0
+    shared_elements = 2 * m * d if p.groups < heads else 0
     # While the values are repeated for all heads, the mean of each group is in memory too, and there is no output yet.
-    pooling = heads * pooled + p.groups * m * d if pooled else 0
-    return Cost(multiply_adds=heads * adds, peak_elements=max(heads * (n * (d + 1) + pooled), pooling))
+    expand_elements = heads * shared_elements + p.groups * m * d if shared_elements else 0
+    return Cost(multiply_adds=heads * adds, peak_elements=max(heads * (n * (d + 1) + shared_elements), expand_elements))
 
 
 def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import by_token
-from attention_core.ops.pattern.primitives import union_of
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.linear.causal_scan import run_decoder
+from attention_core.ops.pattern.primitives import pattern_from_primitives
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
@@ -39,55 +39,51 @@ class HeavyHittersParams(Params):
     )
 
 
-class Held(NamedTuple):
+class CacheState(NamedTuple):
     """The cache: first the slots of the heavy hitters, then those of the last tokens, a ring buffer.
 
     Attributes:
         keys: ``[..., c, d]``.
         values: ``[..., c, d_v]``.
         received: attention so far, ``float64 [..., c]``; -1 in an empty slot.
-        position: the token's position, ``int64 [..., c]``; -1 in an empty slot.
-        tokens: how many tokens were read.
-        heavy: how many slots belong to the heavy hitters.
+        positions: the token's position, ``int64 [..., c]``; -1 in an empty slot.
+        token_count: how many tokens were read.
+        heavy_slots: how many slots belong to the heavy hitters.
     """
 
     keys: Tensor
     values: Tensor
     received: Tensor
-    position: Tensor
-    tokens: int
-    heavy: int
+    positions: Tensor
+    token_count: int
+    heavy_slots: int
 
 
-def empty(q: Tensor, v: Tensor, recent: int, heavy: int) -> Held:
-    """Return an empty cache of ``recent + heavy`` slots, given one token's ``[..., d]`` and ``[..., d_v]``."""
-    lead, size = q.shape[:-1], recent + heavy
-    keys, values = (at_least_float32(x).new_zeros(*lead, size, x.shape[-1]) for x in (q, v))
+def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> CacheState:
+    """Return an empty cache, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    keys, values = (at_least_float32(x).new_zeros(*q.shape[:-1], p.recent + p.heavy, x.shape[-1]) for x in (q, v))
     received = torch.full_like(keys[..., 0], -1.0, dtype=torch.float64)
-    return Held(keys, values, received, torch.full_like(received, -1, dtype=torch.int64), 0, heavy)
+    return CacheState(keys, values, received, torch.full_like(received, -1, dtype=torch.int64), 0, p.heavy)
 
 
-def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> Held:
-    """Return the cache before any token, given one token's ``[..., d]`` and ``[..., d_v]``."""
-    return empty(q, v, p.recent, p.heavy)
-
-
-def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Held]:
+def step(state: CacheState, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, CacheState]:
     """Return the output of one token, ``[..., d_v]``, and the next cache."""
-    heavy, size = state.heavy, state.keys.shape[-2]
-    place = heavy + state.tokens % (size - heavy)
-    keys, values, received, position = state.keys, state.values, state.received, state.position
-    if heavy and state.tokens >= size - heavy:
-        into = dropped(received, position, place, heavy)
-        keys, values, received, position = (_copy_slot(x, place, into) for x in (keys, values, received, position))
-    keys, values = _written(keys, place, at_least_float32(k)), _written(values, place, at_least_float32(v))
-    received, position = _written(received, place, 0.0), _written(position, place, state.tokens)
-    weight = weigh(q.double(), keys.double(), position)
+    heavy, size = state.heavy_slots, state.keys.shape[-2]
+    slot = heavy + state.token_count % (size - heavy)
+    keys, values, received, positions = state.keys, state.values, state.received, state.positions
+    if heavy and state.token_count >= size - heavy:
+        target = slot_to_evict(received, positions, slot, heavy)
+        keys, values, received, positions = (_copy_slot(x, slot, target) for x in (keys, values, received, positions))
+    keys, values = _write_slot(keys, slot, at_least_float32(k)), _write_slot(values, slot, at_least_float32(v))
+    received, positions = _write_slot(received, slot, 0.0), _write_slot(positions, slot, state.token_count)
+    weight = slot_weights(q.double(), keys.double(), positions)
     out = (weight.to(values).unsqueeze(-2) @ values).squeeze(-2)
-    return out.to(v.dtype), Held(keys, values, received + weight.detach(), position, state.tokens + 1, heavy)
+    return out.to(v.dtype), CacheState(
+        keys, values, received + weight.detach(), positions, state.token_count + 1, heavy
+    )
 
 
-def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
+def slot_weights(q: Tensor, keys: Tensor, positions: Tensor) -> Tensor:
     """Compute the weights of one query over the slots, ``float64 [..., c]``.
 
     Small weights decide which token is evicted; in float32 many would tie.
@@ -95,38 +91,38 @@ def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
     Args:
         q: ``float64 [..., d]``.
         keys: ``float64 [..., c, d]``.
-        position: as in ``Held``; an empty slot gets weight 0.
+        positions: as in ``CacheState``; an empty slot gets weight 0.
     """
     logits = (keys @ q.unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
-    return logits.masked_fill(position < 0, -torch.inf).softmax(-1)
+    return logits.masked_fill(positions < 0, -torch.inf).softmax(-1)
 
 
-def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tensor:
-    """Return the slot of the token to evict when the token in slot ``place`` leaves the window, ``int64 [..., 1]``."""
-    received, position = (torch.cat((x[..., :heavy], x[..., place : place + 1]), -1) for x in (received, position))
-    least = received == received.amin(-1, keepdim=True)
-    worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)
-    return worst.masked_fill(worst == heavy, place)
+def slot_to_evict(received: Tensor, positions: Tensor, slot: int, heavy: int) -> Tensor:
+    """Return the slot of the token to evict when the token in slot ``slot`` leaves the window, ``int64 [..., 1]``."""
+    received, positions = (torch.cat((x[..., :heavy], x[..., slot : slot + 1]), -1) for x in (received, positions))
+    is_least = received == received.amin(-1, keepdim=True)
+    evicted = positions.masked_fill(~is_least, -2).argmax(-1, keepdim=True)
+    return evicted.masked_fill(evicted == heavy, slot)
 
 
-def _copy_slot(x: Tensor, place: int, into: Tensor) -> Tensor:
-    """Copy the entry of slot ``place`` to the slots ``into``, ``[..., c, e]`` or ``[..., c]``."""
-    if x.ndim == into.ndim:
-        return x.scatter(-1, into, x[..., place : place + 1])
-    index = into.unsqueeze(-1).expand(*into.shape, x.shape[-1])
-    return x.scatter(-2, index, x[..., place : place + 1, :])
+def _copy_slot(x: Tensor, slot: int, target: Tensor) -> Tensor:
+    """Copy the entry of slot ``slot`` to the slots ``target``, ``[..., c, e]`` or ``[..., c]``."""
+    if x.ndim == target.ndim:
+        return x.scatter(-1, target, x[..., slot : slot + 1])
+    index = target.unsqueeze(-1).expand(*target.shape, x.shape[-1])
+    return x.scatter(-2, index, x[..., slot : slot + 1, :])
 
 
-def _written(x: Tensor, place: int, new: Tensor | float) -> Tensor:
+def _write_slot(x: Tensor, slot: int, value: Tensor | float) -> Tensor:
     x = x.clone()
-    if isinstance(new, Tensor):
-        x[..., place, :] = new
+    if isinstance(value, Tensor):
+        x[..., slot, :] = value
     else:
-        x[..., place] = new
+        x[..., slot] = value
     return x
 
 
-def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
+def cached_positions(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
     """Return the positions in the cache when each query reads it, ``int64 [..., n, c]``; -1 in an empty slot.
 
     This follows ``step``, but gathers the keys from the text, where ``step`` copies its cache.
@@ -135,36 +131,36 @@ def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
     recent = min(p.recent, n)
     heavy = min(p.heavy, n - recent)
     q, k = q.double(), k.double()
-    position = torch.full((*q.shape[:-2], heavy + recent), -1, device=q.device)
-    received = torch.full_like(position, -1, dtype=torch.float64)
-    found = position.new_empty(*q.shape[:-1], heavy + recent)
+    held = torch.full((*q.shape[:-2], heavy + recent), -1, device=q.device)
+    received = torch.full_like(held, -1, dtype=torch.float64)
+    history = held.new_empty(*q.shape[:-1], heavy + recent)
     for t in range(n):
-        place = heavy + t % recent
+        slot = heavy + t % recent
         if heavy and t >= recent:
-            into = dropped(received, position, place, heavy)
-            for held in (received, position):
-                held.scatter_(-1, into, held[..., place : place + 1].clone())
-        received[..., place], position[..., place] = 0.0, t
-        keys = k.gather(-2, position.clamp_min(0).unsqueeze(-1).expand(*position.shape, size))
-        received += weigh(q[..., t, :], keys, position)
-        found[..., t, :] = position
-    return found
+            target = slot_to_evict(received, held, slot, heavy)
+            for x in (received, held):
+                x.scatter_(-1, target, x[..., slot : slot + 1].clone())
+        received[..., slot], held[..., slot] = 0.0, t
+        keys = k.gather(-2, held.clamp_min(0).unsqueeze(-1).expand(*held.shape, size))
+        received += slot_weights(q[..., t, :], keys, held)
+        history[..., t, :] = held
+    return history
 
 
 def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
     n = q.shape[-2]
-    positions = read(q.detach(), k.detach(), p)
+    positions = cached_positions(q.detach(), k.detach(), p)
     if not causal:
         positions = positions[..., -1:, :].expand_as(positions)
-    seen = torch.zeros(*q.shape[:-1], n + 1, dtype=torch.bool, device=q.device)
-    seen.scatter_(-1, positions.where(positions >= 0, n), True)
-    place = torch.arange(n, device=q.device)
-    last = place > (place[:, None] if causal else n - 1) - p.recent
-    return {"window": seen[..., :n] & last, "heavy hitter": seen[..., :n] & ~last}
+    cached = torch.zeros(*q.shape[:-1], n + 1, dtype=torch.bool, device=q.device)
+    cached.scatter_(-1, positions.where(positions >= 0, n), True)
+    position = torch.arange(n, device=q.device)
+    in_window = position > (position[:, None] if causal else n - 1) - p.recent
+    return {"window": cached[..., :n] & in_window, "heavy hitter": cached[..., :n] & ~in_window}
 
 
-pattern = union_of(primitives)
+pattern = pattern_from_primitives(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
@@ -179,10 +175,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal
     received = torch.zeros_like(logits[..., 0, :])  # [..., n], the attention of each token so far
     for t in range(q.shape[-2]):
         cached[..., t] = True
-        older = max(0, t + 1 - p.recent)  # tokens before the window
-        if older > p.heavy:  # one more token than there are heavy hitters
-            rivals = received[..., :older].masked_fill(~cached[..., :older], torch.inf)
-            evicted = older - 1 - rivals.flip(-1).argmin(-1, keepdim=True)  # the least; on a tie, the later one
+        n_older = max(0, t + 1 - p.recent)  # tokens before the window
+        if n_older > p.heavy:  # one more token than there are heavy hitters
+            candidates = received[..., :n_older].masked_fill(~cached[..., :n_older], torch.inf)
+            evicted = n_older - 1 - candidates.flip(-1).argmin(-1, keepdim=True)  # the least; on a tie, the later one
             cached.scatter_(-1, evicted, False)
         caches.append(cached.clone())
         received += masked_softmax(logits[..., t, :], cached)
@@ -196,7 +192,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bo
         return exact_attention(q, k, v, causal=causal)
     state = init_state(q[..., 0, :], v[..., 0, :], p)
     if causal:
-        return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
+        return run_decoder(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
     for t in range(q.shape[-2]):
         _, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
     return exact_attention(at_least_float32(q), state.keys, state.values).to(v.dtype)
@@ -206,11 +202,11 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
     """Return the cost: two products over tokens and slots, twice if not causal, and memory for copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
-    work = 2 * n * size * d
+        return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * (d + 1))
+    adds = 2 * n * size * d
     if causal:
-        return Cost(multiply_adds=work, peak_elements=n * d + max(n * d + 9 * size * d // 2, size * (8 * d + 14)))
-    return Cost(multiply_adds=2 * work, peak_elements=max(n * (d + 1) + 9 * size * d // 4, size * (6 * d + 11)))
+        return Cost(multiply_adds=adds, peak_elements=n * d + max(n * d + 9 * size * d // 2, size * (8 * d + 14)))
+    return Cost(multiply_adds=2 * adds, peak_elements=max(n * (d + 1) + 9 * size * d // 4, size * (6 * d + 11)))
 
 
 VARIANT = Variant(

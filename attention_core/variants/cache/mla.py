@@ -18,9 +18,9 @@ from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
-SAMPLES = 16
+SAMPLED_RANKS = 16
 """Ranks at which the anatomy computes the error."""
-TOKENS_AT_ONCE = 256
+TOKENS_PER_CHUNK = 256
 """Tokens whose keys or values are converted to float64 together."""
 
 
@@ -39,82 +39,82 @@ class MlaParams(Params):
     )
 
 
-def side_by_side(x: Tensor) -> Tensor:
+def join_heads(x: Tensor) -> Tensor:
     """Join all heads (axis -3) of each token into one row, ``[..., n, H d]``."""
     return x if x.ndim == 2 else x.transpose(-3, -2).flatten(-2)
 
 
-def through_latents(x: Tensor, rank: int) -> Tensor:
+def truncate_rank(x: Tensor, rank: int) -> Tensor:
     """Return the best approximation of this rank to all heads' ``[..., H, n, d]``, in at least float32."""
     x = at_least_float32(x)
-    rows = side_by_side(x)
+    rows = join_heads(x)
     if rank >= min(rows.shape[-2:]):
         return x
-    projected = rows @ _Leading.apply(_gram(rows), rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
-    return projected if x.ndim == 2 else _by_head(projected, x)
+    projected = rows @ _LeadingProjection.apply(_gram(rows), rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
+    return projected if x.ndim == 2 else _split_heads(projected, x)
 
 
 def _gram(rows: Tensor) -> Tensor:
     """Return ``rowsᵀ rows`` in float64, summed by chunks: a float64 copy of all rows would need much memory."""
     gram = rows.new_zeros(*rows.shape[:-2], rows.shape[-1], rows.shape[-1], dtype=torch.float64)
-    for chunk in rows.split(TOKENS_AT_ONCE, -2):
-        wide = chunk.double()
-        gram += wide.mT @ wide
+    for chunk in rows.split(TOKENS_PER_CHUNK, -2):
+        chunk_float = chunk.double()
+        gram += chunk_float.mT @ chunk_float
     return gram
 
 
-def _by_head(rows: Tensor, like: Tensor) -> Tensor:
-    """Undo ``side_by_side``, ``[..., H, n, d]``."""
+def _split_heads(rows: Tensor, like: Tensor) -> Tensor:
+    """Undo ``join_heads``, ``[..., H, n, d]``."""
     return rows.unflatten(-1, (like.shape[-3], -1)).transpose(-3, -2)
 
 
-class _Leading(torch.autograd.Function):
+class _LeadingProjection(torch.autograd.Function):
     """The projection onto the leading eigenvectors of a symmetric matrix; its gradient does not depend on the basis."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's own context
-        found = torch.linalg.eigh(matrix)
-        ctx.save_for_backward(*found)
+        decomposition = torch.linalg.eigh(matrix)
+        ctx.save_for_backward(*decomposition)
         ctx.rank = rank
-        leading = found.eigenvectors[..., -rank:]
+        leading = decomposition.eigenvectors[..., -rank:]
         return leading @ leading.mT
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        size, vectors = ctx.saved_tensors
-        rest, leading = vectors[..., : -ctx.rank], vectors[..., -ctx.rank :]
-        gap = size[..., -ctx.rank :, None] - size[..., None, : -ctx.rank]
-        mixed = leading.mT @ (grad + grad.mT) @ rest / torch.where(gap > 0, gap, math.inf)
-        found = leading @ mixed @ rest.mT
-        return (found + found.mT) / 2, None
+        eigenvalues, vectors = ctx.saved_tensors
+        other, leading = vectors[..., : -ctx.rank], vectors[..., -ctx.rank :]
+        gap = eigenvalues[..., -ctx.rank :, None] - eigenvalues[..., None, : -ctx.rank]
+        mixed = leading.mT @ (grad + grad.mT) @ other / torch.where(gap > 0, gap, math.inf)
+        gradient = leading @ mixed @ other.mT
+        return (gradient + gradient.mT) / 2, None
 
 
 def weights(q: Tensor, k: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q k'ᵀ / √d)`` with the keys reconstructed from the latents, ``[..., n, n]``."""
-    return masked_softmax(scores(q, through_latents(k, p.rank)), None)
+    return masked_softmax(scores(q, truncate_rank(k, p.rank)), None)
 
 
 def values(v: Tensor, p: MlaParams) -> Tensor:
     """Return the values reconstructed from the latents, ``[..., n, d_v]``."""
-    return through_latents(v, p.rank).to(v.dtype)
+    return truncate_rank(v, p.rank).to(v.dtype)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
     """Compute softmax attention to keys and values truncated to rank r over all heads, ``[..., n, d_v]``."""
     truncated = []
     for x in (k, v):
-        U, S, Vh = torch.linalg.svd(side_by_side(x), full_matrices=False)
+        U, S, Vh = torch.linalg.svd(join_heads(x), full_matrices=False)
         latents = U[..., : p.rank] * S[..., None, : p.rank]  # [..., n, r], what a model caches
         rows = latents @ Vh[..., : p.rank, :]  # [..., n, H d]
-        truncated.append(rows if x.ndim == 2 else _by_head(rows, x))
+        truncated.append(rows if x.ndim == 2 else _split_heads(rows, x))
     keys, values = truncated
     return scores(q, keys).softmax(-1) @ values
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
     """Compute the output with the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
-    return exact_attention(at_least_float32(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
+    return exact_attention(at_least_float32(q), truncate_rank(k, p.rank), truncate_rank(v, p.rank)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | None = None) -> Cost:
@@ -123,23 +123,23 @@ def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int, keys: int | 
     The eigenvectors of the Gram matrix are not counted.
     """
     columns, m = heads * d, keys or n
-    joined = m * columns * (heads > 1)  # joining several heads copies them
+    join_elements = m * columns * (heads > 1)  # joining several heads copies them
     if p.rank >= min(m, columns):
-        return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), joined))
+        return Cost(multiply_adds=2 * n * m * columns, peak_elements=max(n * (columns + heads), join_elements))
     size, square = m * columns, columns**2
     latents = 2 * m * square + square * p.rank
     # The peak is reached at one of three points: while the values' Gram matrix is summed or its eigenvectors are
     # computed, when the values are reconstructed, or when softmax attention has computed the output.
-    gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_AT_ONCE) * columns)  # two chunks are held at a time
-    peak = joined + max(size + gram, 2 * size + 3 * square)
+    gram = max(6 * square, 2 * square + 2 * min(m, 2 * TOKENS_PER_CHUNK) * columns)  # two chunks are held at a time
+    peak = join_elements + max(size + gram, 2 * size + 3 * square)
     peak = max(peak, n * (columns + heads) + 2 * size)
     return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 
 
 def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
     """Return the numbers cached: both latents, and once the matrices that reconstruct keys and values."""
-    of_keys, of_values = (min(p.rank, heads * size) for size in (d, d_v))
-    return Cache(per_token=of_keys + of_values, fixed=heads * (of_keys * d + of_values * d_v))
+    key_rank, value_rank = (min(p.rank, heads * size) for size in (d, d_v))
+    return Cache(per_token=key_rank + value_rank, fixed=heads * (key_rank * d + value_rank * d_v))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> dict[str, Tensor]:
@@ -152,19 +152,19 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> d
     """
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     n, exact = q.shape[-2], masked_softmax(scores(q, k), None)
-    left, sizes, right = torch.linalg.svd(side_by_side(k), full_matrices=False)
-    values = torch.linalg.svdvals(side_by_side(v))
-    ranks = torch.linspace(1, sizes.shape[-1], SAMPLES).round().long()
+    U, S, Vh = torch.linalg.svd(join_heads(k), full_matrices=False)
+    value_sizes = torch.linalg.svdvals(join_heads(v))
+    ranks = torch.linspace(1, S.shape[-1], SAMPLED_RANKS).round().long()
     axes = tuple(range(-min(3, k.ndim), 0))
     errors = []
     for rank in ranks.tolist():
-        rows = (left[..., :rank] * sizes[..., None, :rank]) @ right[..., :rank, :]
-        keys = rows if k.ndim == 2 else _by_head(rows, k)
+        rows = (U[..., :rank] * S[..., None, :rank]) @ Vh[..., :rank, :]
+        keys = rows if k.ndim == 2 else _split_heads(rows, k)
         errors.append(vector_norm(masked_softmax(scores(q, keys), None) - exact, dim=axes))
     return {
-        "logits": scores(q, through_latents(k, p.rank)),
-        "key_sizes": F.pad(sizes, (0, n - sizes.shape[-1])),
-        "value_sizes": F.pad(values, (0, n - values.shape[-1])),
+        "logits": scores(q, truncate_rank(k, p.rank)),
+        "key_sizes": F.pad(S, (0, n - S.shape[-1])),
+        "value_sizes": F.pad(value_sizes, (0, n - value_sizes.shape[-1])),
         "ranks": ranks,
         "errors": torch.stack(errors, -1) / vector_norm(exact, dim=axes).unsqueeze(-1),
     }

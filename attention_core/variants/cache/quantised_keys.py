@@ -33,44 +33,44 @@ class QuantisedKeysParams(Params):
     seed: int = param(0, low=0, high=9999, help="Random seed of the initial codes, the vectors that replace the keys.")
 
 
-def far(k: Tensor, codes: Tensor) -> Tensor:
+def squared_distances(k: Tensor, codes: Tensor) -> Tensor:
     """Return the squared distances of keys and codes, ``[..., n, c]``, never negative."""
     return torch.cdist(k, codes, compute_mode="donot_use_mm_for_euclid_dist").square()
 
 
 @torch.no_grad()
-def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
+def initial_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
     """Draw by k-means++ which keys are the first codes, ``int64 [..., c]``; all heads share the draws."""
     n, count = k.shape[-2], min(p.codes, k.shape[-2])
     draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64).tolist()
-    at = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)
-    found, away = [at], torch.full(k.shape[:-1], torch.inf, dtype=k.dtype, device=k.device)
+    index = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)
+    chosen, distance = [index], torch.full(k.shape[:-1], torch.inf, dtype=k.dtype, device=k.device)
     for draw in draws[1:]:
-        code = k.take_along_dim(at[..., None, None], -2)  # [..., 1, d]
-        away = torch.minimum(away, far(k, code).squeeze(-1))
-        total = away.double().cumsum(-1)
-        at = (total <= draw * total[..., -1:]).sum(-1).clamp(max=n - 1)
-        found.append(at)
-    return torch.stack(found, -1)
+        code = k.take_along_dim(index[..., None, None], -2)  # [..., 1, d]
+        distance = torch.minimum(distance, squared_distances(k, code).squeeze(-1))
+        total = distance.double().cumsum(-1)
+        index = (total <= draw * total[..., -1:]).sum(-1).clamp(max=n - 1)
+        chosen.append(index)
+    return torch.stack(chosen, -1)
 
 
-def quantised(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
+def quantise(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
     """Return the codes, ``[..., c, d]``, and the code of each key, ``int64 [..., n]``.
 
     A code is the mean of the keys that were nearest to it before its last move; a code without keys does not move.
     """
-    codes = k.take_along_dim(first_codes(k, p).unsqueeze(-1), -2)
-    nearest = far(k.detach(), codes.detach()).argmin(-1)
+    codes = k.take_along_dim(initial_codes(k, p).unsqueeze(-1), -2)
+    nearest = squared_distances(k.detach(), codes.detach()).argmin(-1)
     if p.codes >= k.shape[-2]:
         return codes, nearest
     for _ in range(ROUNDS):
-        sums, count = gathered(k, nearest, codes.shape[-2])
+        sums, count = sum_by_code(k, nearest, codes.shape[-2])
         codes = torch.where(count > 0, sums / count.clamp(min=1), codes)
-        nearest = far(k.detach(), codes.detach()).argmin(-1)
+        nearest = squared_distances(k.detach(), codes.detach()).argmin(-1)
     return codes, nearest
 
 
-def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def sum_by_code(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the sum of each code's rows, ``[..., c, d]``, and their number, ``[..., c, 1]``."""
     index = nearest.unsqueeze(-1)
     sums = x.new_zeros(*x.shape[:-2], count, x.shape[-1]).scatter_add(-2, index.expand_as(x), x)
@@ -80,7 +80,7 @@ def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Compute softmax with each key replaced by its code, ``[..., n, n]``."""
-    codes, nearest = quantised(k, p)
+    codes, nearest = quantise(k, p)
     # All keys with one code must have exactly the same logit. Products with copies of the code might be rounded
     # differently, so each logit is computed once and then copied.
     logits = scores(q, codes).take_along_dim(nearest.unsqueeze(-2), -1)
@@ -90,8 +90,8 @@ def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Te
 def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Sum the values of each code, then attend to the codes: O(n c d) time, O(n (c + d)) memory."""
     q, k, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    codes, nearest = quantised(k, p)
-    sums, count = gathered(values, nearest, codes.shape[-2])
+    codes, nearest = quantise(k, p)
+    sums, count = sum_by_code(values, nearest, codes.shape[-2])
     shares = (scores(q, codes) + count.log().mT).softmax(-1)  # the weight of all tokens of a code together
     return (shares @ (sums / count.clamp(min=1))).to(v.dtype)
 

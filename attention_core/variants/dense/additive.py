@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
@@ -38,14 +38,14 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     for i, row in enumerate(q.split(1, -2)):
         # Each row is written into place, since collecting the rows for torch.cat would fragment the heap.
         logits[..., i : i + 1, :] = _logits(row, k, w)
-    return masked_softmax(logits, visible(q, causal=causal))
+    return masked_softmax(logits, visible_pairs(q, causal=causal))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(wᵀ tanh(q_i + k_j)) v``, ``[..., n, d_v]``, with n² d numbers in memory."""
     hidden = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))  # [..., n, n, d]
     logits = (hidden @ _weight_vector(q, p)).squeeze(-1)  # [..., n, n]
-    return masked_softmax(logits, visible(q, causal=causal)) @ v
+    return masked_softmax(logits, visible_pairs(q, causal=causal)) @ v
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
@@ -54,17 +54,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) 
         return weights(q, k, p, causal=causal) @ v
     w = _weight_vector(at_least_float32(q), p)
 
-    def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+    def row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
         return rows.softmax(_logits(q, k, w))
 
-    return blockwise_attention(weigh, q, k, v, causal=causal, width=q.shape[-1])
+    return blockwise_attention(row_weights, q, k, v, causal=causal, per_pair=q.shape[-1])
 
 
 def cost(n: int, d: int, p: AdditiveParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of the products with w and with v; the n² d sigmoids, slower than both, are not counted."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, width=d, keys=keys),
-        peak_elements=n * d + (d + 2) * largest_block(n, width=d, keys=keys),
+        multiply_adds=2 * d * n_pairs(n, causal=causal, per_pair=d, keys=keys),
+        peak_elements=n * d + (d + 2) * largest_block(n, per_pair=d, keys=keys),
     )
 
 

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import distances, masked_softmax, scores, visible
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.masked import distances, masked_softmax, scores, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -26,24 +26,24 @@ class AlibiParams(Params):
 def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``."""
     logits = scores(q, k) - p.slope * distances(q.shape[-2], q.device).abs().to(q)
-    return masked_softmax(logits, visible(q, causal=causal))
+    return masked_softmax(logits, visible_pairs(q, causal=causal))
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows, p: AlibiParams) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: AlibiParams) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
     i = torch.arange(rows.start, rows.stop, device=q.device)[:, None]
-    away = (i - torch.arange(rows.keys, device=q.device)).abs().to(q)
-    return rows.softmax(scores(q, k) - p.slope * away)
+    distance = (i - torch.arange(rows.key_count, device=q.device)).abs().to(q)
+    return rows.softmax(scores(q, k) - p.slope * distance)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+    return blockwise_attention(partial(_row_weights, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs in blocks, and memory for the output, a block and its distances."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+    return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
 
 
 VARIANT = Variant(

@@ -6,9 +6,9 @@ the first half gives remains. Weight that only the second half gives becomes neg
 
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, visible
+from attention_core.ops.softmax.masked import masked_softmax, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
@@ -40,8 +40,8 @@ def factor(p: DifferentialParams) -> Tensor | float:
 def weights(q: Tensor, k: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q₁ k₁ᵀ / √(d/2)) - λ softmax(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
     (q1, k1), (q2, k2), scale = halves(q, k)
-    seen = visible(q, causal=causal)
-    return masked_softmax(q1 @ k1.mT * scale, seen) - factor(p) * masked_softmax(q2 @ k2.mT * scale, seen)
+    allowed = visible_pairs(q, causal=causal)
+    return masked_softmax(q1 @ k1.mT * scale, allowed) - factor(p) * masked_softmax(q2 @ k2.mT * scale, allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
@@ -54,7 +54,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bo
 def cost(n: int, d: int, p: DifferentialParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two attentions of two products each; the kernel pads the halves to the values' width."""
     return Cost(
-        multiply_adds=4 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (3 * d + 1) + (keys or n) * d
+        multiply_adds=4 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (3 * d + 1) + (keys or n) * d
     )
 
 

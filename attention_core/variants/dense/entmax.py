@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, scores
 from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
@@ -39,26 +39,26 @@ def entmax(logits: Tensor, alpha: float) -> Tensor:
     round ``τ`` too coarsely. The gradient is exact, since autograd records the last Newton step, which moves τ as the
     logits do.
     """
-    x, power = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
-    tau = _tau(x.detach(), power)
-    excess, slope = _row(x - tau, power)
-    return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)
+    x, exponent = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
+    tau = _find_tau(x.detach(), exponent)
+    excess, slope = _excess_and_slope(x - tau, exponent)
+    return (x - tau - excess / slope.detach()).clamp_min(0).pow(exponent)
 
 
 def threshold(logits: Tensor, alpha: float) -> Tensor:
     """Return the logit ``τ / (α-1)`` of each row above which a key has a positive weight, ``[..., 1]``."""
     largest = logits.amax(-1, keepdim=True)
-    return largest + _tau((alpha - 1) * (logits - largest), 1 / (alpha - 1)) / (alpha - 1)
+    return largest + _find_tau((alpha - 1) * (logits - largest), 1 / (alpha - 1)) / (alpha - 1)
 
 
-def _tau(x: Tensor, power: float) -> Tensor:
+def _find_tau(x: Tensor, exponent: float) -> Tensor:
     """Find the τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's method from below.
 
     The largest entry of each row of ``x`` must be 0, so that τ lies between -1 and 0.
     """
     tau = torch.full_like(x[..., :1], -1.0)  # at τ = -1, the weights of a row sum to one or more
     for _ in range(STEPS):
-        excess, slope = _row(x - tau, power)
+        excess, slope = _excess_and_slope(x - tau, exponent)
         step = excess / slope
         tau = tau + step
         if x.is_meta or not bool((step > 4 * torch.finfo(x.dtype).eps * (1 + tau.abs())).any()):
@@ -66,14 +66,14 @@ def _tau(x: Tensor, power: float) -> Tensor:
     return tau
 
 
-def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
+def _excess_and_slope(shifted: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
     """Return how far the row sums exceed one, and how fast that decreases as τ rises, ``[..., 1]`` each."""
-    positive = above.clamp_min(0)
-    slope = power * (positive.pow(power - 1) * (positive > 0)).sum(-1, keepdim=True)
-    return positive.pow(power).sum(-1, keepdim=True) - 1, slope
+    positive = shifted.clamp_min(0)
+    slope = exponent * (positive.pow(exponent - 1) * (positive > 0)).sum(-1, keepdim=True)
+    return positive.pow(exponent).sum(-1, keepdim=True) - 1, slope
 
 
-def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
+def masked_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
     """Compute ``q kᵀ / √d``, with ``-inf`` for the keys that a causal mask hides, ``[..., n, n]``."""
     logits = scores(q, k)
     return logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
@@ -81,12 +81,12 @@ def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """Compute ``entmax_α(q kᵀ / √d)``, ``[..., n, n]``."""
-    return entmax(seen_logits(q, k, causal=causal), p.alpha)
+    return entmax(masked_logits(q, k, causal=causal), p.alpha)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
-    z = (p.alpha - 1) * seen_logits(q, k, causal=causal)  # [..., n, n]
+    z = (p.alpha - 1) * masked_logits(q, k, causal=causal)  # [..., n, n]
     high = z.amax(-1, keepdim=True)  # at this τ all weights of a row are 0; at τ - 1 they sum to 1 or more
     low = high - 1
     for _ in range(60):
@@ -96,20 +96,21 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool
     return (z - low).relu().pow(1 / (p.alpha - 1)) @ v
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows, p: EntmaxParams) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: EntmaxParams) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
-    return entmax(rows.hide(scores(q, k), -math.inf), p.alpha)
+    return entmax(rows.fill_future(scores(q, k), -math.inf), p.alpha)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+    return blockwise_attention(partial(_row_weights, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: EntmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products over the pairs in blocks, memory for the output and six arrays of block size."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 6 * largest_block(n, keys=keys)
+        multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
+        peak_elements=n * d + 6 * largest_block(n, keys=keys),
     )
 
 
@@ -119,8 +120,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -
     ``weights = [(α-1)(logits - threshold)]₊^{1/(α-1)}``.
     """
     logits = scores(at_least_float32(q), at_least_float32(k))
-    seen = seen_logits(at_least_float32(q), at_least_float32(k), causal=causal)
-    return {"logits": logits, "threshold": threshold(seen, p.alpha).squeeze(-1)}
+    masked = masked_logits(at_least_float32(q), at_least_float32(k), causal=causal)
+    return {"logits": logits, "threshold": threshold(masked, p.alpha).squeeze(-1)}
 
 
 VARIANT = Variant(

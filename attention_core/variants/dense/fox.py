@@ -6,49 +6,49 @@ A constant gate γ gives ALiBi with the slope -log γ, and a gate of 1 gives sof
 import torch
 from torch import Tensor
 
-from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, gate, log_gates
-from attention_core.ops.softmax.blockwise import ROWS, Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, gate_setting, log_gates
+from attention_core.ops.softmax.blockwise import ROWS, RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, scores, visible_pairs
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 
 class FoxParams(GateParams):
     """Settings of the forgetting transformer."""
 
-    gate: str = gate("keys")
+    gate: str = gate_setting("keys")
 
 
 def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q kᵀ / √d - |g_i - g_j|)``, ``[..., n, n]``, where g is the running sum of log gates."""
-    fallen = log_gates(k.double(), p).cumsum(-2)
-    lost = (fallen - fallen.mT).abs().to(q.dtype)
-    return masked_softmax(scores(q, k) - lost, visible(q, causal=causal))
+    g = log_gates(k.double(), p).cumsum(-2)
+    penalty = (g - g.mT).abs().to(q.dtype)
+    return masked_softmax(scores(q, k) - penalty, visible_pairs(q, causal=causal))
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``; the last two entries of k are the running sum."""
     sums = k[..., -2:]
-    own = sums[..., rows.start : rows.stop, :]
-    lost = (own[..., :1] - sums[..., :1].mT) + (own[..., 1:] - sums[..., 1:].mT)
-    return rows.softmax(scores(q, k[..., :-2]) - lost.abs())
+    query_sums = sums[..., rows.start : rows.stop, :]
+    penalty = (query_sums[..., :1] - sums[..., :1].mT) + (query_sums[..., 1:] - sums[..., 1:].mT)
+    return rows.softmax(scores(q, k[..., :-2]) - penalty.abs())
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     # The gates are computed by chunks, because float64 copies of all keys would need much memory.
     chunks = enumerate(k.split(ROWS, -2))
-    gates = torch.cat([log_gates(x.double(), p, first=ROWS * i) for i, x in chunks], -2)
-    fallen = gates.cumsum(-2).expand(*k.shape[:-1], 1)
+    log_alpha = torch.cat([log_gates(x.double(), p, first=ROWS * i) for i, x in chunks], -2)
+    gate_sums = log_alpha.cumsum(-2).expand(*k.shape[:-1], 1)
     # The sum of log gates is stored as two numbers, a large and a small one. In a long text, a single float32 number
     # would round away the gate of one token.
-    large = fallen.to(at_least_float32(k).dtype)
-    small = (fallen - large).to(large.dtype)
-    return blockwise_attention(_weigh, q, torch.cat([at_least_float32(k), large, small], -1), v, causal=causal)
+    large = gate_sums.to(at_least_float32(k).dtype)
+    small = (gate_sums - large).to(large.dtype)
+    return blockwise_attention(_row_weights, q, torch.cat([at_least_float32(k), large, small], -1), v, causal=causal)
 
 
 def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs in blocks; memory for keys with sums, the output and a block."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (2 * d + 8) + 4 * largest_block(n))
+    return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal), peak_elements=n * (2 * d + 8) + 4 * largest_block(n))
 
 
 VARIANT = Variant(

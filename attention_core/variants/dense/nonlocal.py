@@ -5,9 +5,9 @@ from torch import Tensor
 from attention_core.ops.linear.causal_scan import CHUNK, causal_attention
 from attention_core.ops.linear.features import Features
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import at_least_float32, causal_mask, keys_seen, masked_softmax, visible
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, key_counts, masked_softmax, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -30,30 +30,30 @@ class NonlocalParams(Params):
     )
 
 
-def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
+def _projections(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
     """Return ``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with drawn w of variance 1/d."""
     q, k, d = at_least_float32(q), at_least_float32(k), q.shape[-1]
-    w_q, w_k = (normal((d, 1), p.seed, q, which) * d**-0.5 for which in (0, 1))
+    w_q, w_k = (normal((d, 1), p.seed, q, stream) * d**-0.5 for stream in (0, 1))
     return q @ w_q, k @ w_k
 
 
 def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
     """Compute each pair's similarity, normalised by softmax or by the number of visible keys, ``[..., n, n]``."""
     if p.similarity == "gaussian":
-        return masked_softmax(q @ k.mT, visible(q, causal=causal))
+        return masked_softmax(q @ k.mT, visible_pairs(q, causal=causal))
     if p.similarity == "concat":
-        of_q, of_k = _sums(q, k, p)  # [..., n, 1] each
-        similarity = (of_q + of_k.mT).relu()  # [..., n, n]
+        q_projection, k_projection = _projections(q, k, p)  # [..., n, 1] each
+        similarity = (q_projection + k_projection.mT).relu()  # [..., n, n]
     else:
         similarity = q @ k.mT
     if causal:
         similarity = similarity.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
-    return similarity / keys_seen(k, causal=causal).to(q)
+    return similarity / key_counts(k, causal=causal).to(q)
 
 
-def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
+def _concat_weights(a: Tensor, b: Tensor, rows: RowBlock) -> Tensor:
     """Compute some rows of ``relu(a_i + b_j) / n_i``, ``[..., size, keys]``."""
-    return rows.hide(a + b.mT, 0.0).relu_() / rows.seen(a.device).to(a)
+    return rows.fill_future(a + b.mT, 0.0).relu_() / rows.key_counts(a.device).to(a)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
@@ -61,26 +61,26 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
     if p.similarity == "gaussian":
         return exact_attention(q, k, v, causal=causal, scale=1.0)
     if p.similarity == "concat":
-        return blockwise_attention(_concat, *_sums(q, k, p), v, causal=causal)
-    q, k, wide = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    total = causal_attention(Features(q, k), wide, mode="chunked", normalise=False) if causal else q @ (k.mT @ wide)
-    return total.div_(keys_seen(k, causal=causal).to(q)).to(v)
+        return blockwise_attention(_concat_weights, *_projections(q, k, p), v, causal=causal)
+    dtype, q, k, v = v.dtype, at_least_float32(q), at_least_float32(k), at_least_float32(v)
+    sums = causal_attention(Features(q, k), v, mode="chunked", normalise=False) if causal else q @ (k.mT @ v)
+    return sums.div_(key_counts(k, causal=causal).to(q)).to(dtype)
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products, over all pairs or for dot with a d x d state (and in chunks if causal)."""
     m = keys or n
     if p.similarity == "gaussian":
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
     if p.similarity == "concat":
         return Cost(
-            multiply_adds=(n + m) * d + d * pairs(n, causal=causal, keys=keys),
+            multiply_adds=(n + m) * d + d * n_pairs(n, causal=causal, keys=keys),
             peak_elements=n * (d + 1) + m + 2 * largest_block(n, keys=keys),
         )
-    whole, rest = divmod(n, CHUNK)
-    inside = 2 * d * (whole * CHUNK**2 + rest**2) if causal else 0
+    full_chunks, rest = divmod(n, CHUNK)
+    within = 2 * d * (full_chunks * CHUNK**2 + rest**2) if causal else 0
     return Cost(
-        multiply_adds=(n + m) * d * d + inside, peak_elements=n * d + d * d + causal * min(n, CHUNK) * (CHUNK + 3 * d)
+        multiply_adds=(n + m) * d * d + within, peak_elements=n * d + d * d + causal * min(n, CHUNK) * (CHUNK + 3 * d)
     )
 
 

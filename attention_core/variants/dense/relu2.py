@@ -5,8 +5,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.ops.softmax.masked import causal_mask, keys_seen, nonzero, rows_over_sum, scores
+from attention_core.ops.softmax.blockwise import RowBlock, block_size, blockwise_attention, n_pairs
+from attention_core.ops.softmax.masked import causal_mask, key_counts, normalise_rows, safe_divisor, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -33,10 +33,10 @@ def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
     squares = scores(q, k).relu().square()  # [..., n, n]
     if causal:
         squares = squares.tril()
-    seen, total = keys_seen(k, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1], and [..., n, 1]
-    fixed = torch.full_like(total, p.base_length)
-    Z = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}[p.normalizer]
-    return squares / nonzero(Z)
+    counts, row_sums = key_counts(k, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1]; [..., n, 1]
+    fixed = torch.full_like(row_sums, p.base_length)
+    Z = {"length": counts, "squared": counts.square(), "fixed": fixed, "sum": row_sums}[p.normalizer]
+    return squares / safe_divisor(Z)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
@@ -49,37 +49,37 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) ->
     if causal:
         logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
     squares = logits.relu().square()  # [..., n, n]
-    total = squares.sum(-1)  # [..., n]
-    seen = keys_seen(k, causal=causal)[:, 0].to(total).expand_as(total)
-    fixed = torch.full_like(total, p.base_length)
-    divisors = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}
+    row_sums = squares.sum(-1)  # [..., n]
+    counts = key_counts(k, causal=causal)[:, 0].to(row_sums).expand_as(row_sums)
+    fixed = torch.full_like(row_sums, p.base_length)
+    divisors = {"length": counts, "squared": counts.square(), "fixed": fixed, "sum": row_sums}
     return {"logits": logits, "squares": squares} | divisors
 
 
-ROOTS = {"length": -0.5, "squared": -1.0}
+COUNT_EXPONENTS = {"length": -0.5, "squared": -1.0}
 """The power of the number of visible keys that scales a query, for the normalizers that count keys."""
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: Relu2Params) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
     # A divisor of relu²(x) can be applied to the queries as its square root, because relu²(a x) = a² relu²(x). This
     # scales n queries instead of n² scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
-    if p.normalizer in ROOTS:
-        q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)
-    squares = rows.hide(q @ k.mT, 0.0).relu_().square()
-    return rows_over_sum(squares) if p.normalizer == "sum" else squares
+    if p.normalizer in COUNT_EXPONENTS:
+        q = q * rows.key_counts(q.device).pow(COUNT_EXPONENTS[p.normalizer]).to(q)
+    squares = rows.fill_future(q @ k.mT, 0.0).relu_().square()
+    return normalise_rows(squares) if p.normalizer == "sum" else squares
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+    return blockwise_attention(partial(_row_weights, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: Relu2Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys),
+        multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),
     )
 

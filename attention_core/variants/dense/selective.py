@@ -10,18 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.softmax.blockwise import block_size, largest_block, pairs
+from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.softmax.blockwise import block_size, largest_block, n_pairs
 from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, positions, scores
 from attention_core.variant import Cost, Paper, Params, Variant
-
-
-def subtractions(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
-    """Return how much queries i, ``[rows, 1]``, subtract from later logits of keys, ``[..., 1, rows, keys]``."""
-    j = torch.arange(logits.shape[-1], device=logits.device)
-    first = logits[..., :1, :, :] if logits.ndim > 2 else logits
-    taken = (j > 0) & ((j < i) if causal else (j != i))
-    return first.relu() * taken
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -30,10 +22,10 @@ def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
     logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
-    first = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head's logits mask keys for all heads
-    taken = first.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
-    taken_before = taken.cumsum(-2) - taken  # F, the sum over earlier queries
-    return masked_softmax(logits - taken_before, j <= i if causal else None)
+    first_head = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head's logits mask keys for all heads
+    subtracted = first_head.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
+    subtracted_before = subtracted.cumsum(-2) - subtracted  # F, the sum over earlier queries
+    return masked_softmax(logits - subtracted_before, j <= i if causal else None)
 
 
 State = tuple[int, Tensor, Tensor, Tensor]
@@ -43,30 +35,30 @@ State = tuple[int, Tensor, Tensor, Tensor]
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries, carrying the sum F from block to block: O(n² d) time, O(n d) memory."""
     queries, n = at_least_float32(q), q.shape[-2]
-    lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
-    state: State = (0, lost, at_least_float32(k), at_least_float32(v))
-    out, _ = by_chunks(partial(_rows, causal=causal), state, queries, size=block_size(n))
+    subtracted_so_far = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
+    state: State = (0, subtracted_so_far, at_least_float32(k), at_least_float32(v))
+    out, _ = scan_chunks(partial(_attend_block, causal=causal), state, queries, size=block_size(n))
     return out.to(v.dtype)
 
 
-def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
+def _attend_block(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
     """Return the outputs of a block of queries and the next state."""
-    start, lost, k, v = state
+    start, subtracted_so_far, k, v = state
     stop, n = start + q.shape[-2], k.shape[-2]
-    keys = stop if causal else n
-    logits = scores(q, k[..., :keys, :])
-    i = torch.arange(start, stop, device=q.device)[:, None]
-    taken = subtractions(logits, i, causal=causal)
-    logits = logits - (lost[..., :keys] + taken.cumsum(-2) - taken)
-    seen = torch.arange(keys, device=q.device) <= i if causal else None
-    lost = lost + F.pad(taken.sum(-2, keepdim=True), (0, n - keys))
-    return masked_softmax(logits, seen) @ v[..., :keys, :], (stop, lost, k, v)
+    key_count = stop if causal else n
+    logits = scores(q, k[..., :key_count, :])
+    i, j = torch.arange(start, stop, device=q.device)[:, None], torch.arange(key_count, device=q.device)
+    subtracted = logits[..., :1, :, :].relu() if q.ndim > 2 else logits.relu()  # by the first head
+    subtracted = subtracted * ((j > 0) & ((j < i) if causal else (j != i)))
+    logits = logits - (subtracted_so_far[..., :key_count] + subtracted.cumsum(-2) - subtracted)
+    subtracted_so_far = subtracted_so_far + F.pad(subtracted.sum(-2, keepdim=True), (0, n - key_count))
+    return masked_softmax(logits, j <= i if causal else None) @ v[..., :key_count, :], (stop, subtracted_so_far, k, v)
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, heads: int) -> Cost:
     """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
     return Cost(
-        multiply_adds=heads * 2 * d * pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
+        multiply_adds=heads * 2 * d * n_pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
     )
 
 

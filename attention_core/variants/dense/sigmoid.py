@@ -9,8 +9,8 @@ from functools import partial
 
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.ops.softmax.masked import causal_mask, keys_seen, scores
+from attention_core.ops.softmax.blockwise import RowBlock, block_size, blockwise_attention, n_pairs
+from attention_core.ops.softmax.masked import causal_mask, key_counts, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -36,28 +36,28 @@ def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
     """Compute ``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``."""
     logits = scores(q, k)
     if p.shift == "fixed":
-        found = (logits - math.log(p.base_length)).sigmoid()
+        result = (logits - math.log(p.base_length)).sigmoid()
     else:
-        found = (logits - keys_seen(k, causal=causal).log().to(logits)).sigmoid()
-    return found.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0) if causal else found
+        result = (logits - key_counts(k, causal=causal).log().to(logits)).sigmoid()
+    return result.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0) if causal else result
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows, p: SigmoidParams) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: SigmoidParams) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
-    shift = math.log(p.base_length) if p.shift == "fixed" else rows.seen(q.device).log().to(q)
+    shift = math.log(p.base_length) if p.shift == "fixed" else rows.key_counts(q.device).log().to(q)
     shifted = (q * q.shape[-1] ** -0.5) @ k.mT - shift
-    return rows.hide(shifted, -math.inf).sigmoid()
+    return rows.fill_future(shifted, -math.inf).sigmoid()
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+    return blockwise_attention(partial(_row_weights, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: SigmoidParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products over the pairs in blocks, and memory for the output and two copies of a block."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys),
+        multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
         peak_elements=n * d + block_size(n) * (2 * (keys or n) + d),
     )
 

@@ -8,8 +8,8 @@ multiplied by the gate ``σ(log Σ_l e^S - s)``, where S are the logits of the q
 import torch
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import pairs
-from attention_core.ops.softmax.masked import masked_softmax, scores, visible
+from attention_core.ops.softmax.blockwise import n_pairs
+from attention_core.ops.softmax.masked import masked_softmax, scores, visible_pairs
 from attention_core.ops.softmax.partial import partial_attention
 from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
@@ -27,30 +27,30 @@ class SinkLogitParams(Params):
     )
 
 
-def extra(p: SinkLogitParams, like: Tensor) -> Tensor:
+def sink_logit(p: SinkLogitParams, like: Tensor) -> Tensor:
     """Return the extra logit, ``[1, 1]``; in a trained model, plus a learned number for each head, ``[H, 1, 1]``."""
     return p.learned.get("logit", 0.0) + like.new_full((1, 1), p.logit)
 
 
 def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
     """Compute ``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: a softmax over n + 1 columns without the last one."""
-    logits, seen = scores(q, k), visible(q, causal=causal)  # [..., n, n]
-    logits = torch.cat([logits, extra(p, q).expand(*logits.shape[:-1], 1)], -1)
-    if seen is not None:
-        seen = torch.cat([seen, seen.new_ones(len(seen), 1)], -1)
-    return masked_softmax(logits, seen)[..., :-1]
+    logits, allowed = scores(q, k), visible_pairs(q, causal=causal)  # [..., n, n]
+    logits = torch.cat([logits, sink_logit(p, q).expand(*logits.shape[:-1], 1)], -1)
+    if allowed is not None:
+        allowed = torch.cat([allowed, allowed.new_ones(len(allowed), 1)], -1)
+    return masked_softmax(logits, allowed)[..., :-1]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
     """Multiply each output of softmax attention by its gate: O(n² d) time, O(n d) memory by the fused kernel."""
     out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
     out, lse = (x.reshape(*q.shape[:-1], x.shape[-1]) for x in (out, lse))
-    return (out * (lse - extra(p, lse)).sigmoid()).to(v.dtype)
+    return (out * (lse - sink_logit(p, lse)).sigmoid()).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of two products over the pairs of query and key."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
+    return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (2 * d + 2))
 
 
 VARIANT = Variant(

@@ -4,7 +4,7 @@ import math
 
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import causal_mask, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -42,7 +42,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -
 
 def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of two products over the pairs of query and key."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
+    return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
 
 
 VARIANT = Variant(

@@ -5,9 +5,9 @@ import math
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.blockwise import n_pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import at_least_float32, keys_seen, masked_softmax, scores, visible
+from attention_core.ops.softmax.masked import at_least_float32, key_counts, masked_softmax, scores, visible_pairs
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -24,15 +24,15 @@ class SoftmaxLogNParams(Params):
     )
 
 
-def _factor(k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
+def _logit_scale(k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """Return ``log(max(n_i, 2)) / log(n₀)`` for each query i with n_i visible keys, ``[n, 1]`` or ``[1, 1]``."""
-    return (keys_seen(k, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(k)
+    return (key_counts(k, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(k)
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
-    logits = _factor(k, p, causal=causal) * scores(q, k)  # [..., n, n]
-    return masked_softmax(logits, visible(q, causal=causal))
+    logits = _logit_scale(k, p, causal=causal) * scores(q, k)  # [..., n, n]
+    return masked_softmax(logits, visible_pairs(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
@@ -41,13 +41,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
         n, d = k.shape[-2:]
         return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)
     q, k = at_least_float32(q), at_least_float32(k)
-    return exact_attention(q * _factor(k, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
+    return exact_attention(q * _logit_scale(k, p, causal=True), k, at_least_float32(v), causal=True).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products over the pairs, and memory for the output and, if causal, the scaled queries."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * ((2 if causal else 1) * d + 1)
+        multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * ((2 if causal else 1) * d + 1)
     )
 
 

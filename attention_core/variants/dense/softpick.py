@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import causal_mask, nonzero, scores
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.masked import causal_mask, safe_divisor, scores
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -13,9 +13,9 @@ def softpick(logits: Tensor) -> Tensor:
     Hidden keys must have the logit 0, which adds nothing to the sum; ``-inf`` would add one. Numerator and denominator
     are divided by the largest exponential to avoid overflow.
     """
-    top = logits.amax(-1, keepdim=True).clamp_min(0).detach()
-    less = (logits - top).exp() - (-top).exp()
-    return less.clamp_min(0) / nonzero(less.abs().sum(-1, keepdim=True))
+    row_max = logits.amax(-1, keepdim=True).clamp_min(0).detach()
+    exp_minus_one = (logits - row_max).exp() - (-row_max).exp()
+    return exp_minus_one.clamp_min(0) / safe_divisor(exp_minus_one.abs().sum(-1, keepdim=True))
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -31,24 +31,25 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
     logits = scores(q, k)  # [..., n, n]
     if causal:  # e⁰ - 1 adds nothing to the sum
         logits = logits.tril()
-    less = logits.expm1()
-    return less.relu() / nonzero(less.abs().sum(-1, keepdim=True)) @ v
+    exp_minus_one = logits.expm1()
+    return exp_minus_one.relu() / safe_divisor(exp_minus_one.abs().sum(-1, keepdim=True)) @ v
 
 
-def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
-    return softpick(rows.hide(scores(q, k), 0.0))
+    return softpick(rows.fill_future(scores(q, k), 0.0))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
-    return blockwise_attention(_weigh, q, k, v, causal=causal)
+    return blockwise_attention(_row_weights, q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two products over the pairs in blocks, memory for the output and four arrays of block size."""
     return Cost(
-        multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * d + 4 * largest_block(n, keys=keys)
+        multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys),
+        peak_elements=n * d + 4 * largest_block(n, keys=keys),
     )
 
 

@@ -3,8 +3,8 @@
 from torch import Tensor
 
 from attention_core.ops.random import TILE, normal, normal_table
-from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible
+from attention_core.ops.softmax.blockwise import RowBlock, blockwise_attention, largest_block, n_pairs
+from attention_core.ops.softmax.masked import at_least_float32, masked_softmax, visible_pairs
 from attention_core.variant import Cost, Paper, Params, Trainable, Variant, param
 
 
@@ -25,10 +25,10 @@ class SynthesizerParams(Params):
 def _network(k: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
     """Draw W₁, ``[d, d]``, and W₂, ``[n, d]``, with variance 1/d; in a trained model, add the learned matrices."""
     n, d = k.shape[-2:]
-    inner, positions = normal((d, d), p.seed, k, 1) * d**-0.5, normal_table(range(n), d, p.seed, k, 2) * d**-0.5
+    W1, W2 = normal((d, d), p.seed, k, 1) * d**-0.5, normal_table(range(n), d, p.seed, k, 2) * d**-0.5
     if not p.learned:
-        return inner, positions
-    return inner + p.learned["inner"].to(k.dtype), positions + p.learned["positions"][:n].to(k.dtype)
+        return W1, W2
+    return W1 + p.learned["inner"].to(k.dtype), W2 + p.learned["positions"][:n].to(k.dtype)
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
@@ -39,9 +39,9 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
         if p.learned:
             logits = logits + p.learned["logits"][:n, :keys].to(q.dtype)
     else:
-        inner, positions = _network(k, p)
-        logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
-    return masked_softmax(logits, visible(q, causal=causal)).expand(*q.shape[:-2], n, keys)
+        W1, W2 = _network(k, p)
+        logits = (q @ W1).relu() @ W2.mT  # [..., n, n]
+    return masked_softmax(logits, visible_pairs(q, causal=causal)).expand(*q.shape[:-2], n, keys)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
@@ -51,25 +51,25 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: boo
     q, k = at_least_float32(q), at_least_float32(k)
     if p.kind == "random":
 
-        def weigh(_: Tensor, __: Tensor, rows: Rows) -> Tensor:
-            return rows.softmax(normal_table(range(rows.start, rows.stop), rows.keys, p.seed, q))
+        def row_weights(_: Tensor, __: Tensor, rows: RowBlock) -> Tensor:
+            return rows.softmax(normal_table(range(rows.start, rows.stop), rows.key_count, p.seed, q))
 
         no_queries, no_keys = (x.new_empty(x.shape[-2], 0) for x in (q, k))
-        return blockwise_attention(weigh, no_queries, no_keys, v, causal=causal)
-    inner, positions = _network(k, p)
+        return blockwise_attention(row_weights, no_queries, no_keys, v, causal=causal)
+    W1, W2 = _network(k, p)
 
-    def weigh_queries(queries: Tensor, _: Tensor, rows: Rows) -> Tensor:
-        return rows.softmax((queries @ inner).relu() @ positions[: rows.keys].mT)
+    def dense_row_weights(queries: Tensor, _: Tensor, rows: RowBlock) -> Tensor:
+        return rows.softmax((queries @ W1).relu() @ W2[: rows.key_count].mT)
 
-    return blockwise_attention(weigh_queries, q, k, v, causal=causal)
+    return blockwise_attention(dense_row_weights, q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of the network (dense only) and the product with v; drawing R's n² numbers is not counted."""
-    over_pairs, block = d * pairs(n, causal=causal, keys=keys), largest_block(n, keys=keys)
+    output_adds, block = d * n_pairs(n, causal=causal, keys=keys), largest_block(n, keys=keys)
     if p.kind == "random":
-        return Cost(multiply_adds=over_pairs, peak_elements=n * d + block + max(block, 2 * TILE**2))
-    return Cost(multiply_adds=n * d * d + 2 * over_pairs, peak_elements=(n + (keys or n)) * d + d * d + 2 * block)
+        return Cost(multiply_adds=output_adds, peak_elements=n * d + block + max(block, 2 * TILE**2))
+    return Cost(multiply_adds=n * d * d + 2 * output_adds, peak_elements=(n + (keys or n)) * d + d * d + 2 * block)
 
 
 VARIANT = Variant(

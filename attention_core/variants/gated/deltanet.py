@@ -12,19 +12,14 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
-from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_inputs, normalise, write_strengths
+from attention_core.ops.delta.fast_weights import each_token
 from attention_core.variant import Paper
-
-
-def tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
-    """Return the recurrence's inputs: the strengths of erasing and writing are the same β, and there is no gate."""
-    return delta_tokens(q, k, p, first)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool) -> Tensor:
     """Erase, write and read a state token by token: ``S ← (I - β k kᵀ) S + β k vᵀ``, ``o = qᵀ S``."""
-    q, k = normalised(q, p), normalised(k, p)
+    q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, beta_t in each_token(q, k, v, beta):
@@ -36,9 +31,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: DeltaParams, *, causal: bool)
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    delta_inputs,
     erases=True,
-    gates=lambda p: "none",
+    gate_kind=lambda p: "none",
     title="DeltaNet",
     summary="A matrix, the state, stores values under keys: each token moves the value stored under its key towards "
     "its own value, and each query reads the matrix.",

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
-from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates, one
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_inputs, normalise, write_strengths
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -18,15 +18,15 @@ class GatedDeltaNetParams(GateParams, DeltaParams):
     """Settings of the delta rule with a gate."""
 
 
-def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> RuleInputs:
     """Return the inputs of DeltaNet's recurrence, with one gate per token for the whole state."""
-    return delta_tokens(q, k, p, first, log_gates(k, p, first=first))
+    return delta_inputs(q, k, p, first, log_gates(k, p, first=first))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> Tensor:
     """Decay, erase, write and read: ``S ← (I - β k kᵀ) α S + β k vᵀ``, ``o = qᵀ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
-    q, k = normalised(q, p), normalised(k, p)
+    q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
@@ -39,9 +39,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causa
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    rule_inputs,
     erases=True,
-    gates=one,
+    gate_kind=lambda p: "token",
     title="Gated DeltaNet",
     summary="A matrix, the state, stores values under keys: each token multiplies it by one factor (gate), then "
     "moves the value stored under its key towards its own value.",

@@ -6,26 +6,26 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, each, gate, log_gates
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
+from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, channel_gate_kind, gate_setting, log_gates
 from attention_core.variant import Intermediate, Paper, SpecialCase
 
 
 class GlaParams(GateParams):
     """Settings of gated linear attention."""
 
-    gate: str = gate("keys")
+    gate: str = gate_setting("keys")
 
 
-def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: GlaParams, first: int) -> RuleInputs:
     """Return the recurrence's inputs: queries divided by √d, and gates; gates from keys differ between channels."""
-    gates = log_gates(k, p, first=first, channels=True)
-    return Tokens(q * q.shape[-1] ** -0.5, k, torch.ones_like(gates[..., :1]), gates)
+    log_alpha = log_gates(k, p, first=first, per_channel=True)
+    return RuleInputs(q * q.shape[-1] ** -0.5, k, torch.ones_like(log_alpha[..., :1]), log_alpha)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -> Tensor:
     """Decay each channel, write and read: ``S ← diag(α) S + k vᵀ``, ``o = qᵀ S / √d``."""
-    alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
+    alpha = log_gates(k, p, per_channel=True).exp()  # [..., n, d]
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
@@ -36,9 +36,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: GlaParams, *, causal: bool) -
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    rule_inputs,
     erases=False,
-    gates=each,
+    gate_kind=channel_gate_kind,
     title="Gated linear",
     summary="Linear attention whose state, a matrix that sums past key–value products, decays: each token multiplies "
     "the row of each key component by its own factor (gate).",

@@ -8,27 +8,27 @@ from torch import Tensor
 
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_tokens, normalised, write_strengths
-from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, each, gate, log_gates
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, DeltaParams, delta_inputs, normalise, write_strengths
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
+from attention_core.ops.delta.gates import TRAINED_GATES, GateParams, channel_gate_kind, gate_setting, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
 class KdaParams(GateParams, DeltaParams):
     """Settings of Kimi delta attention."""
 
-    gate: str = gate("keys")
+    gate: str = gate_setting("keys")
 
 
-def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: KdaParams, first: int) -> RuleInputs:
     """Return the inputs of DeltaNet's recurrence, with the gates of gated linear attention, one for each channel."""
-    return delta_tokens(q, k, p, first, log_gates(k, p, first=first, channels=True))
+    return delta_inputs(q, k, p, first, log_gates(k, p, first=first, per_channel=True))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -> Tensor:
     """Decay, erase, write and read: ``S ← (I - β k kᵀ) diag(α) S + β k vᵀ``, ``o = qᵀ S``."""
-    alpha = log_gates(k, p, channels=True).exp()  # [..., n, d]
-    q, k = normalised(q, p), normalised(k, p)
+    alpha = log_gates(k, p, per_channel=True).exp()  # [..., n, d]
+    q, k = normalise(q, p), normalise(k, p)
     beta = write_strengths(k, p)  # [..., n, 1]
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
@@ -41,9 +41,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: KdaParams, *, causal: bool) -
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    rule_inputs,
     erases=True,
-    gates=each,
+    gate_kind=channel_gate_kind,
     title="Kimi delta",
     summary="A matrix, the state, stores values under keys: each token multiplies every row of it by a factor "
     "(gate), then corrects the value stored under its key as in DeltaNet.",

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import unit
-from attention_core.ops.delta.fast_weights import Tokens, each_token, similar, take
+from attention_core.ops.delta.delta_rule import unit_vectors
+from attention_core.ops.delta.fast_weights import RuleInputs, decayed_products, each_token, update_state
 from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates
-from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.linear.scans import scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Intermediate, Paper, Variant
@@ -46,24 +46,24 @@ class MesaParams(GateParams):
     )
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The two states after some tokens.
 
     Attributes:
         keys: ``H``, ``[..., d, d]``.
         sums: ``S``, ``[..., d, d_v]``.
-        taken: the number of tokens so far.
+        token_count: the number of tokens so far.
     """
 
     keys: Tensor
     sums: Tensor
-    taken: int = 0
+    token_count: int = 0
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Update ``H ← α H + k kᵀ`` and ``S ← α S + k vᵀ``, then read ``o = qᵀ (H + λ I)⁻¹ S``."""
     alpha = log_gates(k, p).exp()  # [..., n, 1]
-    q, k = unit(q), unit(k)
+    q, k = unit_vectors(q), unit_vectors(k)
     ridge = p.ridge * torch.eye(k.shape[-1]).to(k)
     H, S, outputs = torch.zeros_like(k.mT @ k), torch.zeros_like(k.mT @ v), []  # [..., d, d] and [..., d, d_v]
     for q_t, k_t, v_t, alpha_t in each_token(q, k, v, alpha):
@@ -73,9 +73,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) 
     return torch.cat(outputs, -2) if causal else q @ torch.linalg.solve(H + ridge, S)
 
 
-def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> RuleInputs:
     """Return the recurrence's inputs: unit queries and keys, and gates unless every gate is 1."""
-    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if has_decay(p) else None)
+    log_alpha = log_gates(k, p, first=first) if has_decay(p) else None
+    return RuleInputs(unit_vectors(q), unit_vectors(k), torch.ones_like(k[..., :1]), log_alpha)
 
 
 def has_decay(p: MesaParams) -> bool:
@@ -83,62 +84,64 @@ def has_decay(p: MesaParams) -> bool:
     return p.gate != "constant" or p.decay < 1 or "gate" in p.learned
 
 
-def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
+def solve_queries(state: Tensor, inputs: RuleInputs, ridge: float) -> Tensor:
     """Return ``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, given ``H`` before the chunk.
 
     Without gates, each system is the previous one plus one product ``k kᵀ``. With ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
     ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``. ``B_i`` is the first i rows of
     ``R⁻¹ G``.
     """
-    units = torch.eye(before.shape[-1], dtype=before.dtype, device=before.device)
-    if x.gates is not None:
-        fallen = x.gates.cumsum(-2)
-        decay = (fallen - fallen.mT).clamp(max=0).exp().tril()  # [..., c, c]
-        squares = (x.k.unsqueeze(-1) * x.k.unsqueeze(-2)).flatten(-2)  # [..., c, d²]
-        systems = (decay @ squares).unflatten(-1, units.shape) + fallen.exp().unsqueeze(-1) * before.unsqueeze(-3)
-        factor = torch.linalg.cholesky(systems + ridge * units)
-        return torch.cholesky_solve(x.q.unsqueeze(-1), factor).squeeze(-1)
-    factor = torch.linalg.cholesky(before + ridge * units)
-    q, k = (torch.linalg.solve_triangular(factor, y.mT, upper=False).mT for y in (x.q, x.k))
+    identity = torch.eye(state.shape[-1], dtype=state.dtype, device=state.device)
+    if inputs.log_gates is not None:
+        log_decay = inputs.log_gates.cumsum(-2)
+        decay = (log_decay - log_decay.mT).clamp(max=0).exp().tril()  # [..., c, c]
+        key_products = (inputs.k.unsqueeze(-1) * inputs.k.unsqueeze(-2)).flatten(-2)  # [..., c, d²]
+        states = (decay @ key_products).unflatten(-1, identity.shape)  # [..., c, d, d], of the chunk's own tokens
+        states = states + log_decay.exp().unsqueeze(-1) * state.unsqueeze(-3)
+        factor = torch.linalg.cholesky(states + ridge * identity)
+        return torch.cholesky_solve(inputs.q.unsqueeze(-1), factor).squeeze(-1)
+    factor = torch.linalg.cholesky(state + ridge * identity)
+    q, k = (torch.linalg.solve_triangular(factor, x.mT, upper=False).mT for x in (inputs.q, inputs.k))
     root = torch.linalg.cholesky(k @ k.mT + torch.eye(k.shape[-2], dtype=k.dtype, device=k.device))
     basis = torch.linalg.solve_triangular(root, k, upper=False)
-    found = q - (q @ basis.mT).tril() @ basis
-    return torch.linalg.solve_triangular(factor, found, upper=False, left=False)
+    solutions = q - (q @ basis.mT).tril() @ basis
+    return torch.linalg.solve_triangular(factor, solutions, upper=False, left=False)
 
 
-def advance(
-    memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
-) -> tuple[Tensor | None, Memory]:
+def attend_chunk(
+    state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, with_outputs: bool = True
+) -> tuple[Tensor | None, State]:
     """Return the outputs of a chunk, ``[..., c, d_v]``, and the states after it."""
-    x = tokens(at_least_float32(q), at_least_float32(k), p, memory.taken)
-    if read:
-        x = x._replace(q=solved(memory.keys, x, p.ridge))
-    out, sums = take(memory.sums, x, at_least_float32(v), read=read)
-    _, keys = take(memory.keys, x, x.k, read=False)
-    return None if out is None else out.to(v.dtype), Memory(keys, sums, memory.taken + v.shape[-2])
+    inputs = rule_inputs(at_least_float32(q), at_least_float32(k), p, state.token_count)
+    if with_outputs:
+        inputs = inputs._replace(q=solve_queries(state.keys, inputs, p.ridge))
+    out, sums = update_state(state.sums, inputs, at_least_float32(v), with_outputs=with_outputs)
+    _, keys = update_state(state.keys, inputs, inputs.k, with_outputs=False)
+    return None if out is None else out.to(v.dtype), State(keys, sums, state.token_count + v.shape[-2])
 
 
-def chunk(p: MesaParams, *, causal: bool) -> int:
+def chunk_size(p: MesaParams, *, causal: bool) -> int:
     """Return the number of tokens per chunk."""
     return GATED_CHUNK if causal and has_decay(p) else CHUNK
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d³) with gates, and O(n d) memory."""
-    memory = init_state(q[..., 0, :], v[..., 0, :], p)
+    state = init_state(q[..., 0, :], v[..., 0, :], p)
     # Without a causal mask, each query reads the final states. The pass that computes them then needs no queries, so it
     # takes the keys in their place.
     queries = q if causal else k
-    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=chunk(p, causal=causal))
+    step = partial(attend_chunk, p=p, with_outputs=causal)
+    out, state = scan_chunks(step, state, queries, k, v, size=chunk_size(p, causal=causal))
     if causal:
         return out
-    return (last_solved(memory.keys, unit(at_least_float32(q)), p.ridge) @ memory.sums).to(v.dtype)
+    return (solve_with_final_state(state.keys, unit_vectors(at_least_float32(q)), p.ridge) @ state.sums).to(v.dtype)
 
 
-def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
+def solve_with_final_state(state: Tensor, q: Tensor, ridge: float) -> Tensor:
     """Return ``(H + λ I)⁻¹ q_i`` with the same ``H`` for all queries, ``[..., n, d]``."""
-    units = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
-    return torch.cholesky_solve(q.mT, torch.linalg.cholesky(keys + ridge * units)).mT
+    identity = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
+    return torch.cholesky_solve(q.mT, torch.linalg.cholesky(state + ridge * identity)).mT
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
@@ -149,21 +152,21 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
     ``[..., n, n]`` each.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    x = tokens(q, k, p)
-    memory = init_state(q[..., 0, :], k[..., 0, :], p)
+    inputs = rule_inputs(q, k, p)
+    state = init_state(q[..., 0, :], k[..., 0, :], p)
 
-    def step(memory: Memory, q: Tensor, k: Tensor) -> tuple[Tensor, Memory]:
-        found = solved(memory.keys, tokens(q, k, p, memory.taken), p.ridge) if causal else q
-        return found, advance(memory, q, k, k, p, read=False)[1]
+    def solve_chunk(state: State, q: Tensor, k: Tensor) -> tuple[Tensor, State]:
+        solved = solve_queries(state.keys, rule_inputs(q, k, p, state.token_count), p.ridge) if causal else q
+        return solved, attend_chunk(state, q, k, k, p, with_outputs=False)[1]
 
-    found, memory = by_chunks(step, memory, q if causal else k, k, size=chunk(p, causal=causal))
-    queries = found if causal else last_solved(memory.keys, x.q, p.ridge)
-    named = {"queries": x.q, "keys": x.k, "solved": queries}
+    solved, state = scan_chunks(solve_chunk, state, q if causal else k, k, size=chunk_size(p, causal=causal))
+    queries = solved if causal else solve_with_final_state(state.keys, inputs.q, p.ridge)
+    tensors = {"queries": inputs.q, "keys": inputs.k, "solved": queries}
     if causal:
-        linear, read = (similar(each, x.k, x.gates)[0] for each in (x.q, queries))
-        return {**named, "linear": linear, "read": read}
-    later = similar(x.k, x.k, x.gates)[2]
-    return {**named, "linear": x.q @ later.mT, "read": queries @ later.mT}
+        linear, read = (decayed_products(x, inputs.k, inputs.log_gates)[0] for x in (inputs.q, queries))
+        return {**tensors, "linear": linear, "read": read}
+    keys_to_end = decayed_products(inputs.k, inputs.k, inputs.log_gates)[2]
+    return {**tensors, "linear": inputs.q @ keys_to_end.mT, "read": queries @ keys_to_end.mT}
 
 
 def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
@@ -171,28 +174,28 @@ def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     return anatomy(q.double(), k.double(), k, p, causal=causal)["read"].to(q.dtype)
 
 
-def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
+def init_state(q: Tensor, v: Tensor, p: MesaParams) -> State:
     """Return the states before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     q, v = at_least_float32(q), at_least_float32(v)
-    return Memory(fast_weights.empty(q, q), fast_weights.empty(q, v))
+    return State(fast_weights.zero_state(q, q), fast_weights.zero_state(q, v))
 
 
-def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, Memory]:
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next states."""
-    out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
+    out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
-    return out.squeeze(-2), memory
+    return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: MesaParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: products within a chunk, into and out of the states; not the factorisations, d³ / 3 each."""
-    size = chunk(p, causal=causal)
-    c, squares = min(keys or n, size), n // size * size**2 + (n % size) ** 2
-    each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d
-    held = 4 * c * d * d if size == GATED_CHUNK else 3 * c * c + 5 * c * d
+    size = chunk_size(p, causal=causal)
+    c, chunk_pairs = min(keys or n, size), n // size * size**2 + (n % size) ** 2
+    adds_per_pair = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d
+    chunk_elements = 4 * c * d * d if size == GATED_CHUNK else 3 * c * c + 5 * c * d
     return Cost(
-        multiply_adds=squares * each + (2 * (keys or n) + n) * d * d,
-        peak_elements=max(causal * (n * d + held), 2 * n * d, (4 + has_decay(p)) * c * d) + 4 * d * d,
+        multiply_adds=chunk_pairs * adds_per_pair + (2 * (keys or n) + n) * d * d,
+        peak_elements=max(causal * (n * d + chunk_elements), 2 * n * d, (4 + has_decay(p)) * c * d) + 4 * d * d,
     )
 
 

@@ -10,19 +10,19 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, strength_up_to, unit
-from attention_core.ops.delta.fast_weights import Tokens, each_token
+from attention_core.ops.delta.delta_rule import TRAINED_STRENGTH, unit_vectors, update_strengths
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
 from attention_core.settings import Params, param
 from attention_core.variant import Intermediate, Paper, SpecialCase, Trainable
 
-KEYS, TURNED, FIXED = RULES = ("keys", "turned keys", "fixed")
+KEYS, ROTATED, FIXED = RULES = ("keys", "turned keys", "fixed")
 
 
 class PathParams(Params):
     """Settings of PaTH."""
 
     along: str = param(
-        TURNED,
+        ROTATED,
         choices=RULES,
         help="Rule for the direction w of each token if it is not trained. keys: the token's own key, scaled to "
         "length 1, which gives DeltaNet at strength 1. turned keys: this key with its two halves swapped and one "
@@ -38,9 +38,9 @@ class PathParams(Params):
     )
 
 
-def directions(k: Tensor, rule: str) -> Tensor:
+def rule_directions(k: Tensor, rule: str) -> Tensor:
     """Return the unit directions ``W``, ``[..., n, d]``, that a rule makes of unit keys."""
-    if rule == TURNED:
+    if rule == ROTATED:
         half = k.shape[-1] // 2
         return torch.cat([-k[..., half:], k[..., :half]], -1)
     return k if rule == KEYS else torch.full_like(k, k.shape[-1] ** -0.5)
@@ -48,23 +48,23 @@ def directions(k: Tensor, rule: str) -> Tensor:
 
 def trained_directions(k: Tensor, p: PathParams, *, first: int = 0) -> Tensor:
     """Return the rule's directions for unit keys, plus learned directions in a trained model, as unit vectors."""
-    found, learned = directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
-    return found if learned is None else unit(found + learned.to(k.dtype))
+    w, learned = rule_directions(k, p.along), p.learned_rows("along", first, k.shape[-2])
+    return w if learned is None else unit_vectors(w + learned.to(k.dtype))
 
 
-def tokens(q: Tensor, k: Tensor, p: PathParams, first: int) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: PathParams, first: int) -> RuleInputs:
     """Return the recurrence's inputs: unit queries and keys, write strength 1, erase strength β along W, no gate."""
-    k = unit(k)
-    one = torch.ones_like(k[..., :1])
-    beta = strength_up_to(p.strength, k, p, first=first)
-    return Tokens(unit(q), k, one, None, beta * one, trained_directions(k, p, first=first))
+    k = unit_vectors(k)
+    ones = torch.ones_like(k[..., :1])
+    beta = update_strengths(p.strength, k, p, first=first)
+    return RuleInputs(unit_vectors(q), k, ones, None, beta * ones, trained_directions(k, p, first=first))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) -> Tensor:
     """Erase along w, write along k, read along q: ``S ← (I - β w wᵀ) S + k vᵀ``, ``o = qᵀ S``."""
-    q, k = unit(q), unit(k)
+    q, k = unit_vectors(q), unit_vectors(k)
     w = trained_directions(k, p)
-    beta = strength_up_to(p.strength, k, p, first=0).expand_as(k[..., :1])
+    beta = update_strengths(p.strength, k, p, first=0).expand_as(k[..., :1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, w_t, beta_t in each_token(q, k, v, w, beta):
         S = S - beta_t * w_t.mT @ (w_t @ S)  # erase β times the value read with w
@@ -75,10 +75,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PathParams, *, causal: bool) 
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    rule_inputs,
     erases=True,
-    gates=lambda p: "none",
-    along=True,
+    gate_kind=lambda p: "none",
+    has_directions=True,
     title="PaTH",
     summary="Before a query reads a key, every token after the key, up to the query, removes the share β of the key's "
     "component along that token's own direction w.",

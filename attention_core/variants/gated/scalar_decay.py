@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates, one, written
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
+from attention_core.ops.delta.gates import TRAINED_GATE, GateParams, log_gates, one_minus_gates
 from attention_core.settings import param
 from attention_core.variant import Intermediate, Paper
 
@@ -29,17 +29,18 @@ class ScalarDecayParams(GateParams):
     )
 
 
-def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
+def rule_inputs(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> RuleInputs:
     """Return the recurrence's inputs: queries divided by √d, and one gate per token for the whole state."""
-    gates = log_gates(k, p, first=first)
-    write = written(gates, p, first=first) if p.write == "rest" else torch.ones_like(gates)
-    return Tokens(q * q.shape[-1] ** -0.5, k, write, gates)
+    log_alpha = log_gates(k, p, first=first)
+    write_strength = one_minus_gates(log_alpha, p, first=first) if p.write == "rest" else torch.ones_like(log_alpha)
+    return RuleInputs(q * q.shape[-1] ** -0.5, k, write_strength, log_alpha)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal: bool) -> Tensor:
     """Decay, write and read: ``S ← α S + β k vᵀ``, ``o = qᵀ S / √d``; β is 1, or ``1 - α`` if ``write`` is "rest"."""
-    gates = log_gates(k, p)
-    alpha, beta = gates.exp(), written(gates, p) if p.write == "rest" else torch.ones_like(gates)  # [..., n, 1]
+    log_alpha = log_gates(k, p)
+    alpha = log_alpha.exp()  # [..., n, 1]
+    beta = one_minus_gates(log_alpha, p) if p.write == "rest" else torch.ones_like(alpha)
     q = q / math.sqrt(q.shape[-1])
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     for q_t, k_t, v_t, alpha_t, beta_t in each_token(q, k, v, alpha, beta):
@@ -50,9 +51,9 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: ScalarDecayParams, *, causal:
 
 VARIANT = fast_weights.variant(
     __name__,
-    tokens,
+    rule_inputs,
     erases=False,
-    gates=one,
+    gate_kind=lambda p: "token",
     title="Scalar decay",
     summary="Linear attention whose state, a matrix that sums past key–value products, is multiplied by one factor "
     "at each token, as in Mamba-2 and Lightning attention.",

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.delta import fast_weights
-from attention_core.ops.delta.fast_weights import Tokens, each_token
-from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.delta.fast_weights import RuleInputs, each_token
+from attention_core.ops.linear.scans import scan_chunks
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Intermediate, Variant
@@ -35,47 +35,47 @@ class SoftmaxGdnParams(Params):
     )
 
 
-class Memory(NamedTuple):
+class State(NamedTuple):
     """The state after some tokens.
 
     Attributes:
         sums: ``Aᵀ``, ``[..., d, d_v]``.
-        key: the mean of the keys, ``[..., 1, d]``.
-        value: the mean of the values, ``[..., 1, d_v]``.
-        taken: the number of tokens so far.
+        key_mean: the mean of the keys, ``[..., 1, d]``.
+        value_mean: the mean of the values, ``[..., 1, d_v]``.
+        token_count: the number of tokens so far.
     """
 
     sums: Tensor
-    key: Tensor
-    value: Tensor
-    taken: int = 0
+    key_mean: Tensor
+    value_mean: Tensor
+    token_count: int = 0
 
 
-def counts(x: Tensor, first: int = 0) -> Tensor:
+def token_numbers(x: Tensor, first: int = 0) -> Tensor:
     """Return positions ``t``, ``[n, 1]``, counted from 1, of tokens ``[..., n, *]`` that follow ``first`` others."""
     return torch.arange(first + 1, first + x.shape[-2] + 1, dtype=x.dtype, device=x.device).unsqueeze(-1)
 
 
-def means(x: Tensor, before: Tensor | float = 0.0, first: int = 0) -> Tensor:
+def running_means(x: Tensor, earlier_mean: Tensor | float = 0.0, first: int = 0) -> Tensor:
     """Return the running mean at each token, ``[..., n, *]``, given the mean of the ``first`` earlier tokens."""
-    return (first * before + x.cumsum(-2)) / counts(x, first)
+    return (first * earlier_mean + x.cumsum(-2)) / token_numbers(x, first)
 
 
-def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
+def rule_inputs(q: Tensor, centred_k: Tensor, cap: float, first: int = 0) -> RuleInputs:
     """Return the recurrence's inputs for queries and centred keys, ``[..., n, d]``.
 
     Token t has the gate 1 - 1/t and the strength 1/t, or less if its key is so long that the cap would be exceeded.
     """
     scale = q.shape[-1] ** -0.25
-    t = counts(centred, first)
-    c = centred * scale
-    square = c.square().sum(-1, keepdim=True)
-    long = square > cap * t
-    step = torch.where(long, cap / torch.where(long, square, 1.0), 1 / t)
+    t = token_numbers(centred_k, first)
+    c = centred_k * scale
+    squared_norm = c.square().sum(-1, keepdim=True)
+    exceeds_cap = squared_norm > cap * t
+    beta = torch.where(exceeds_cap, cap / torch.where(exceeds_cap, squared_norm, 1.0), 1 / t)
     # The gate of the first token, 1 - 1/1 = 0, has no finite logarithm, so it gets the gate of the second. This has no
     # effect: the first centred key is zero, so the state is still zero after it.
-    gates = torch.log1p(-1 / t.clamp(min=2))
-    return Tokens(q * scale, c, step, gates, step * (-gates).exp())
+    log_alpha = torch.log1p(-1 / t.clamp(min=2))
+    return RuleInputs(q * scale, c, beta, log_alpha, beta * (-log_alpha).exp())
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
@@ -84,53 +84,57 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: 
     S, outputs = torch.zeros_like(k.mT @ v), []  # the state, [..., d, d_v]
     k_mean, v_mean = torch.zeros_like(k[..., :1, :]), torch.zeros_like(v[..., :1, :])
     for t, (q_t, k_t, v_t) in enumerate(each_token(q, k, v), start=1):
-        new = v_t - v_mean
-        k_mean, v_mean = k_mean + (k_t - k_mean) / t, v_mean + new / t
+        centred_v = v_t - v_mean  # relative to the mean of earlier values
+        k_mean, v_mean = k_mean + (k_t - k_mean) / t, v_mean + centred_v / t
         c = (k_t - k_mean) * scale
         beta = (p.cap / c.square().sum(-1, keepdim=True)).clamp(max=1 / t)
         S = (1 - 1 / t) * S - beta * c.mT @ (c @ S)  # decay and erase
-        S = S + beta * c.mT @ new  # write
+        S = S + beta * c.mT @ centred_v  # write
         outputs.append(q_t * scale @ S + v_mean)  # read
     return torch.cat(outputs, -2) if causal else q * scale @ S + v_mean
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """Return the outputs for the identity matrix as values, ``[..., n, n]``: outputs are linear in the values."""
-    return capped(q, k, p.cap, causal=causal)
+    return capped_weights(q, k, p.cap, causal=causal)
 
 
-def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
+def capped_weights(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
     """Return ``weights`` for any cap; with an infinite cap, the state is updated as in the article."""
     q_wide, k_wide = q.double(), k.double()
-    units = torch.eye(k.shape[-2], dtype=k_wide.dtype, device=k.device)
-    mean = means(units)
-    step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), cap), causal=causal)
-    news = units - torch.cat([torch.zeros_like(mean[:1]), mean[:-1]])
-    return (step @ news + (mean if causal else mean[-1:])).to(q.dtype)
+    v = torch.eye(k.shape[-2], dtype=k_wide.dtype, device=k.device)
+    v_means = running_means(v)
+    matrix = fast_weights.matrix(rule_inputs(q_wide, k_wide - running_means(k_wide), cap), causal=causal)
+    centred_v = v - torch.cat([torch.zeros_like(v_means[:1]), v_means[:-1]])
+    return (matrix @ centred_v + (v_means if causal else v_means[-1:])).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """Compute the outputs chunk by chunk: O(n d²) time, O(n d) memory."""
-    memory = init_state(q[..., 0, :], v[..., 0, :], p)
+    state = init_state(q[..., 0, :], v[..., 0, :], p)
     # Without a causal mask, each query reads the final state. The pass that computes this state then needs no queries,
     # so it takes the keys in their place.
     queries = q if causal else k
-    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, queries, k, v, size=fast_weights.CHUNK)
+    out, state = scan_chunks(
+        partial(attend_chunk, p=p, with_outputs=causal), state, queries, k, v, size=fast_weights.CHUNK
+    )
     if causal:
         return out
-    return (at_least_float32(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)
+    return (at_least_float32(q) * q.shape[-1] ** -0.25 @ state.sums + state.value_mean).to(v.dtype)
 
 
-def advance(
-    memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, read: bool = True
-) -> tuple[Tensor | None, Memory]:
-    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, None without ``read``, and the state after it."""
-    first, query, key, value = memory.taken, at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    key_mean, value_mean = (means(x, old, first) for x, old in ((key, memory.key), (value, memory.value)))
-    new = value - torch.cat([memory.value, value_mean[..., :-1, :]], -2)
-    out, sums = fast_weights.take(memory.sums, tokens(query, key - key_mean, p.cap, first), new, read=read)
-    memory = Memory(sums, key_mean[..., -1:, :], value_mean[..., -1:, :], first + v.shape[-2])
-    return None if out is None else (out + value_mean).to(v.dtype), memory
+def attend_chunk(
+    state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, with_outputs: bool = True
+) -> tuple[Tensor | None, State]:
+    """Return the outputs ``[..., c, d_v]`` of a chunk of c tokens, or None, and the state after it."""
+    first, dtype = state.token_count, v.dtype
+    q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
+    k_means, v_means = running_means(k, state.key_mean, first), running_means(v, state.value_mean, first)
+    centred_v = v - torch.cat([state.value_mean, v_means[..., :-1, :]], -2)  # minus the mean of earlier values
+    inputs = rule_inputs(q, k - k_means, p.cap, first)
+    out, sums = fast_weights.update_state(state.sums, inputs, centred_v, with_outputs=with_outputs)
+    state = State(sums, k_means[..., -1:, :], v_means[..., -1:, :], first + v.shape[-2])
+    return None if out is None else (out + v_means).to(dtype), state
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> dict[str, Tensor]:
@@ -140,37 +144,37 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
     ``uncapped`` is 1/t, ``[..., n, 1]``. ``overlaps``, ``inverse`` and ``read`` are ``[..., n, n]``.
     """
     q, k = at_least_float32(q), at_least_float32(k)
-    taken = tokens(q, k - means(k), p.cap)
-    named = {"queries": taken.q, "keys": taken.k, "strength": taken.write}
-    uncapped = (1 / counts(q)).expand_as(taken.write)
-    return {**named, "uncapped": uncapped, **fast_weights.anatomy(taken, causal=causal)}
+    inputs = rule_inputs(q, k - running_means(k), p.cap)
+    uncapped = (1 / token_numbers(q)).expand_as(inputs.write_strength)
+    tensors = {"queries": inputs.q, "keys": inputs.k, "strength": inputs.write_strength, "uncapped": uncapped}
+    return {**tensors, **fast_weights.anatomy(inputs, causal=causal)}
 
 
-def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
+def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> State:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     q, v = at_least_float32(q), at_least_float32(v)
-    return Memory(fast_weights.empty(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
+    return State(fast_weights.zero_state(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
 
-def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
+    out, state = attend_chunk(state, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
     assert out is not None
-    return out.squeeze(-2), memory
+    return out.squeeze(-2), state
 
 
-def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
+def next_inputs(state: State, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> RuleInputs:
     """Return the recurrence's inputs for the next token, ``[..., 1, *]``; the mean of the keys includes its own key."""
     query, key = at_least_float32(q).unsqueeze(-2), at_least_float32(k).unsqueeze(-2)
-    return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
+    return rule_inputs(query, key - running_means(key, state.key_mean, state.token_count), p.cap, state.token_count)
 
 
 def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of the delta rule, plus the memory of the running means and of the centred values."""
-    inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2, keys=keys)
+    inner = fast_weights.cost(n, d, causal=causal, erases=True, gate_matrices=2, keys=keys)
     c = min(keys or n, fast_weights.CHUNK)
-    reading = 0 if causal else 2 * (n * d + d * d)
-    return Cost(multiply_adds=inner.multiply_adds, peak_elements=max(inner.peak_elements + 4 * c * d, reading))
+    final_read = 0 if causal else 2 * (n * d + d * d)
+    return Cost(multiply_adds=inner.multiply_adds, peak_elements=max(inner.peak_elements + 4 * c * d, final_read))
 
 
 VARIANT = Variant(
@@ -185,7 +189,7 @@ VARIANT = Variant(
     params=SoftmaxGdnParams,
     approximates="softmax",
     signed=True,
-    decoder=Decoder(init_state, step, normalised=False, tokens=taken),
+    decoder=Decoder(init_state, step, normalised=False, rule_inputs=next_inputs),
     intermediates=(
         Intermediate(
             name="strength",

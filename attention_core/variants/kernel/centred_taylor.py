@@ -17,9 +17,9 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import with_ones
-from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
-from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
-from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
+from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks
+from attention_core.ops.softmax.masked import at_least_float32, key_counts, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
@@ -41,35 +41,35 @@ def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Te
 
     It is computed in float64: entries of opposite signs cancel in the sum of a row.
     """
-    logits, n = scores(q.double(), k.double()), keys_seen(k, causal=causal)
-    shown = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
-    c = (logits - (logits * shown).sum(-1, keepdim=True) / n) * shown
+    logits, n = scores(q.double(), k.double()), key_counts(k, causal=causal)
+    visible = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
+    c = (logits - (logits * visible).sum(-1, keepdim=True) / n) * visible
     series = 1 + c
     if p.order == 2:
         series = series + (c.square() - c.square().sum(-1, keepdim=True) / n) / 2
-    return (series * shown / n).to(q.dtype)
+    return (series * visible / n).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """Return the outputs from sums over the keys; features exist for one block of one head at a time."""
-    return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
+    return map_heads(partial(attend_head, p=p, causal=causal), q, k, v)
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d_v]``."""
     state, size = empty_sums(q[..., 0, :], v[..., 0, :], p.order), block_size(q.shape[-2])
-    into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
+    buffer = None if needs_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
-        k = relative(k, k[..., :1, :])
-        out, _ = by_chunks(partial(take, order=p.order, into=into), state, q, k, v, size=size)
+        k = subtract_origin(k, k[..., :1, :])
+        out, _ = scan_chunks(partial(attend_chunk, order=p.order, buffer=buffer), state, q, k, v, size=size)
         return out.to(v.dtype)
-    k = relative(k, at_least_float32(k).mean(-2, keepdim=True))
-    _, state = by_chunks(partial(gather, order=p.order, into=into), state, k, v, size=size)
-    out, _ = by_chunks(partial(read, order=p.order, into=into), state, q, size=size)
+    k = subtract_origin(k, at_least_float32(k).mean(-2, keepdim=True))
+    _, state = scan_chunks(partial(update_state, order=p.order, buffer=buffer), state, k, v, size=size)
+    out, _ = scan_chunks(partial(read_state, order=p.order, buffer=buffer), state, q, size=size)
     return out.to(v.dtype)
 
 
-def relative(k: Tensor, origin: Tensor) -> Tensor:
+def subtract_origin(k: Tensor, origin: Tensor) -> Tensor:
     """Return keys minus one vector, ``[..., n, d]``: the series is the same, with smaller rounding errors."""
     return at_least_float32(k) - at_least_float32(origin)
 
@@ -79,32 +79,32 @@ def block_size(n: int) -> int:
     return min(n, BLOCK // 2)
 
 
-def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
+def read_state(state: Tensor, q: Tensor, order: int, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a block of queries from the sums over all keys."""
-    return centred(*_powers(state, q, order, into)), state
+    return centred_outputs(*_moments(state, q, order, buffer)), state
 
 
-def take(
-    state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
+def attend_chunk(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, buffer: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the outputs of a causal block and the next state; within the block, logits are cheaper than features."""
     x, values = scores(at_least_float32(q), at_least_float32(k)).tril(), with_ones(at_least_float32(v))
-    ones, first, *second = _powers(state, q, order, into)
-    powers = [ones + values.cumsum(-2), first + x @ values]
-    powers += [square + x.square() / 2 @ values for square in second]
-    return centred(*powers), gather(state, k, v, order, into)[1]
+    ones, first, *second = _moments(state, q, order, buffer)
+    moments = [ones + values.cumsum(-2), first + x @ values]
+    moments += [square + x.square() / 2 @ values for square in second]
+    return centred_outputs(*moments), update_state(state, k, v, order, buffer)[1]
 
 
-def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) -> list[Tensor]:
+def _moments(state: Tensor, q: Tensor, order: int, buffer: Tensor | None = None) -> list[Tensor]:
     """Return the sums over keys of 1, x and, at order 2, x²/2, times values and ones, ``[..., n or 1, d_v + 1]``."""
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
-    ones, *rest = zip(monomials(q, order, into).split(sizes, -2), state.split(sizes, -2), strict=True)
+    ones, *rest = zip(monomials(q, order, buffer).split(sizes, -2), state.split(sizes, -2), strict=True)
     return [ones[1], *((sums.mT @ f).mT for f, sums in rest[:order])]
 
 
-def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
-    """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_powers`` returns."""
+def centred_outputs(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
+    """Return the outputs for ``x - mean x``, ``[..., n, d_v]``, from the sums over x that ``_moments`` returns."""
     # Arguments are not assigned again: Python 3.13 frees them earlier than 3.11, and the peak memory would differ.
     n = ones[..., -1:]
     value, linear = ones[..., :-1] / n, first / n
@@ -122,11 +122,11 @@ class State(NamedTuple):
 
     Attributes:
         sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys minus the first key, ``[..., C, d_v + 1]``.
-        first: the first key, ``[..., d]``.
+        first_key: the first key, ``[..., d]``.
     """
 
     sums: Tensor
-    first: Tensor
+    first_key: Tensor
 
 
 def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
@@ -136,27 +136,27 @@ def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    tokens = state.sums[..., :1, -1]  # the number of tokens so far, a sum of ones
-    first = torch.where(tokens == 0, at_least_float32(k), state.first)
-    q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
-    out, sums = take(state.sums, q, k, v, p.order)
-    return out.squeeze(-2).to(v.dtype), State(sums, first)
+    token_count = state.sums[..., :1, -1]  # the number of tokens so far, a sum of ones
+    first_key = torch.where(token_count == 0, at_least_float32(k), state.first_key)
+    q, k, v = (x.unsqueeze(-2) for x in (q, subtract_origin(k, first_key), v))
+    out, sums = attend_chunk(state.sums, q, k, v, p.order)
+    return out.squeeze(-2).to(v.dtype), State(sums, first_key)
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
     m = keys or n
-    C, columns, c = width(d, p.order), d + 1, block_size(n)
-    held = c * C  # features
+    C, columns, c = feature_count(d, p.order), d + 1, block_size(n)
+    block_elements = c * C  # features
     if causal:
-        inside = n // c * c**2 + (n % c) ** 2
-        held += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
+        chunk_pairs = n // c * c**2 + (n % c) ** 2
+        block_elements += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
     else:
-        inside = 0
-        held += 2 * C * columns + (2 + 2 * p.order) * c * columns
+        chunk_pairs = 0
+        block_elements += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
-        multiply_adds=m * C * d + n * (C - 1) * columns + inside * (d + p.order * columns),
-        peak_elements=m * d + n * d + held,  # the keys, centred or relative to the first, and the output
+        multiply_adds=m * C * d + n * (C - 1) * columns + chunk_pairs * (d + p.order * columns),
+        peak_elements=m * d + n * d + block_elements,  # the keys, centred or relative to the first, and the output
     )
 
 

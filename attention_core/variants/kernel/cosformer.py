@@ -12,11 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import State as Sums
-from attention_core.ops.linear.causal_scan import empty_state
-from attention_core.ops.linear.features import LogFeatures, paired, similarities
+from attention_core.ops.linear.causal_scan import State, empty_state
+from attention_core.ops.linear.features import LogFeatures, feature_pair, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
-from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -43,63 +42,65 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: b
     cosine = torch.sin(math.pi / 2 * (1 - distance / length))  # cos(π/2 · distance / length), but exactly 0 at the end
     similarity = cosine * (q.relu() @ k.relu().mT)
     similarity = similarity.tril() if causal else similarity
-    return rows_over_sum(similarity) @ v
+    return normalise_rows(similarity) @ v
 
 
-def phi(x: Tensor, turns: Tensor) -> LogFeatures:
+def phi(x: Tensor, quarter_turns: Tensor) -> LogFeatures:
     """Return ``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles in quarter turns, ``[n, 1]``."""
-    x, angles = at_least_float32(x), turns * (math.pi / 2)
+    x, angles = at_least_float32(x), quarter_turns * (math.pi / 2)
     # At the right angle the cosine is zero, but the cosine of the rounded π/2 is not, so it is set to zero.
-    cosines = angles.cos().masked_fill(turns == 1, 0.0)
+    cosines = angles.cos().masked_fill(quarter_turns == 1, 0.0)
     # Cosine and sine are not negative here, so relu may be applied to the products instead of to x. For the backward
     # pass, autograd then stores only the features.
     return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 
-def quarter_turns(positions: Tensor, length: int) -> Tensor:
+def position_angles(positions: Tensor, length: int) -> Tensor:
     """Return the angles of positions in quarter turns, float64: 1 at ``length`` and beyond."""
     return positions.double().clamp_max(length) / length
 
 
-def along(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
+def token_angles(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """Return the angles of all tokens in quarter turns, ``[n, 1]``."""
     n = q.shape[-2]
-    return quarter_turns(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
+    return position_angles(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
 
 
 def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """Return ``relu(q) relu(k)ᵀ cos(a_i - a_j)``, each row divided by its sum, ``[..., n, n]``."""
-    return rows_over_sum(similarities(paired(phi, q, k, along(q, p, causal=causal), causal=causal), causal=causal))
+    f = feature_pair(phi, q, k, token_angles(q, p, causal=causal), causal=causal)
+    return normalise_rows(similarities(f, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
-    return kernel_attention(phi, q, k, v, along(q, p, causal=causal), causal=causal)
+    return kernel_attention(phi, q, k, v, token_angles(q, p, causal=causal), causal=causal)
 
 
-class State(NamedTuple):
+class DecoderState(NamedTuple):
     """The state of the decoder.
 
     Attributes:
         state: the sums over the tokens so far.
-        position: the number of tokens so far, one float64 number.
+        token_count: the number of tokens so far, one float64 number.
     """
 
-    state: Sums
-    position: Tensor
+    state: State
+    token_count: Tensor
 
 
-def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
+def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> DecoderState:
     """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     sums = empty_state(2 * q.shape[-1], at_least_float32(v), normalise=True, referenced=False)
-    return State(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
+    return DecoderState(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
 
 
-def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
+def step(state: DecoderState, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, DecoderState]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    turns = quarter_turns(state.position, p.length)
-    out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), turns, causal=True), v)
-    return out, State(sums, state.position + 1)
+    quarter_turns = position_angles(state.token_count, p.length)
+    f = feature_pair(phi, q.unsqueeze(-2), k.unsqueeze(-2), quarter_turns, causal=True)
+    out, sums = kernel_step(state.state, f, v)
+    return out, DecoderState(sums, state.token_count + 1)
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:

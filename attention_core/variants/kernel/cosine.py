@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.linear.causal_scan import State, by_token, empty_state
+from attention_core.ops.linear.causal_scan import State, empty_state, run_decoder
 from attention_core.ops.linear.features import Features, LogFeatures, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
-from attention_core.ops.softmax.masked import at_least_float32, nonzero, rows_over_sum
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, safe_divisor
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
@@ -35,7 +35,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool
     """Add 1 to the cosine of each query and key, then divide each row by its sum."""
     similarity = 1 + F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
     similarity = similarity.tril() if causal else similarity
-    return rows_over_sum(similarity) @ v
+    return normalise_rows(similarity) @ v
 
 
 def phi(x: Tensor) -> Tensor:
@@ -44,21 +44,21 @@ def phi(x: Tensor) -> Tensor:
     The directions are shorter than 1 by the largest rounding error of a cosine, so ``1 + cos`` is never negative.
     """
     x = at_least_float32(x)
-    longer = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
-    return F.pad(x / nonzero(longer * x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
+    rounding_margin = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
+    return F.pad(x / safe_divisor(rounding_margin * x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
 
 
 def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
     """Return ``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
     f = Features(phi(q), phi(k))  # [..., n, d + 1] each; their products are 1 + cos(q_i, k_j)
-    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
+    return normalise_rows(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
-        return by_token(partial(step, p=p), state, q, k, v)
+        return run_decoder(partial(step, p=p), state, q, k, v)
     return kernel_attention(lambda x: LogFeatures(phi(x)), q, k, v, causal=causal, mode=p.mode)
 
 

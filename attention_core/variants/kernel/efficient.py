@@ -13,10 +13,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
+from attention_core.ops.linear.causal_scan import CHUNK, State, apply_normaliser, empty_state, scan_step, with_ones
 from attention_core.ops.linear.features import Features, LogFeatures, exceeds_spread, similarities
-from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
-from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
+from attention_core.ops.linear.scans import needs_gradient, running_max, running_sum, scan_chunks
+from attention_core.ops.linear.streamed_kernel import default_block_size, streamed_cost, update_state
 from attention_core.ops.softmax.masked import at_least_float32
 from attention_core.variant import Cost, Paper, Params, Variant
 
@@ -30,7 +30,7 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
     return (mixture / keys.cumsum(-2) @ keys.mT).tril() @ v  # query i normalises keys 0..i
 
 
-def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None) -> Features:
+def features(q: Tensor, k: Tensor, *, causal: bool, state: State | None = None) -> Features:
     """Return the two softmaxes, ``[..., n, d]`` each; the causal form divides the queries by the running sum of keys.
 
     A causal form can continue from the state of earlier tokens; the last column of that state is their sum of keys.
@@ -40,12 +40,12 @@ def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None)
         return Features(q.softmax(-1), k.softmax(-2))
     with torch.no_grad():  # no gradient: the reference cancels when keys are divided by their running sum
         reference = running_max(k)
-        if before is not None and before.reference is not None:
-            reference = torch.maximum(reference, before.reference)
+        if state is not None and state.reference is not None:
+            reference = torch.maximum(reference, state.reference)
     keys = (k - reference).exp()
     sums = running_sum(keys, reference)
-    if before is not None and before.reference is not None:
-        sums = sums + before.sums[..., -1:].mT * (before.reference - reference).exp()
+    if state is not None and state.reference is not None:
+        sums = sums + state.sums[..., -1:].mT * (state.reference - reference).exp()
     return Features(q.softmax(-1) / sums, keys, reference)
 
 
@@ -60,37 +60,38 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tenso
 
     If gradients are needed and the form is not causal, all features are kept for the backward pass.
     """
-    if not causal and wants_gradient(q, k, v):
+    if not causal and needs_gradient(q, k, v):
         f = features(q, k, causal=False)
         return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
     state = empty_state(k.shape[-1], at_least_float32(v)[..., 0, :], normalise=True, referenced=True)
     if causal:
-        out, _ = by_chunks(take, state, q, k, v, size=CHUNK)
+        out, _ = scan_chunks(attend_chunk, state, q, k, v, size=CHUNK)
         return out
-    size = default_size(k.shape[-1], causal=False)
-    _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, at_least_float32(k))), state, k, v, size=size)
-    out, _ = by_chunks(
-        lambda sums, q: (at_least_float32(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size
+    size = default_block_size(k.shape[-1], causal=False)
+    update = partial(update_state, phi=lambda k: LogFeatures(None, at_least_float32(k)))
+    _, state = scan_chunks(update, state, k, v, size=size)
+    out, _ = scan_chunks(
+        lambda sums, q: (at_least_float32(q).softmax(-1) @ sums, sums), apply_normaliser(state.sums), q, size=size
     )
     return out.to(v.dtype)
 
 
-def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
+def attend_chunk(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
     """Return the outputs of a chunk of the causal form, and the next state.
 
     If all running maxima increase by at most ``SPREAD`` in the chunk, the last ones are the reference of all tokens.
     """
-    before, values, wide = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
-    assert before is not None
+    previous, values, k_float = state.reference, with_ones(at_least_float32(v)), at_least_float32(k)
+    assert previous is not None
     with torch.no_grad():
-        reference = torch.maximum(before, wide.amax(-2, keepdim=True))
-    if exceeds_spread(torch.maximum(before, wide[..., :1, :]), reference):
-        out, state = fold(state, features(q, k, causal=True, before=state), values)
+        reference = torch.maximum(previous, k_float.amax(-2, keepdim=True))
+    if exceeds_spread(torch.maximum(previous, k_float[..., :1, :]), reference):
+        out, state = scan_step(state, features(q, k, causal=True, state=state), values)
         return out[..., :-1].to(v.dtype), state
-    keys = (wide - reference).exp_()
-    decayed = State(state.sums * (before - reference).exp().mT, None)
+    keys = (k_float - reference).exp_()
+    decayed = State(state.sums * (previous - reference).exp().mT, None)
     queries = at_least_float32(q).softmax(-1) / (keys.cumsum(-2) + decayed.sums[..., -1:].mT)
-    out, state = fold(decayed, Features(queries, keys), values)
+    out, state = scan_step(decayed, Features(queries, keys), values)
     return out[..., :-1].to(v.dtype), State(state.sums, reference)
 
 
@@ -99,7 +100,7 @@ def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) ->
     if causal:
         return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     m = keys or n
-    c = min(max(n, m), default_size(d, causal=False))
+    c = min(max(n, m), default_block_size(d, causal=False))
     return Cost(multiply_adds=m * d * (d + 1) + n * d * d, peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
 
@@ -109,8 +110,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict
     ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
     the mean value of each map. ``distribute``, ``[..., n, C]``: the weights of the summaries in each query's mixture.
     """
-    gather = at_least_float32(k).softmax(-2).mT
-    return {"gather": gather, "summaries": gather @ v.to(gather.dtype), "distribute": at_least_float32(q).softmax(-1)}
+    maps = at_least_float32(k).softmax(-2).mT
+    return {"gather": maps, "summaries": maps @ v.to(maps.dtype), "distribute": at_least_float32(q).softmax(-1)}
 
 
 VARIANT = Variant(

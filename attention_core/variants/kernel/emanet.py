@@ -15,9 +15,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.linear.scans import again, by_heads, wants_gradient
+from attention_core.ops.linear.scans import map_heads, needs_gradient, with_checkpoint
 from attention_core.ops.random import normal
-from attention_core.ops.softmax.masked import at_least_float32, nonzero
+from attention_core.ops.softmax.masked import at_least_float32, safe_divisor
 from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
 
@@ -58,76 +58,77 @@ class EmanetParams(Params):
     )
 
 
-def unit(x: Tensor) -> Tensor:
+def unit_vectors(x: Tensor) -> Tensor:
     """Return rows of length one; a row of zeros stays zero."""
-    return x / nonzero(x.norm(dim=-1, keepdim=True))
+    return x / safe_divisor(x.norm(dim=-1, keepdim=True))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Cluster the keys by expectation maximisation, then mix the bases' mean values for each query."""
-    bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
+    bases = unit_vectors(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         z = (p.sharpness * k @ bases.mT).softmax(-1)  # E step: responsibilities, [..., n, b]
         shares = z / z.sum(-2, keepdim=True)
-        bases = unit(shares.mT @ k)  # M step
+        bases = unit_vectors(shares.mT @ k)  # M step
     return (p.sharpness * q @ bases.mT).softmax(-1) @ (shares.mT @ v)
 
 
-def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
+def em_iterations(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the log responsibilities, ``[..., n, b]``, and the new bases, ``[..., b, d]``, of each round.
 
     The first round starts from random directions that depend on the seed only, so they are equal for all heads.
     """
-    bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
+    bases = unit_vectors(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E step, [..., n, b]
-        # With many bases, the shares need as much memory as the rest of a round. ``again`` then drops them, and the
+        # With many bases, the shares need as much memory as the rest of a round. A checkpoint then drops them, and the
         # backward pass recomputes them.
-        bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M step, [..., b, d]
+        m_step = with_checkpoint(mean_directions, k) if has_many_bases(k, p) else mean_directions
+        bases = m_step(log_z, k)  # [..., b, d]
         yield log_z, bases
 
 
-def many_bases(k: Tensor, p: EmanetParams) -> bool:
+def has_many_bases(k: Tensor, p: EmanetParams) -> bool:
     """Return whether the responsibilities of a token are more than half as many numbers as its key."""
     return 2 * p.bases > k.shape[-1]
 
 
-def means(log_z: Tensor, k: Tensor) -> Tensor:
+def mean_directions(log_z: Tensor, k: Tensor) -> Tensor:
     """Return the direction of the mean key of each basis, ``[..., b, d]``."""
-    return unit(shares(log_z).mT @ k)
+    return unit_vectors(normalise_over_tokens(log_z).mT @ k)
 
 
-def shares(log_z: Tensor) -> Tensor:
+def normalise_over_tokens(log_z: Tensor) -> Tensor:
     """Return responsibilities over their sum along the tokens, ``[..., n, b]``, without 0/0 for distant bases."""
     return log_z.softmax(-2)
 
 
-def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
+def assignments(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
     """Return the assignment of queries to bases and the share of each token in each basis, ``[..., n, b]`` both."""
-    log_z, bases = deque(rounds(at_least_float32(k), p), maxlen=1).pop()
-    given = (at_least_float32(q) @ (p.sharpness * bases).mT).softmax(-1)  # softmax_bases(λ q μᵀ), [..., n, b]
-    return given, shares(log_z)
+    log_z, bases = deque(em_iterations(at_least_float32(k), p), maxlen=1).pop()
+    query_shares = (at_least_float32(q) @ (p.sharpness * bases).mT).softmax(-1)  # softmax_bases(λ q μᵀ), [..., n, b]
+    return query_shares, normalise_over_tokens(log_z)
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Return ``softmax_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
-    given, taken = maps(q, k, p)
-    return given @ taken.mT  # [..., n, b] @ [..., b, n]
+    query_shares, token_shares = assignments(q, k, p)
+    return query_shares @ token_shares.mT  # [..., n, b] @ [..., b, n]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Gather the values by basis, then distribute them to the queries, in O(T n b d) time."""
     # One head at a time needs less memory. It takes more time than all heads together if bases are few, or if the
     # backward pass recomputes the shares.
-    if not many_bases(k, p) or wants_gradient(q, k, v):
-        return distributed(q, k, v, p)
-    return by_heads(partial(distributed, p=p), q, k, v)
+    if not has_many_bases(k, p) or needs_gradient(q, k, v):
+        return attend_heads(q, k, v, p)
+    return map_heads(partial(attend_heads, p=p), q, k, v)
 
 
-def distributed(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
+def attend_heads(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
     """Return the outputs of all heads in one step, or of a single head."""
-    given, taken = maps(q, k, p)
-    return (given @ (taken.mT @ at_least_float32(v))).to(v.dtype)
+    query_shares, token_shares = assignments(q, k, p)
+    return (query_shares @ (token_shares.mT @ at_least_float32(v))).to(v.dtype)
 
 
 def cost(n: int, d: int, p: EmanetParams, *, causal: bool, keys: int | None = None) -> Cost:
@@ -146,13 +147,13 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -
     unit vectors after each round. ``given``, ``[..., n, b]``: the assignment of queries to the last bases. ``taken``,
     ``[..., b, n]``: the share of each token in each basis.
     """
-    made = list(rounds(at_least_float32(k), p))
-    given, taken = maps(q, k, p)
+    iterations = list(em_iterations(at_least_float32(k), p))
+    query_shares, token_shares = assignments(q, k, p)
     return {
-        "responsibilities": torch.stack([log_z.exp() for log_z, _ in made], -3),
-        "bases": torch.stack([bases for _, bases in made], -3),
-        "given": given,
-        "taken": taken.mT,
+        "responsibilities": torch.stack([log_z.exp() for log_z, _ in iterations], -3),
+        "bases": torch.stack([bases for _, bases in iterations], -3),
+        "given": query_shares,
+        "taken": token_shares.mT,
     }
 
 

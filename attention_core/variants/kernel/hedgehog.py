@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import State, empty_state
-from attention_core.ops.linear.features import LogFeatures, both_softmaxes, paired, similarities
+from attention_core.ops.linear.features import LogFeatures, both_softmaxes, feature_pair, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
-from attention_core.ops.linear.streamed_kernel import default_size
-from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
+from attention_core.ops.linear.streamed_kernel import default_block_size
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
 
 
@@ -26,12 +26,12 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> T
     phi_q, phi_k = (torch.cat([x.softmax(-1), (-x).softmax(-1)], -1) for x in (q, k))
     similarity = phi_q @ phi_k.mT
     similarity = similarity.tril() if causal else similarity
-    return rows_over_sum(similarity) @ v
+    return normalise_rows(similarity) @ v
 
 
 def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
-    return rows_over_sum(similarities(paired(phi, q, k, causal=causal), causal=causal))
+    return normalise_rows(similarities(feature_pair(phi, q, k, causal=causal), causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
@@ -46,15 +46,15 @@ def init_state(q: Tensor, v: Tensor, p: Params) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
+    return kernel_step(state, feature_pair(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
 def cost(n: int, d: int, p: Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: keys times values and queries times their sum; if causal, also products within a chunk."""
     adds, peak = kernel_cost(n, 2 * d, d, causal=causal, keys=keys)
     # The features of keys are joined from two halves, which are in memory at the same time.
-    joined = 0 if causal else 4 * d * min(keys or n, default_size(2 * d, causal=False)) + 2 * d * (d + 1)
-    return Cost(multiply_adds=adds, peak_elements=max(peak, joined))
+    joined_features = 0 if causal else 4 * d * min(keys or n, default_block_size(2 * d, causal=False)) + 2 * d * (d + 1)
+    return Cost(multiply_adds=adds, peak_elements=max(peak, joined_features))
 
 
 VARIANT = Variant(

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.linear.causal_scan import CHUNK, State, by_token, empty_state
-from attention_core.ops.linear.features import MAPS, Features, LogFeatures, paired, similarities
+from attention_core.ops.linear.causal_scan import CHUNK, State, empty_state, run_decoder
+from attention_core.ops.linear.features import FEATURE_MAPS, Features, LogFeatures, feature_pair, similarities
 from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step
 from attention_core.ops.linear.scans import running_sum
-from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -35,34 +35,34 @@ class LinearParams(Params):
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
     """Multiply the features of queries and keys, then divide each row by its sum."""
-    phi = {**MAPS, "exp": torch.exp}[p.feature_map]
+    phi = {**FEATURE_MAPS, "exp": torch.exp}[p.feature_map]
     similarity = phi(q) @ phi(k).mT
     similarity = similarity.tril() if causal else similarity
-    return rows_over_sum(similarity) @ v
+    return normalise_rows(similarity) @ v
 
 
 def phi(x: Tensor, p: LinearParams) -> LogFeatures:
     """Return ``φ(x)``, ``[..., n, d]``."""
     x = at_least_float32(x)
-    return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(MAPS[p.feature_map](x))
+    return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(FEATURE_MAPS[p.feature_map](x))
 
 
-def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, start: Tensor | None = None) -> Features:
-    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``; for ``exp`` with references that continue from ``start``."""
-    return paired(partial(phi, p=p), q, k, causal=causal, start=start)
+def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, previous: Tensor | None = None) -> Features:
+    """Return ``φ(q)`` and ``φ(k)``, ``[..., n, d]``; for ``exp``, references continue from ``previous``."""
+    return feature_pair(partial(phi, p=p), q, k, causal=causal, previous=previous)
 
 
 def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
     f = features(q, k, p, causal=causal)  # [..., n, d] each
-    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
+    return normalise_rows(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)``, each row divided by ``φ(q) Σ_j φ(k_j)``."""
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
-        return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
+        return run_decoder(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
     return kernel_attention(partial(phi, p=p), q, k, v, causal=causal, mode=p.mode, size=chunk_size(p))
 
 
@@ -78,7 +78,7 @@ def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:
     """Return the output of one token, ``[..., d_v]``, and the next state."""
-    f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, start=state.reference)
+    f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, previous=state.reference)
     return kernel_step(state, f, v)
 
 

@@ -25,11 +25,17 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.linear.causal_scan import CHUNK, State
-from attention_core.ops.linear.features import LogFeatures, paired, similarities
-from attention_core.ops.linear.scans import by_heads, wants_gradient
-from attention_core.ops.linear.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
+from attention_core.ops.linear.features import LogFeatures, feature_pair, similarities
+from attention_core.ops.linear.scans import map_heads, needs_gradient
+from attention_core.ops.linear.streamed_kernel import (
+    BLOCK,
+    attend_chunk,
+    empty_state,
+    streamed_attention,
+    streamed_cost,
+)
 from attention_core.ops.random import generator
-from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 KINDS = ("positive", "hyperbolic", "trig", "relu")
@@ -76,7 +82,7 @@ class PerformerParams(Params):
     )
 
 
-def precise(x: Tensor, p: PerformerParams) -> Tensor:
+def to_precision(x: Tensor, p: PerformerParams) -> Tensor:
     """Return ``x`` in at least float32, or in float64 for ``trig``, whose signed terms may nearly cancel."""
     return x.double() if p.kind == "trig" else at_least_float32(x)
 
@@ -84,17 +90,17 @@ def precise(x: Tensor, p: PerformerParams) -> Tensor:
 def directions(q: Tensor, p: PerformerParams) -> Tensor:
     """Return the random directions, each uniformly distributed, ``[m, d]``, for queries ``[..., d]``."""
     m, d = p.features, q.shape[-1]
-    draws = generator(p.seed)
-    W = torch.randn(-(-m // d), d, d, generator=draws, dtype=torch.float64)
+    rng = generator(p.seed)
+    W = torch.randn(-(-m // d), d, d, generator=rng, dtype=torch.float64)
     if p.orthogonal:
         # The lengths are drawn separately, because they must be independent of the directions.
-        lengths = torch.randn(W.shape, generator=draws, dtype=torch.float64).norm(dim=-1, keepdim=True)
+        lengths = torch.randn(W.shape, generator=rng, dtype=torch.float64).norm(dim=-1, keepdim=True)
         Q, R = torch.linalg.qr(W)
         # The signs of the diagonal of R make the decomposition unique, and Q uniform among all rotations.
         W = Q * torch.linalg.diagonal(R).sgn().unsqueeze(-2) * lengths
     if p.row_norms == "fixed":
         W *= math.sqrt(d) / W.norm(dim=-1, keepdim=True)
-    return W.flatten(0, 1)[:m].to(precise(q.new_empty(0), p))
+    return W.flatten(0, 1)[:m].to(to_precision(q.new_empty(0), p))
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
@@ -103,49 +109,50 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: b
 
     def features(x: Tensor) -> Tensor:
         x = x * x.shape[-1] ** -0.25
-        along, half = x @ W.mT, x.square().sum(-1, keepdim=True) / 2
+        projections, half_norm = x @ W.mT, x.square().sum(-1, keepdim=True) / 2
         if p.kind == "relu":
-            return along.relu()
+            return projections.relu()
         if p.kind == "trig":
-            return torch.cat([along.cos(), along.sin()], -1) * half.exp()
+            return torch.cat([projections.cos(), projections.sin()], -1) * half_norm.exp()
         if p.kind == "hyperbolic":
-            along = torch.cat([along, -along], -1)
-        return (along - half).exp()
+            projections = torch.cat([projections, -projections], -1)
+        return (projections - half_norm).exp()
 
     similarity = features(q) @ features(k).mT
     similarity = similarity.tril() if causal else similarity
-    return rows_over_sum(similarity) @ v
+    return normalise_rows(similarity) @ v
 
 
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
     """Return features of queries or keys, ``[..., n, C]``, for directions ``[m, d]``; products estimate the kernel."""
-    x, scale = precise(x, p), x.shape[-1] ** -0.25
-    along = x @ (scale * W).mT  # w·x, [..., n, m]
-    half = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
-    root = math.log(len(W)) / 2  # every feature is divided by √m, or √2m
+    x, scale = to_precision(x, p), x.shape[-1] ** -0.25
+    projections = x @ (scale * W).mT  # w·x, [..., n, m]
+    half_norm = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
+    log_scale = math.log(len(W)) / 2  # every feature is divided by √m, or √2m
     if p.kind == "relu":
-        return LogFeatures(along.relu(), torch.full_like(half, -root))
+        return LogFeatures(projections.relu(), torch.full_like(half_norm, -log_scale))
     if p.kind == "trig":
-        along = torch.cat([along, along - math.pi / 2], -1)
-        return LogFeatures(along.cos(), half - root)
+        projections = torch.cat([projections, projections - math.pi / 2], -1)
+        return LogFeatures(projections.cos(), half_norm - log_scale)
     if p.kind == "hyperbolic":
-        along, root = torch.cat([along, -along], -1), root + math.log(2) / 2
-    return LogFeatures(None, along.sub_(half + root))
+        projections, log_scale = torch.cat([projections, -projections], -1), log_scale + math.log(2) / 2
+    return LogFeatures(None, projections.sub_(half_norm + log_scale))
 
 
 def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
-    f = paired(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)  # φ(q) and φ(k), [..., n, C]
-    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
+    f = feature_pair(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)  # φ(q) and φ(k), [..., n, C]
+    return normalise_rows(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of tokens at a time."""
-    walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
+    attention = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
     # With gradients, all heads run together, because the backward pass then recomputes the features faster.
-    if wants_gradient(q, k, v):
-        return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
-    return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
+    if needs_gradient(q, k, v):
+        return attention(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
+    attention = partial(attention, size=block_size(p, causal=causal))
+    return map_heads(attention, q, k, v, heads_per_call=heads_per_call(p, causal=causal))
 
 
 def block_size(p: PerformerParams, *, causal: bool) -> int:
@@ -155,30 +162,30 @@ def block_size(p: PerformerParams, *, causal: bool) -> int:
     return max(16, min(512, 2 * BLOCK // feature_count(p.features, p.kind)))
 
 
-def at_once(p: PerformerParams, *, causal: bool) -> int:
+def heads_per_call(p: PerformerParams, *, causal: bool) -> int:
     """Return the number of heads whose features exist at the same time: more than one only for short chunks."""
     numbers = feature_count(p.features, p.kind) * (2 if p.kind == "trig" else 1)
     return max(1, 2**10 // numbers) if causal else 1
 
 
-class Memory(NamedTuple):
-    """The memory of the decoder: its state, and the directions, which are drawn once."""
+class DecoderState(NamedTuple):
+    """The state of the decoder: the sums over the tokens so far, and the directions, which are drawn once."""
 
     state: State
     directions: Tensor
 
 
-def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
-    """Return the memory before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> DecoderState:
+    """Return the state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     W = directions(q, p)
-    return Memory(empty(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
+    return DecoderState(empty_state(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
 
 
-def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
-    """Return the output of one token, ``[..., d_v]``, and the next memory."""
+def step(state: DecoderState, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, DecoderState]:
+    """Return the output of one token, ``[..., d_v]``, and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = take(memory.state, q, k, v, phi=partial(phi, W=memory.directions, p=p))
-    return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)
+    out, sums = attend_chunk(state.state, q, k, v, phi=partial(phi, W=state.directions, p=p))
+    return out.squeeze(-2).to(v.dtype), DecoderState(sums, state.directions)
 
 
 def feature_count(m: int, kind: str) -> int:
@@ -190,9 +197,9 @@ def cost(n: int, d: int, p: PerformerParams, *, causal: bool, keys: int | None =
     """Return the cost: projections, keys times values, queries times their sum; if causal, products within chunks."""
     C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
     adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size, keys=keys)
-    held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
-    drawn = 10 * -(-p.features // d) * d**2  # numbers in memory while the directions are made orthogonal
-    return Cost(multiply_adds=adds + (n + (keys or n)) * p.features * d, peak_elements=max(held, drawn))
+    elements = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
+    qr_elements = 10 * -(-p.features // d) * d**2  # numbers in memory while the directions are made orthogonal
+    return Cost(multiply_adds=adds + (n + (keys or n)) * p.features * d, peak_elements=max(elements, qr_elements))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
@@ -203,7 +210,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
     largest true similarity of the row (by 1 for ``relu``).
     """
     W = directions(q, p)
-    f = paired(partial(phi, W=W, p=p), q, k, causal=causal)
+    f = feature_pair(partial(phi, W=W, p=p), q, k, causal=causal)
     estimate, kernel = estimate_and_kernel(q, k, W, p)
     return {"directions": W, "query_features": f.q, "key_features": f.k, "estimate": estimate, "kernel": kernel}
 
@@ -218,10 +225,10 @@ def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     if kind != "relu":
         largest = products.amax(-1, keepdim=True)
         return (products - largest).exp(), largest
-    sizes = q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True).mT / math.sqrt(q.shape[-1])
-    cosine = (products / torch.where(sizes == 0, 1.0, sizes)).clamp(-1, 1)
+    norm_products = q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True).mT / math.sqrt(q.shape[-1])
+    cosine = (products / torch.where(norm_products == 0, 1.0, norm_products)).clamp(-1, 1)
     angle = cosine.acos()
-    value = sizes * (angle.sin() + (math.pi - angle) * cosine) / (2 * math.pi)
+    value = norm_products * (angle.sin() + (math.pi - angle) * cosine) / (2 * math.pi)
     return value, torch.zeros_like(value[..., :1])
 
 
@@ -229,10 +236,10 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
     """Return estimated and true kernel, ``[..., n, n]`` float64, divided by ``e^log`` of ``estimated_kernel``."""
     q, k, W = q.double(), k.double(), W.double()
     kernel, log = estimated_kernel(q, k, p.kind)
-    of_q, of_k = phi(q, W, p), phi(k, W, p)
-    assert of_k.log is not None
-    shift = of_k.log.amax(-2, keepdim=True)
-    return of_q.above(log - shift) @ of_k.above(shift).mT, kernel
+    q_features, k_features = phi(q, W, p), phi(k, W, p)
+    assert k_features.log is not None
+    shift = k_features.log.amax(-2, keepdim=True)
+    return q_features.relative_to(log - shift) @ k_features.relative_to(shift).mT, kernel
 
 
 VARIANT = Variant(

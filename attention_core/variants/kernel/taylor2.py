@@ -9,10 +9,10 @@ from functools import partial
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.linear.causal_scan import divided, with_ones
-from attention_core.ops.linear.monomials import BLOCK, empty_sums, gather, monomials, width
-from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
-from attention_core.ops.softmax.masked import at_least_float32, rows_over_sum, scores
+from attention_core.ops.linear.causal_scan import apply_normaliser, with_ones
+from attention_core.ops.linear.monomials import BLOCK, empty_sums, feature_count, monomials, update_state
+from attention_core.ops.linear.scans import map_heads, needs_gradient, scan_chunks
+from attention_core.ops.softmax.masked import at_least_float32, normalise_rows, scores
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
@@ -27,40 +27,40 @@ class Taylor2Params(Params):
     )
 
 
-def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
+def read_state(state: Tensor, q: Tensor, buffer: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a block of queries from the sums over all keys."""
-    return divided((state.mT @ monomials(q, into=into)).mT), state
+    return apply_normaliser((state.mT @ monomials(q, buffer=buffer)).mT), state
 
 
-def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def attend_chunk(state: Tensor, q: Tensor, k: Tensor, v: Tensor, buffer: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Return the outputs of a causal block and the next state; within it, the polynomial is cheaper than features."""
-    past = (state.mT @ monomials(q, into=into)).mT
+    earlier_sums = (state.mT @ monomials(q, buffer=buffer)).mT
     x = scores(at_least_float32(q), at_least_float32(k))
-    out = divided((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + past)
-    return out, gather(state, k, v, into=into)[1]
+    out = apply_normaliser((1 + x + x.square() / 2).tril() @ with_ones(at_least_float32(v)) + earlier_sums)
+    return out, update_state(state, k, v, buffer=buffer)[1]
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """Return ``1 + x + x²/2`` of the logits x, each row divided by its sum, ``[..., n, n]``."""
     x = scores(at_least_float32(q), at_least_float32(k))
     similarity = 1 + x + x.square() / 2
-    return rows_over_sum(similarity.tril() if causal else similarity).to(q.dtype)
+    return normalise_rows(similarity.tril() if causal else similarity).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """Return ``φ(q) (φ(k)ᵀ v)`` over ``φ(q) Σ_j φ(k_j)``; features exist for one block of one head at a time."""
-    return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
+    return map_heads(partial(attend_head, p=p, causal=causal), q, k, v)
 
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """Return the output of one head, ``[n, d_v]``."""
     state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
-    into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
+    buffer = None if needs_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
-        out, _ = by_chunks(partial(take, into=into), state, q, k, v, size=size)
+        out, _ = scan_chunks(partial(attend_chunk, buffer=buffer), state, q, k, v, size=size)
     else:
-        _, state = by_chunks(partial(gather, into=into), state, k, v, size=size)
-        out, _ = by_chunks(partial(read, into=into), state, q, size=size)
+        _, state = scan_chunks(partial(update_state, buffer=buffer), state, k, v, size=size)
+        out, _ = scan_chunks(partial(read_state, buffer=buffer), state, q, size=size)
     return out.to(v.dtype)
 
 
@@ -79,18 +79,19 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
     """Return the output of one token, ``[..., d_v]``, and the next sums."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = take(state, q, k, v)
+    out, state = attend_chunk(state, q, k, v)
     return out.squeeze(-2).to(v.dtype), state
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: keys times values and queries times their sum; if causal, also products within a block."""
-    C, columns, m = width(d), d + 1, keys or n
+    C, columns, m = feature_count(d), d + 1, keys or n
     c = block_size(n, p, causal=causal)
-    inside = n // c * c**2 + (n % c) ** 2 if causal else 0
+    chunk_pairs = n // c * c**2 + (n % c) ** 2 if causal else 0
     # The numbers in memory at the peak: the features of a block, the sums, and a block's logits and outputs.
-    held = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
-    return Cost(multiply_adds=m * C * d + n * C * columns + inside * (d + columns), peak_elements=n * d + held)
+    block_elements = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
+    adds = m * C * d + n * C * columns + chunk_pairs * (d + columns)
+    return Cost(multiply_adds=adds, peak_elements=n * d + block_elements)
 
 
 VARIANT = Variant(

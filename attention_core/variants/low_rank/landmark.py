@@ -56,8 +56,8 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Multiply from right to left, each factor by the fused kernel: O(n m d)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    of_queries, of_keys = _landmarks(queries, keys, p)
-    return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
+    query_landmarks, key_landmarks = _landmarks(queries, keys, p)
+    return exact_attention(queries, key_landmarks, exact_attention(query_landmarks, keys, values)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: LandmarkParams, *, causal: bool, keys: int | None = None) -> Cost:

@@ -87,20 +87,20 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool)
         E, F = projections(k.shape[-2], p, queries)
         return exact_attention(queries, E @ keys, F @ values).to(v.dtype)
     segments = even_segments(k.shape[-2], p.rank)
-    mixed = (pool(x, segments, p.projection) for x in (keys, values))
-    return exact_attention(queries, *mixed).to(v.dtype)
+    projected = (pool(x, segments, p.projection) for x in (keys, values))
+    return exact_attention(queries, *projected).to(v.dtype)
 
 
 def cost(n: int, d: int, p: LinformerParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of two n x m x d products; gaussian adds two more, and memory for its projections."""
     keys = keys or n
     m = min(p.rank, keys)
-    drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
+    n_random = 0 if p.projection != "gaussian" else 1 if p.share else 2
     # With "conv", the largest group of equal segments is multiplied by its window, which copies its tokens.
-    copied = max(run.number * run.size for run in even_segments(keys, m)) * d if p.projection == "conv" else 0
+    conv_copies = max(run.number * run.size for run in even_segments(keys, m)) * d if p.projection == "conv" else 0
     return Cost(
-        multiply_adds=2 * (n + keys * (drawn > 0)) * m * d,
-        peak_elements=max(n * (d + 1), copied) + 2 * m * d + drawn * m * keys,
+        multiply_adds=2 * (n + keys * (n_random > 0)) * m * d,
+        peak_elements=max(n * (d + 1), conv_copies) + 2 * m * d + n_random * m * keys,
     )
 
 

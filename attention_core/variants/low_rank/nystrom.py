@@ -52,7 +52,7 @@ class NystromParams(Params):
     )
 
 
-def precise(x: Tensor, p: NystromParams) -> Tensor:
+def to_precision(x: Tensor, p: NystromParams) -> Tensor:
     """Return x in at least float32, or in float64 for the exact inverse, whose large entries cancel."""
     return x.double() if p.inverse == "exact" else at_least_float32(x)
 
@@ -62,20 +62,15 @@ def inverses(middle: Tensor, p: NystromParams) -> Iterator[Tensor]:
     return iter([exact_inverse(middle)]) if p.inverse == "exact" else inverse_steps(middle, p.iterations)
 
 
-def inverse(middle: Tensor, p: NystromParams) -> Tensor:
-    """Return the last of ``inverses``."""
-    return deque(inverses(middle, p), maxlen=1).pop()
-
-
-def count(q: Tensor, k: Tensor, p: NystromParams) -> int:
+def landmark_count(q: Tensor, k: Tensor, p: NystromParams) -> int:
     """Return the number of landmarks, at most one per query and per key."""
     return min(p.landmarks, q.shape[-2], k.shape[-2])
 
 
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d)``, ``[..., n, n]``."""
-    queries, keys = precise(q, p), precise(k, p)
-    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
+    queries, keys = to_precision(q, p), to_precision(k, p)
+    q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
     left = scores(queries, k_land).softmax(-1)  # [..., n, m]
     middle = scores(q_land, k_land).softmax(-1)  # [..., m, m]
     right = scores(q_land, keys).softmax(-1)  # [..., m, n]
@@ -83,18 +78,19 @@ def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
         Z = torch.linalg.pinv(middle, rtol=RCOND)  # [..., m, m]
     else:
         rows, columns = middle.abs().sum(-1).amax(-1), middle.abs().sum(-2).amax(-1)  # ‖middle‖_∞ and ‖middle‖₁
-        Z, one = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
+        Z, identity = middle.mT / (rows * columns)[..., None, None], torch.eye(middle.shape[-1]).to(middle)
         for _ in range(p.iterations):
-            both = middle @ Z
-            Z = Z @ (13 * one - both @ (15 * one - both @ (7 * one - both))) / 4
+            product = middle @ Z
+            Z = Z @ (13 * identity - product @ (15 * identity - product @ (7 * identity - product))) / 4
     return (left @ (Z @ right)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """Let landmark queries attend to all tokens, and all queries to the landmark keys: O(n m d + m³)."""
-    queries, keys, values = (precise(x, p) for x in (q, k, v))
-    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))
-    summaries = inverse(scores(q_land, k_land).softmax(-1), p) @ exact_attention(q_land, keys, values)
+    queries, keys, values = (to_precision(x, p) for x in (q, k, v))
+    q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))
+    summaries = deque(inverses(scores(q_land, k_land).softmax(-1), p), maxlen=1).pop()  # the last inverse
+    summaries = summaries @ exact_attention(q_land, keys, values)
     return exact_attention(queries, k_land, summaries).to(v.dtype)
 
 
@@ -120,8 +116,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
     ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of
     ``I - middle Z`` over that of ``I``, from the starting value to the last iteration (one number if exact).
     """
-    queries, keys = precise(q, p), precise(k, p)
-    q_land, k_land = (landmarks(x, count(q, k, p), p.method) for x in (queries, keys))
+    queries, keys = to_precision(q, p), to_precision(k, p)
+    q_land, k_land = (landmarks(x, landmark_count(q, k, p), p.method) for x in (queries, keys))
     middle = scores(q_land, k_land).softmax(-1)
     steps = torch.stack(list(inverses(middle, p)), -3)
     identity = torch.eye(middle.shape[-1], dtype=middle.dtype, device=middle.device)

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.low_rank.pooling import Run, Segments, pool, pooling_matrix, strided_segments
-from attention_core.ops.pattern.parts import earlier_blocks, own_block
+from attention_core.ops.pattern.parts import earlier_blocks_attention, own_block_attention
 from attention_core.ops.pattern.pieces import block_pairs, residue_pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, positions, scores
-from attention_core.ops.softmax.partial import merged
+from attention_core.ops.softmax.partial import merge_partial_softmax
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Trainable, Variant, param
 
 
@@ -44,7 +44,7 @@ class PooledParams(Params):
     )
 
 
-def _for_values(p: PooledParams) -> str:
+def _value_pooling(p: PooledParams) -> str:
     return "mean" if p.pool == "max" else p.pool
 
 
@@ -52,8 +52,8 @@ def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
     """Return the pools: of sizes that differ by at most one, or if causal of ``stride`` tokens, except for the last."""
     if not causal:
         return strided_segments(n, p.stride)
-    whole, rest = divmod(n, p.stride)
-    return tuple(run for run in (Run(whole, p.stride), Run(1, rest)) if run.number and run.size)
+    full_pools, rest = divmod(n, p.stride)
+    return tuple(run for run in (Run(full_pools, p.stride), Run(1, rest)) if run.number and run.size)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
@@ -63,15 +63,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
     """
     n = q.shape[-2]
     segments = _segments(n, p, causal=causal)
-    P = pooling_matrix(segments, q, _for_values(p), p.learned.get("window"))  # [m, n]
-    keys, seen = pool(k, segments, p.pool, p.learned.get("window")), None  # [..., m, d]
+    P = pooling_matrix(segments, q, _value_pooling(p), p.learned.get("window"))  # [m, n]
+    keys, allowed = pool(k, segments, p.pool, p.learned.get("window")), None  # [..., m, d]
     if causal:
         block = torch.arange(n, device=q.device) // p.stride  # [n], the pool of each token
         earlier = torch.arange(len(P), device=q.device) < block[:, None]  # [n, m]
         own = (block == block[:, None]) & causal_mask(n, q.device)  # [n, n]
-        seen = torch.cat([earlier, own], -1)  # [n, m + n]
+        allowed = torch.cat([earlier, own], -1)  # [n, m + n]
         keys, P = torch.cat([keys, k], -2), torch.cat([P, torch.eye(n, device=q.device, dtype=q.dtype)])
-    return {"provenance": P, "left": masked_softmax(scores(q, keys), seen), "right": P}
+    return {"provenance": P, "left": masked_softmax(scores(q, keys), allowed), "right": P}
 
 
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
@@ -79,7 +79,7 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     segments = _segments(k.shape[-2], p, causal=causal)
     keys, R = (
         pool(k, segments, p.pool, p.learned.get("window")),
-        pooling_matrix(segments, q, _for_values(p), p.learned.get("window")),
+        pooling_matrix(segments, q, _value_pooling(p), p.learned.get("window")),
     )  # [..., m, d], [m, n]
     if not causal:
         return scores(q, keys).softmax(-1) @ R
@@ -97,29 +97,31 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
     q, k, v = at_least_float32(q), at_least_float32(k), at_least_float32(v)
     keys, values = (
         pool(k, segments, p.pool, p.learned.get("window")),
-        pool(v, segments, _for_values(p), p.learned.get("window")),
+        pool(v, segments, _value_pooling(p), p.learned.get("window")),
     )
     if not causal:
         return exact_attention(q, keys, values).to(dtype)
-    out, lse = own_block(q, k, v, block=s, causal=True)
+    out, lse = own_block_attention(q, k, v, block=s, causal=True)
     if q.shape[-2] > s:
-        later = merged([(out[..., s:, :], lse[..., s:, :]), earlier_blocks(q, keys, values, block=s)])
-        out = torch.cat([out[..., :s, :], later], -2)
+        later_out = merge_partial_softmax(
+            [(out[..., s:, :], lse[..., s:, :]), earlier_blocks_attention(q, keys, values, block=s)]
+        )
+        out = torch.cat([out[..., :s, :], later_out], -2)
     return out.to(dtype)
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: two n x n/s x d products; if causal, two over pairs in pools and with earlier pools."""
-    m, later = -(-(keys or n) // p.stride), max(0, n - p.stride)
+    m, later_queries = -(-(keys or n) // p.stride), max(0, n - p.stride)
     # With "conv", the largest group of equal pools is multiplied by its window, which copies its tokens.
     pools = _segments(keys or n, p, causal=causal)
-    copied = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
-    peak = max(n * (d + 1), copied) + 2 * m * d
+    conv_copies = max(run.number * run.size for run in pools) * d if p.pool == "conv" else 0
+    peak = max(n * (d + 1), conv_copies) + 2 * m * d
     if not causal:
         return Cost(multiply_adds=2 * n * m * d, peak_elements=peak)
-    pairs = block_pairs(n, p.stride, causal=True) + residue_pairs(later, p.stride, causal=True)
-    union = max(2 * later * (d + 2), (n + later) * d) if later else 0
-    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak + union)
+    pairs = block_pairs(n, p.stride, causal=True) + residue_pairs(later_queries, p.stride, causal=True)
+    union_elements = max(2 * later_queries * (d + 2), (n + later_queries) * d) if later_queries else 0
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak + union_elements)
 
 
 VARIANT = Variant(

@@ -14,7 +14,7 @@ from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, scores
 from attention_core.variant import Cost, Intermediate, Paper, Params, Variant, param
 
-SIZES = (1, 3, 6, 8)
+POOLS_PER_LEVEL = (1, 3, 6, 8)
 """Pools in each level of the paper's pyramid."""
 
 
@@ -33,9 +33,9 @@ class PyramidParams(Params):
     )
 
 
-def _sizes(n: int, p: PyramidParams) -> list[int]:
+def _pool_counts(n: int, p: PyramidParams) -> list[int]:
     """Return the numbers of pools of the levels, without repetitions: 1, 3, 6 and 8 times ``levels``, at most n."""
-    return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
+    return list(dict.fromkeys(min(size * p.levels, n) for size in POOLS_PER_LEVEL))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
@@ -44,21 +44,21 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) 
     The factors are ``left``, ``[..., n, S]``, and ``right``, ``[S, n]``, with ``weights = left @ right``.
     """
     n = k.shape[-2]
-    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], a row for each pool
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _pool_counts(n, p)])  # [S, n], a row for each pool
     return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
 
 
 def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
     n = k.shape[-2]
-    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], a row for each pool
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _pool_counts(n, p)])  # [S, n], a row for each pool
     return scores(q, P @ k).softmax(-1) @ P
 
 
 def _pools(x: Tensor, p: PyramidParams) -> Tensor:
     """Return the means of the tokens in each of the S pools of all levels, ``[..., S, d]``."""
     n = x.shape[-2]
-    return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
+    return torch.cat([pool(x, even_segments(n, m)) for m in _pool_counts(n, p)], -2)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
@@ -70,7 +70,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -
 
 def cost(n: int, d: int, p: PyramidParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost of two n x S x d products."""
-    pools = sum(_sizes(keys or n, p))
+    pools = sum(_pool_counts(keys or n, p))
     return Cost(multiply_adds=2 * n * pools * d, peak_elements=2 * pools * d + max(n * (d + 1), pools * d))
 
 

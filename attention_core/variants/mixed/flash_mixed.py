@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops.linear.causal_scan import CHUNK
-from attention_core.ops.linear.scans import by_chunks
-from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.ops.softmax.masked import at_least_float32, keys_seen, scores
+from attention_core.ops.linear.scans import scan_chunks
+from attention_core.ops.softmax.blockwise import RowBlock, block_size, blockwise_attention, n_pairs
+from attention_core.ops.softmax.masked import at_least_float32, key_counts, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16
@@ -45,74 +45,77 @@ def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Compute ``relu²(x) / c`` within a chunk and ``x / n_i`` for all (causal: earlier) chunks, ``[..., n, n]``."""
     x = scores(q, k)  # [..., n, n]
-    before = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
-    own = ~(before | before.mT) * x.relu().square() / p.chunk
-    linear = x / keys_seen(k, causal=causal).to(q)
-    return own.tril() + linear * before if causal else own + linear
+    is_earlier = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
+    own = ~(is_earlier | is_earlier.mT) * x.relu().square() / p.chunk
+    linear = x / key_counts(k, causal=causal).to(q)
+    return own.tril() + linear * is_earlier if causal else own + linear
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Compute the output chunk by chunk, with ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    own = own_chunks(queries, keys, values, p, causal=causal)
-    factor = q.shape[-1] ** -0.5 / keys_seen(k, causal=causal).to(queries)
+    own_output = attend_own_chunks(queries, keys, values, p, causal=causal)
+    factor = q.shape[-1] ** -0.5 / key_counts(k, causal=causal).to(queries)
     if not causal:
-        flat = own.view(-1, *v.shape[-2:])
+        flat_output = own_output.view(-1, *v.shape[-2:])
         rest = keys.mT @ values * factor
-        flat.baddbmm_(queries.reshape(-1, *q.shape[-2:]), rest.view(-1, *rest.shape[-2:]))
-        return own.to(v.dtype)
+        flat_output.baddbmm_(queries.reshape(-1, *q.shape[-2:]), rest.view(-1, *rest.shape[-2:]))
+        return own_output.to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
-    out, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
+    step = partial(add_earlier_chunks, p=p)
+    out, _ = scan_chunks(step, state, queries, keys, values, own_output, factor, size=step_size(p))
     return out.to(v.dtype)
 
 
-def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
+def attend_own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Compute the squared ReLU within the chunks, ``[..., n, d_v]``."""
     n, size = q.shape[-2], min(p.chunk, q.shape[-2])
     if n % size:
         # The last chunk is padded with zeros. Zero keys get the weight 0; the rows of zero queries are cut off below.
         q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
     chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
-    return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[..., :n, :]
+    return blockwise_attention(partial(_row_weights, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[
+        ..., :n, :
+    ]
 
 
-def weigh(q: Tensor, k: Tensor, rows: Rows, p: FlashMixedParams) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: FlashMixedParams) -> Tensor:
     """Compute rows of ``relu²(x) / c``; scaling the few queries is cheaper than scaling the many logits."""
-    return rows.hide(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
+    return rows.fill_future(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
 
 
-def add_earlier(
-    state: Tensor, q: Tensor, k: Tensor, v: Tensor, own: Tensor, factor: Tensor, p: FlashMixedParams
+def add_earlier_chunks(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, own_output: Tensor, factor: Tensor, p: FlashMixedParams
 ) -> tuple[Tensor, Tensor]:
     """Add the linear term of earlier chunks to the outputs of some chunks; the state is ``Σ kᵀ v`` so far."""
     q = q * factor
-    out = own + q @ state
+    out = own_output + q @ state
     if p.chunk < q.shape[-2]:
         out = out + earlier_chunk(q.shape[-2], p, q.device) * (q @ k.mT) @ v
     return out, state + k.mT @ v
 
 
-def walk_size(p: FlashMixedParams) -> int:
+def step_size(p: FlashMixedParams) -> int:
     """Return how many tokens one step of the causal linear term takes: whole chunks of at least ``CHUNK`` tokens."""
     return p.chunk * -(-CHUNK // p.chunk)
 
 
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Return the cost of two products over the pairs in the chunks, and two of the linear term."""
-    size, walked = min(p.chunk, n), min(walk_size(p), n)
-    chunks, rest = -(-n // size), n % walked
-    # Pairs of the causal linear term within one step of ``walked`` tokens. They exist only if the step is longer than a
+    size, step = min(p.chunk, n), min(step_size(p), n)
+    chunks, rest = -(-n // size), n % step
+    # Pairs of the causal linear term within one step of ``step`` tokens. They exist only if the step is longer than a
     # chunk: a query then has earlier chunks in its own step.
-    inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
+    step_pairs = n // step * step**2 * (step > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
     # Memory of the squared ReLU: chunks are computed several at a time. Each has its logits, ``block`` numbers, and in
     # addition either their squares or the scaled queries, whichever is larger.
     rows, block = block_size(size), block_size(size) * size
-    held = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
-    held += 3 * chunks * size * d if n % size else 0
-    linear = n * d + (n * d + max(3 * walked * d, 9 * walked**2 // 4 if inside else 0) if causal else 0)
+    relu_elements = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
+    relu_elements += 3 * chunks * size * d if n % size else 0
+    linear_elements = n * d + (n * d + max(3 * step * d, 9 * step**2 // 4 if step_pairs else 0) if causal else 0)
     return Cost(
-        multiply_adds=2 * d * (chunks * pairs(size, causal=causal) + n * d + inside),
-        peak_elements=max(n * d + held, linear + 2 * d * d),
+        multiply_adds=2 * d * (chunks * n_pairs(size, causal=causal) + n * d + step_pairs),
+        peak_elements=max(n * d + relu_elements, linear_elements + 2 * d * d),
     )
 
 

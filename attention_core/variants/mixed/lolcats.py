@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.linear.causal_scan import causal_attention, causal_multiply_adds, divided, with_ones
+from attention_core.ops.linear.causal_scan import apply_normaliser, causal_attention, causal_multiply_adds, with_ones
 from attention_core.ops.linear.features import Features, both_softmaxes
 from attention_core.ops.pattern.layouts import window_pairs
-from attention_core.ops.softmax.masked import at_least_float32, causal_mask, distances, rows_over_sum, scores
+from attention_core.ops.softmax.masked import at_least_float32, causal_mask, distances, normalise_rows, scores
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 ROWS = 64
@@ -35,50 +35,50 @@ class LolcatsParams(Params):
     )
 
 
-def exponentials(logits: Tensor, near: Tensor) -> Tensor:
-    """Compute ``e^s`` divided by the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
-    logits = logits.masked_fill(~near, -math.inf)
+def exponentials(logits: Tensor, in_window: Tensor) -> Tensor:
+    """Compute ``e^s`` divided by the row's largest where ``in_window``, zero elsewhere, ``[..., rows, keys]``."""
+    logits = logits.masked_fill(~in_window, -math.inf)
     return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
 
 
 def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
     """Compute exponentials near, products of features far, each row divided by its sum, ``[..., n, n]``."""
     n = q.shape[-2]
-    near = distances(n, q.device).abs() < p.window
-    far = ~near
+    in_window = distances(n, q.device).abs() < p.window
+    beyond = ~in_window
     if causal:
-        near, far = near & causal_mask(n, q.device), far & causal_mask(n, q.device)
+        in_window, beyond = in_window & causal_mask(n, q.device), beyond & causal_mask(n, q.device)
     products = both_softmaxes(q) @ both_softmaxes(k).mT  # [..., n, n]
-    return rows_over_sum(exponentials(scores(q, k), near) + products * far)
+    return normalise_rows(exponentials(scores(q, k), in_window) + products * beyond)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
     """Add the window's sums and the features' sums over all other tokens: O(n (w + d) d) time, O(n d) memory."""
     x = at_least_float32(q), at_least_float32(k), with_ones(at_least_float32(v))
-    sums = torch.zeros_like(x[2]) if p.window == 0 else _near(*x, window=p.window, causal=causal)
+    sums = torch.zeros_like(x[2]) if p.window == 0 else _window_sums(*x, window=p.window, causal=causal)
     if q.shape[-2] > p.window:
         features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
-        sums = sums + _far(*features, window=p.window)
+        sums = sums + _feature_sums(*features, window=p.window)
         if not causal:  # later keys, by the same function on the reversed text; the token itself must not count twice
-            behind = _far(*(y.flip(-2) for y in features), window=max(p.window, 1))
-            sums = sums + behind.flip(-2)
-    return divided(sums).to(v.dtype)
+            later_sums = _feature_sums(*(y.flip(-2) for y in features), window=max(p.window, 1))
+            sums = sums + later_sums.flip(-2)
+    return apply_normaliser(sums).to(v.dtype)
 
 
-def _near(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
+def _window_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
     """Compute exponentials times values in the window, ``[..., n, d_v]``."""
     n, outs = q.shape[-2], []
     for start in range(0, n, ROWS):
         stop = min(start + ROWS, n)
-        seen = slice(max(start - window + 1, 0), stop if causal else min(stop + window - 1, n))
+        columns = slice(max(start - window + 1, 0), stop if causal else min(stop + window - 1, n))
         i = torch.arange(start, stop, device=q.device)[:, None]
-        distance = i - torch.arange(seen.start, seen.stop, device=q.device)
-        near = (distance < window) & (distance >= 0 if causal else distance > -window)
-        outs.append(exponentials(scores(q[..., start:stop, :], k[..., seen, :]), near) @ v[..., seen, :])
+        distance = i - torch.arange(columns.start, columns.stop, device=q.device)
+        in_window = (distance < window) & (distance >= 0 if causal else distance > -window)
+        outs.append(exponentials(scores(q[..., start:stop, :], k[..., columns, :]), in_window) @ v[..., columns, :])
     return torch.cat(outs, -2)
 
 
-def _far(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
+def _feature_sums(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
     """Compute features times values over the keys ``window`` or more tokens before the query, ``[..., n, d_v]``."""
     n = q.shape[-2]
     if n <= window:
@@ -94,13 +94,13 @@ class State(NamedTuple):
     Attributes:
         keys: the last keys, ``[..., w, d]``, the newest last.
         values: their values and a column of ones, ``[..., w, d_v + 1]``.
-        seen: the number of earlier tokens, a scalar.
+        token_count: the number of earlier tokens, a scalar.
         sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` over the tokens that left the window, ``[..., 2d, d_v + 1]``.
     """
 
     keys: Tensor
     values: Tensor
-    seen: Tensor
+    token_count: Tensor
     sums: Tensor
 
 
@@ -122,28 +122,28 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tup
     # The oldest token leaves the window and is added to the sums. Until the window is full, its slot holds values of
     # zero, which add nothing.
     sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]
-    keys, values, seen = keys[..., 1:, :], values[..., 1:, :], state.seen + 1
+    keys, values, token_count = keys[..., 1:, :], values[..., 1:, :], state.token_count + 1
     out = both_softmaxes(q) @ sums
     if p.window:
-        near = torch.arange(p.window, device=q.device) >= p.window - seen
-        out = out + exponentials(scores(q, keys), near) @ values
-    return divided(out).squeeze(-2).to(v.dtype), State(keys, values, seen, sums)
+        in_window = torch.arange(p.window, device=q.device) >= p.window - token_count
+        out = out + exponentials(scores(q, keys), in_window) @ values
+    return apply_normaliser(out).squeeze(-2).to(v.dtype), State(keys, values, token_count, sums)
 
 
 def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs in the windows, and the features' sums, twice if not causal."""
-    adds, near, far = 0, 0, 0
+    adds, window_elements, feature_elements = 0, 0, 0
     if p.window:
         before, after = p.window - 1, 0 if causal else p.window - 1
         adds += window_pairs(n, block=ROWS, before=before, after=after) * (2 * d + 1)
         rows = min(n, ROWS)
-        near = 2 * n * (d + 1) + 5 * rows * min(n, rows + before + after)
+        window_elements = 2 * n * (d + 1) + 5 * rows * min(n, rows + before + after)
     for window in (p.window,) if causal else (p.window, max(p.window, 1)):
         if n > window:
             adds += causal_multiply_adds(n - window, 2 * d, d + 1, mode="chunked", normalise=False, referenced=False)
             # The numbers in memory: the features and the sums, and without a causal mask their reversed copies too.
-            far = n * (8 * d + 4 if causal else 13 * d + 5) + 2 * d * (d + 1)
-    return Cost(multiply_adds=adds, peak_elements=max(near, far))
+            feature_elements = n * (8 * d + 4 if causal else 13 * d + 5) + 2 * d * (d + 1)
+    return Cost(multiply_adds=adds, peak_elements=max(window_elements, feature_elements))
 
 
 VARIANT = Variant(

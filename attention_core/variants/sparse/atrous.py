@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.pieces import class_elements, classes, residue_pairs
-from attention_core.ops.pattern.pixel_classes import class_cost, in_class, pixel_classes
+from attention_core.ops.pattern.pieces import class_elements, class_pieces, residue_pairs
+from attention_core.ops.pattern.pixel_classes import class_cost, pixel_classes, same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
+from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
@@ -35,19 +35,19 @@ class AtrousParams(Params):
     )
 
 
-def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs a multiple of the stride apart, ``bool [n, n]``."""
     if p.columns:
-        return {"stride": in_class(*positions(n, device), p.stride, p.columns)}
+        return {"stride": same_class(*positions(n, device), p.stride, p.columns)}
     return {"stride": distances(n, device) % p.stride == 0}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
     """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``; a text is an image with one row."""
-    rows, columns = offsets(q.shape[-2], p.columns, q.device)
+    rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows % p.stride == 0) & (columns % p.stride == 0)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
@@ -57,7 +57,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) ->
     if p.columns:
         pieces = partial(pixel_classes, stride=p.stride, columns=p.columns, causal=causal)
         return union_attention(pieces, q, k, v)
-    return union_attention(partial(classes, stride=p.stride, causal=causal), q, k, v)
+    return union_attention(partial(class_pieces, stride=p.stride, causal=causal), q, k, v)
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:

@@ -9,12 +9,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements, share
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces, tokens_per_piece
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
-from attention_core.ops.softmax.union import Drawn, Piece, union_attention
+from attention_core.ops.softmax.union import Piece, ScatteredPiece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -60,23 +60,23 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
     return keys.to(device)
 
 
-def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
-    everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
-    drawn = torch.zeros_like(distance, dtype=torch.bool)
-    drawn.scatter_(-1, random_keys(n, p, device, causal=causal).long(), True)
-    return {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
+    is_global = torch.arange(n, device=device) < p.global_tokens  # [n]
+    random_index = torch.zeros_like(distance, dtype=torch.bool)
+    random_index.scatter_(-1, random_keys(n, p, device, causal=causal).long(), True)
+    return {"window": distance.abs() <= p.window, "global": is_global | is_global[:, None], "random": random_index}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
     """Compute softmax over the window, the global tokens and the drawn keys, ``[..., n, n]``."""
     i, j = positions(q.shape[-2], q.device)
-    drawn = random_keys(q.shape[-2], p, q.device, causal=causal).long()  # [n, ρ]
-    allowed = torch.zeros_like(i - j, dtype=torch.bool).scatter(-1, drawn, True)  # [n, n]
+    keys = random_keys(q.shape[-2], p, q.device, causal=causal).long()  # [n, ρ]
+    allowed = torch.zeros_like(i - j, dtype=torch.bool).scatter(-1, keys, True)  # [n, n]
     allowed |= ((i - j).abs() <= p.window) | (i < p.global_tokens) | (j < p.global_tokens)
     return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
@@ -84,46 +84,46 @@ def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
     """Merge global rows and columns, window and random keys: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
 
-    def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
+    def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | ScatteredPiece]:
         n = like.shape[-2]
-        drawn = random_keys(n, p, like.device, causal=causal)  # drawn first, while the pieces use no memory yet
-        drawn = drawn.short() if n < 2**15 else drawn
-        rest = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
-        yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
-        yield from draws(drawn, p, heads=len(like), d=like.shape[-1])
+        random_index = random_keys(n, p, like.device, causal=causal)  # first, while the pieces use no memory yet
+        random_index = random_index.short() if n < 2**15 else random_index
+        other_pieces = partial(window_pieces, reach=p.window, causal=causal, backward=backward)
+        yield from anchored_pieces(like, anchors=p.global_tokens, causal=causal, other_pieces=other_pieces)
+        yield from random_key_pieces(random_index, p, heads=len(like), d=like.shape[-1])
 
     return union_attention(pieces, q, k, v)
 
 
-def draws(drawn: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[Drawn]:
+def random_key_pieces(random_index: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[ScatteredPiece]:
     """Yield the random keys of the tokens that are not global, without keys in the window and global keys."""
-    n = len(drawn)
-    step = draw_rows(n, d, p, heads=heads)
+    n = len(random_index)
+    step = queries_per_piece(n, d, p, heads=heads)
     for start in range(p.global_tokens, n if p.random_keys else 0, step):
         rows = slice(start, min(start + step, n))
-        keys = drawn[rows].int()
+        keys = random_index[rows].int()
         position = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=keys.device)[:, None]
-        fresh = (keys >= p.global_tokens) & ((position - keys).abs() > p.window)
-        fresh[:, 1:] &= keys[:, 1:] != keys[:, :-1]
-        yield from (Drawn(head=head, rows=rows, places=keys, fresh=fresh) for head in range(heads))
+        allowed = (keys >= p.global_tokens) & ((position - keys).abs() > p.window)
+        allowed[:, 1:] &= keys[:, 1:] != keys[:, :-1]
+        yield from (ScatteredPiece(head=head, rows=rows, positions=keys, allowed=allowed) for head in range(heads))
 
 
-def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
+def queries_per_piece(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
     """Return how many queries share one step, so that a step needs little memory compared with all outputs."""
-    return min(n, max(1, heads * share(n) * d // (d + 4 * p.random_keys)))
+    return min(n, max(1, heads * tokens_per_piece(n) * d // (d + 4 * p.random_keys)))
 
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs of all pieces, and memory for the output, draws and one piece."""
     anchors = min(p.global_tokens, n)
-    within, rows, mask = window_size(n - anchors, p.window, causal=causal)
-    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + within
+    window_pairs, rows, mask = window_size(n - anchors, p.window, causal=causal)
+    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys + window_pairs
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     if p.random_keys:
-        rows = min(draw_rows(n, d, p), n - anchors)
-        drawn = n * p.random_keys // (2 if n < 2**15 else 1)
-        peak = max(peak, n * (d + 1) + rows * (4 * p.random_keys + d + 4)) + drawn
-        peak = max(peak, n * p.random_keys + drawn)  # while keys are drawn
+        rows = min(queries_per_piece(n, d, p), n - anchors)
+        index_elements = n * p.random_keys // (2 if n < 2**15 else 1)
+        peak = max(peak, n * (d + 1) + rows * (4 * p.random_keys + d + 4)) + index_elements
+        peak = max(peak, n * p.random_keys + index_elements)  # while keys are drawn
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

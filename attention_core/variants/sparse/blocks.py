@@ -14,14 +14,14 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
-from attention_core.ops.pattern.primitives import union_of
+from attention_core.ops.pattern.primitives import pattern_from_primitives
 from attention_core.ops.softmax.masked import (
-    among_largest,
     at_least_float32,
     masked_softmax,
     positions,
     scores,
-    visible,
+    top_k_mask,
+    visible_pairs,
 )
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -71,7 +71,7 @@ class BlocksParams(Params):
 
 def selection(p: BlocksParams) -> Selection:
     """Return the rule that chooses blocks."""
-    return Selection(block=p.block, number=p.blocks, score=p.score, rank=p.rank, seed=p.seed)
+    return Selection(block=p.block, count=p.blocks, score=p.score, rank=p.rank, seed=p.seed)
 
 
 def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
@@ -79,7 +79,7 @@ def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[s
     return selection(p).primitives(q, k, causal=causal)
 
 
-pattern = union_of(primitives)
+pattern = pattern_from_primitives(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
@@ -91,10 +91,10 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool
     """Compute attention to each query's own block and to the m other blocks that score best, ``[..., n, d_v]``."""
     i, j = positions(q.shape[-2], q.device)
     block = j[:, :: p.block] // p.block  # [1, blocks]
-    score_of = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
+    score_of = key_blocks.block_scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
     others = block < i // p.block if causal else block != i // p.block  # [n, blocks]
     score = score_of(q, block.shape[-1]).masked_fill(~others, -torch.inf)  # [..., n, blocks]
-    chosen = among_largest(score, p.blocks) & others
+    chosen = top_k_mask(score, p.blocks) & others
     allowed = (i // p.block == j // p.block) | chosen[..., j[0] // p.block]  # [..., n, n]
     return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed) @ v
 
@@ -118,12 +118,12 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
     """
     q, k = at_least_float32(q), at_least_float32(k)
     n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)
-    rank = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
-    may = key_blocks.others(slice(0, n), torch.arange(blocks, device=q.device), block=p.block, causal=causal)
-    full = masked_softmax(scores(q, k), visible(q, causal=causal))
-    mass = key_blocks.cut(full.mT, p.block).sum(-2).mT  # [..., n, blocks]
+    rank = key_blocks.block_scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
+    may = key_blocks.selectable_blocks(slice(0, n), torch.arange(blocks, device=q.device), block=p.block, causal=causal)
+    full = masked_softmax(scores(q, k), visible_pairs(q, causal=causal))
+    mass = key_blocks.split_blocks(full.mT, p.block).sum(-2).mT  # [..., n, blocks]
     chosen, best = (
-        key_blocks.as_mask(*replace(selection(p), score=score).choose(q, k, causal=causal), blocks=blocks)
+        key_blocks.block_mask(*replace(selection(p), score=score).select(q, k, causal=causal), blocks=blocks)
         for score in (p.score, key_blocks.MASS)
     )
     return {"scores": rank(q, blocks).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}

@@ -6,14 +6,14 @@ from torch import Tensor
 from attention_core import articles
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import (
-    in_square,
-    in_window,
+    is_in_square,
+    is_in_window,
     square_attention,
     square_cost,
     window_attention,
     window_cost,
 )
-from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
+from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 
@@ -38,19 +38,19 @@ class LocalParams(Params):
     )
 
 
-def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs in the window, ``bool [n, n]``."""
     if p.columns:
-        return {"window": in_square(*positions(n, device), p.window, p.columns, causal=causal)}
-    return {"window": in_window(distances(n, device), p.window, causal=causal)}
+        return {"window": is_in_square(*positions(n, device), p.window, p.columns, causal=causal)}
+    return {"window": is_in_window(distances(n, device), p.window, causal=causal)}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     """Compute softmax over the tokens at most w away, ``[..., n, n]``; a text is an image with one row."""
-    rows, columns = offsets(q.shape[-2], p.columns, q.device)
+    rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
     allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 

@@ -6,12 +6,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
-from attention_core.ops.pattern.pixel_classes import in_class
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces
+from attention_core.ops.pattern.pixel_classes import same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import in_square, square_pieces, square_size, window_pieces, window_size
-from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
-from attention_core.ops.softmax.union import Piece, among, union_attention
+from attention_core.ops.pattern.window import is_in_square, square_pieces, square_size, window_pieces, window_size
+from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
+from attention_core.ops.softmax.union import Piece, pieces_of_slice, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -50,28 +50,30 @@ class LongformerParams(Params):
     )
 
 
-def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     if p.columns:
         i, j = positions(n, device)
-        near = in_square(i, j, p.window * p.dilation, p.columns, causal=False) & in_class(i, j, p.dilation, p.columns)
+        in_window = is_in_square(i, j, p.window * p.dilation, p.columns, causal=False) & same_class(
+            i, j, p.dilation, p.columns
+        )
     else:
         distance = distances(n, device)  # i - j, [n, n]
-        near = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)
-    everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
-    return {"window": near, "global": everywhere | everywhere[:, None]}
+        in_window = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)
+    is_global = torch.arange(n, device=device) < p.global_tokens  # [n]
+    return {"window": in_window, "global": is_global | is_global[:, None]}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
     """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``; a text is one row of tokens."""
     i, j = positions(q.shape[-2], q.device)
     allowed = (i < p.global_tokens) | (j < p.global_tokens)
-    rows, columns = offsets(q.shape[-2], p.columns, q.device)
-    reach, gap = p.window * p.dilation, p.dilation
-    allowed |= (rows.abs() <= reach) & (columns.abs() <= reach) & (rows % gap == 0) & (columns % gap == 0)
+    rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
+    reach, dilation = p.window * p.dilation, p.dilation
+    allowed |= (rows.abs() <= reach) & (columns.abs() <= reach) & (rows % dilation == 0) & (columns % dilation == 0)
     return masked_softmax(scores(q, k), allowed.tril() if causal else allowed)
 
 
@@ -79,17 +81,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool
     """Merge global rows, global columns and the window piece by piece: O(n (w + g) d) time, O(n d) memory."""
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
-        rest = partial(dilated_square if p.columns else dilated_band, p=p, causal=causal, backward=backward)
-        return anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
+        other_pieces = partial(dilated_square if p.columns else dilated_band, p=p, causal=causal, backward=backward)
+        return anchored_pieces(like, anchors=p.global_tokens, causal=causal, other_pieces=other_pieces)
 
     return union_attention(pieces, q, k, v)
 
 
 def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the window's pieces: among tokens with the same residue modulo the dilation, it has no gaps."""
-    for place in range(min(p.dilation, like.shape[-2])):
-        found = window_pieces(like[:, place :: p.dilation], p.window, causal=causal, backward=backward)
-        yield from among(found, place, p.dilation)
+    for offset in range(min(p.dilation, like.shape[-2])):
+        pieces = window_pieces(like[:, offset :: p.dilation], p.window, causal=causal, backward=backward)
+        yield from pieces_of_slice(pieces, offset, p.dilation)
 
 
 def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
@@ -101,21 +103,21 @@ def dilated_square(like: Tensor, p: LongformerParams, *, causal: bool, backward:
         causal=causal,
         backward=backward,
         first=p.global_tokens,
-        also=partial(in_class, stride=p.dilation, columns=p.columns),
+        allowed_pairs=partial(same_class, stride=p.dilation, columns=p.columns),
     )
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
     anchors = min(p.global_tokens, n)
-    length, longer = divmod(n - anchors, p.dilation)
+    length, longer_classes = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
     if p.columns:
         reach = p.window * p.dilation
-        within, rows, mask = square_size(n - anchors, reach, p.columns, causal=causal, first=p.global_tokens)
-        pairs += within
+        pairs_in_window, rows, mask = square_size(n - anchors, reach, p.columns, causal=causal, first=p.global_tokens)
+        pairs += pairs_in_window
     else:
-        for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
+        for classes, size in ((longer_classes, length + 1), (p.dilation - longer_classes, length)):
             pairs += classes * window_size(size, p.window, causal=causal)[0]
         _, rows, mask = window_size(-(-(n - anchors) // p.dilation), p.window, causal=causal)
     peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)

@@ -14,20 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops.blocks.block_selection import Selection
-from attention_core.ops.blocks.key_blocks import block_count, cut, filled
-from attention_core.ops.pattern.parts import earlier_blocks
+from attention_core.ops.blocks.key_blocks import block_count, is_filled, split_blocks
+from attention_core.ops.pattern.parts import earlier_blocks_attention
 from attention_core.ops.pattern.pieces import residue_pairs
-from attention_core.ops.pattern.primitives import union_of
-from attention_core.ops.pattern.window import in_window, window_attention, window_cost
+from attention_core.ops.pattern.primitives import pattern_from_primitives
+from attention_core.ops.pattern.window import is_in_window, window_attention, window_cost
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import (
-    among_largest,
-    at_least_float32,
-    distances,
-    masked_softmax,
-    positions,
-    scores,
-)
+from attention_core.ops.softmax.masked import at_least_float32, distances, masked_softmax, positions, scores, top_k_mask
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
@@ -73,36 +66,36 @@ class NsaParams(Params):
     )
 
 
-def whole(n: int, block: int, device: torch.device | None) -> Tensor:
+def ended_blocks(n: int, block: int, device: torch.device | None) -> Tensor:
     """Return for each query which blocks end at or before it, ``bool [n, blocks]``."""
     ends = (torch.arange(block_count(n, block), device=device) + 1) * block
     return ends <= torch.arange(1, n + 1, device=device)[:, None]
 
 
-def means(x: Tensor, block: int) -> Tensor:
+def block_means(x: Tensor, block: int) -> Tensor:
     """Return the mean of each block's tokens, ``[..., blocks, d]``."""
-    count = filled(x.shape[-2], block, x.device).sum(-1, keepdim=True)
-    return cut(x, block).sum(-2) / count
+    count = is_filled(x.shape[-2], block, x.device).sum(-1, keepdim=True)
+    return split_blocks(x, block).sum(-2) / count
 
 
 def selection(p: NsaParams) -> Selection:
     """Return the rule that chooses blocks: by the score q·k̄, which ranks them as softmax over the means does."""
-    return Selection(block=p.block, number=p.blocks)
+    return Selection(block=p.block, count=p.blocks)
 
 
 def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs of each branch with an open gate, ``bool [..., n, n]``; own and chosen blocks are separate."""
     n = q.shape[-2]
-    covered = whole(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
-    chosen = selection(p).primitives(q, k, causal=causal)
+    is_covered = ended_blocks(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
+    selected = selection(p).primitives(q, k, causal=causal)
     return {
-        **{name: chosen[name] & (p.gate_selected > 0) for name in ("chosen", "block")},
-        "window": in_window(distances(n, q.device), p.window - 1, causal=causal) & (p.gate_window > 0),
-        "compressed": (covered if causal else torch.ones_like(covered)) & (p.gate_compressed > 0),
+        **{name: selected[name] & (p.gate_selected > 0) for name in ("chosen", "block")},
+        "window": is_in_window(distances(n, q.device), p.window - 1, causal=causal) & (p.gate_window > 0),
+        "compressed": (is_covered if causal else torch.ones_like(is_covered)) & (p.gate_compressed > 0),
     }
 
 
-pattern = union_of(primitives)
+pattern = pattern_from_primitives(primitives)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
@@ -113,14 +106,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> d
     """
     q, k = at_least_float32(q), at_least_float32(k)
     n, logits = q.shape[-2], scores(q, k)
-    outline = masked_softmax(scores(q, means(k, p.block)), whole(n, p.block, q.device) if causal else None)
-    count = filled(n, p.block, q.device).sum(-1)
+    mask = ended_blocks(n, p.block, q.device) if causal else None
+    block_weights = masked_softmax(scores(q, block_means(k, p.block)), mask)
+    count = is_filled(n, p.block, q.device).sum(-1)
     chosen = selection(p).primitives(q, k, causal=causal)
     return {
-        "outline": outline,
-        "compressed": (outline / count).repeat_interleave(p.block, -1)[..., :n],
+        "outline": block_weights,
+        "compressed": (block_weights / count).repeat_interleave(p.block, -1)[..., :n],
         "selected": masked_softmax(logits, chosen["block"] | chosen["chosen"]),
-        "near": masked_softmax(logits, in_window(distances(n, q.device), p.window - 1, causal=causal)),
+        "near": masked_softmax(logits, is_in_window(distances(n, q.device), p.window - 1, causal=causal)),
     }
 
 
@@ -133,15 +127,15 @@ def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """Compute the three branches by their masks, each times its gate and v, ``[..., n, d_v]``."""
     (i, j), logits = positions(q.shape[-2], q.device), scores(q, k)
-    own, block, visible = i // p.block, j[:, :: p.block] // p.block, (j <= i) | (not causal)  # [n, 1], [1, blocks]
-    member = (own == block).mT.to(q)  # [blocks, n], the tokens of each block
-    P = member / member.sum(-1, keepdim=True)
-    outline = scores(q, P @ k)  # [..., n, blocks], each query with the mean keys
-    ended = ((block + 1) * p.block <= i + 1) | (not causal)
-    compressed = masked_softmax(outline, ended) @ P
-    others = block < own if causal else block != own  # [n, blocks]
-    chosen = among_largest(outline.masked_fill(~others, -torch.inf), p.blocks) & others
-    selected = masked_softmax(logits, visible & ((own == own.mT) | chosen[..., j[0] // p.block]))
+    own_block, block, visible = i // p.block, j[:, :: p.block] // p.block, (j <= i) | (not causal)
+    membership = (own_block == block).mT.to(q)  # [blocks, n], the tokens of each block
+    P = membership / membership.sum(-1, keepdim=True)
+    block_logits = scores(q, P @ k)  # [..., n, blocks], each query with the mean keys
+    is_ended = ((block + 1) * p.block <= i + 1) | (not causal)
+    compressed = masked_softmax(block_logits, is_ended) @ P
+    selectable = block < own_block if causal else block != own_block  # [n, blocks]
+    chosen = top_k_mask(block_logits.masked_fill(~selectable, -torch.inf), p.blocks) & selectable
+    selected = masked_softmax(logits, visible & ((own_block == own_block.mT) | chosen[..., j[0] // p.block]))
     window = masked_softmax(logits, visible & ((i - j).abs() < p.window))
     return (p.gate_compressed * compressed + p.gate_selected * selected + p.gate_window * window) @ v
 
@@ -149,18 +143,18 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """Sum the open branches without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
     total = torch.zeros_like(at_least_float32(v))
-    for factor, out in branches(q, k, v, p, causal=causal):
+    for factor, out in gated_branches(q, k, v, p, causal=causal):
         total.add_(out, alpha=factor)
         del out  # free its memory before the next branch begins
     return total.to(v.dtype)
 
 
-def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Iterator[tuple[float, Tensor]]:
+def gated_branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Iterator[tuple[float, Tensor]]:
     """Yield each positive gate and the output of its branch, ``[..., n, d_v]``."""
     if p.gate_compressed:
         yield (
             p.gate_compressed,
-            compressed(at_least_float32(q), at_least_float32(k), at_least_float32(v), p.block, causal=causal),
+            compressed_branch(at_least_float32(q), at_least_float32(k), at_least_float32(v), p.block, causal=causal),
         )
     if p.gate_selected:
         yield p.gate_selected, selection(p).attend(q, k, v, causal=causal)
@@ -168,17 +162,17 @@ def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> 
         yield p.gate_window, window_attention(q, k, v, p.window - 1, causal=causal)
 
 
-def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
+def compressed_branch(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
     """Attend to the blocks' means, ``[..., n, d_v]``; if causal, zeros before the end of the first block."""
     if not causal:
-        return exact_attention(q, means(k, block), means(v, block))
+        return exact_attention(q, block_means(k, block), block_means(v, block))
     n = q.shape[-2]
     if n < block:
         return torch.zeros_like(v)
-    keys, values = (means(x[..., : n // block * block, :], block) for x in (k, v))
-    # ``earlier_blocks`` attends to the blocks before a query's own, but the last query of a block may attend to its own
-    # block's mean as well. One query of padding shifts every last query into the next block.
-    out, _ = earlier_blocks(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
+    keys, values = (block_means(x[..., : n // block * block, :], block) for x in (k, v))
+    # ``earlier_blocks_attention`` attends to the blocks before a query's own, but the last query of a block may attend
+    # to its own block's mean as well. One query of padding shifts every last query into the next block.
+    out, _ = earlier_blocks_attention(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
     return F.pad(out, (0, 0, block - 1, 0))
 
 
@@ -192,11 +186,11 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         elif n >= p.block:
             adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block, causal=True) * d, [n * (3 * d + 2) + 2 * m * d]
     if p.gate_selected:
-        chosen, peak = selection(p).cost(n, d, causal=causal)
-        adds, peaks = adds + chosen, [*peaks, peak]
+        selected_adds, peak = selection(p).cost(n, d, causal=causal)
+        adds, peaks = adds + selected_adds, [*peaks, peak]
     if p.gate_window:
-        near, peak = window_cost(n, d, p.window - 1, causal=causal)
-        adds, peaks = adds + near, [*peaks, peak]
+        window_adds, peak = window_cost(n, d, p.window - 1, causal=causal)
+        adds, peaks = adds + window_adds, [*peaks, peak]
     return Cost(multiply_adds=adds, peak_elements=n * d + max(peaks))
 
 

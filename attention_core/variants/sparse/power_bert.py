@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import among_largest, masked_softmax, scores
+from attention_core.ops.softmax.masked import masked_softmax, scores, top_k_mask
 from attention_core.variant import Cost, Intermediate, Paper, Params, SpecialCase, Variant, param
 
 
@@ -31,7 +31,7 @@ class PowerBertParams(Params):
     )
 
 
-def kept_count(n: int, p: PowerBertParams) -> int:
+def survivor_count(n: int, p: PowerBertParams) -> int:
     """Return the number of survivors: ``keep * n``, rounded, at least one."""
     return max(1, math.floor(p.keep * n + 0.5))
 
@@ -42,28 +42,28 @@ def significance(q: Tensor, k: Tensor) -> Tensor:
 
     In float32 many small sums would be 0, and the position would decide which tokens are eliminated.
     """
-    lead, n = q.shape[:-2], q.shape[-2]
+    leading, n = q.shape[:-2], q.shape[-2]
     q, k = (x.reshape(-1, *x.shape[-2:]) for x in (q, k))
     received = torch.zeros(q.shape[:-1], dtype=torch.float64, device=q.device)
-    together = max(1, STEP // largest_block(n))
-    for heads in (slice(at, at + together) for at in range(0, len(q), together)):
+    heads_per_step = max(1, STEP // largest_block(n))
+    for heads in (slice(start, start + heads_per_step) for start in range(0, len(q), heads_per_step)):
         keys = k[heads].double()
         for rows in row_blocks(n, causal=False):
             received[heads] += scores(q[heads, rows.start : rows.stop].double(), keys).softmax(-1).sum(-2)
-    return received.reshape(*lead[:-1], -1, n).sum(-2)
+    return received.reshape(*leading[:-1], -1, n).sum(-2)
 
 
 def survivors(q: Tensor, k: Tensor, p: PowerBertParams) -> Tensor:
     """Return the survivors' positions, ascending, ``int64 [..., m]``, for all heads; on a tie the earlier survives."""
     ranked = significance(q, k).sort(dim=-1, descending=True, stable=True).indices
-    return ranked[..., : kept_count(q.shape[-2], p)].sort(-1).values
+    return ranked[..., : survivor_count(q.shape[-2], p)].sort(-1).values
 
 
 def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """Return the survivors' rows, ``bool [..., n, n]``."""
-    stay = survivors(q, k, p)
-    lives = torch.zeros(*stay.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, stay, True)
-    return _for_heads(lives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
+    index = survivors(q, k, p)
+    survives = torch.zeros(*index.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, index, True)
+    return _expand_heads(survives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
 
 
 def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
@@ -71,15 +71,15 @@ def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dic
     return {"survivor": pattern(q, k, p, causal=causal)}
 
 
-def _for_heads(x: Tensor, q: Tensor) -> Tensor:
+def _expand_heads(x: Tensor, q: Tensor) -> Tensor:
     """Expand ``[..., m]`` without a head axis to ``[..., H, m]``, a view."""
     return x if q.ndim == 2 else x.unsqueeze(-2).expand(*q.shape[:-2], x.shape[-1])
 
 
 def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q kᵀ / √d)`` with zero rows for the eliminated tokens, ``[..., n, n]``."""
-    alive = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
-    return masked_softmax(scores(q, k), alive)
+    survives = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
+    return masked_softmax(scores(q, k), survives)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
@@ -88,24 +88,26 @@ def definition(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: b
     received = full.sum(-2)  # [..., n]
     if q.ndim > 2:
         received = received.sum(-2, keepdim=True)  # over heads, [..., 1, n]
-    survives = among_largest(received, kept_count(q.shape[-2], p))
+    survives = top_k_mask(received, survivor_count(q.shape[-2], p))
     return full @ v * survives.unsqueeze(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """Compute the significance in blocks of queries, then the survivors' rows: O(n² d) time, O(n d) memory."""
-    rows = _for_heads(survivors(q, k, p), q).unsqueeze(-1)
+    rows = _expand_heads(survivors(q, k, p), q).unsqueeze(-1)
     out = exact_attention(q.gather(-2, rows.expand(*rows.shape[:-1], q.shape[-1])), k, v)
     return torch.zeros_like(v).scatter_(-2, rows.expand_as(out), out)
 
 
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
     """Return the cost: a product of all pairs for the significance (float64), two of the survivors with all keys."""
-    m = kept_count(n, p)
-    judged = min(heads, max(1, STEP // largest_block(n)))  # heads per step
+    m = survivor_count(n, p)
+    scored_heads = min(heads, max(1, STEP // largest_block(n)))  # heads per step
     return Cost(
         multiply_adds=heads * (n * n * d + 2 * m * n * d),
-        peak_elements=max(2 * heads * n + judged * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))),
+        peak_elements=max(
+            2 * heads * n + scored_heads * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))
+        ),
     )
 
 

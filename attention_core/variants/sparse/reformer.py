@@ -47,55 +47,55 @@ class ReformerParams(Params):
     seed: int = param(0, low=0, high=9999, help="Random seed of the hash by which the tokens are sorted.")
 
 
-def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
+def query_segments(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
     """Return the stretches of queries ``start <= i < stop``, with the hash sizes for the tokens before ``stop``."""
     c = p.bucket_size
     if not causal:
         return [(0, n, lsh.hash_sizes(max(2, n / c), max(4, c)))]
-    found, start, stop = [], 0, 2 * c
+    segments, start, stop = [], 0, 2 * c
     while start < n:
-        found.append((start, min(stop, n), lsh.hash_sizes(stop / (2 * c), max(4, c))))
+        segments.append((start, min(stop, n), lsh.hash_sizes(stop / (2 * c), max(4, c))))
         start, stop = stop, 4 * stop
-    return found
+    return segments
 
 
-def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
+def hash_rounds(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
     """Return each round's buckets of the tokens before ``stop``, ``int64 [..., stop]``: ``argmax [q R; -q R]``."""
     return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
 
 
-def allowed_by_round(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
+def round_pairs(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Return the pairs that one round allows, ``bool [..., n, n]``.
 
     ``bucket``, ``int64 [..., n]``, holds each token's bucket, and ``same``, ``bool [..., n, n]``, the pairs that share
     a bucket.
     """
     # If causal, each bucket is cut into chunks separately; otherwise the list sorted by (bucket, position) is cut.
-    place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
-    chunk = place // p.bucket_size
-    behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
-    near = (behind == 0) | (behind == 1)
-    return near & same if causal else near
+    position = same.tril(-1).sum(-1) if causal else lsh.bucket_order(lsh.bucket_order(bucket))  # [..., n]
+    chunk = position // p.bucket_size
+    chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
+    allowed = (chunk_distance == 0) | (chunk_distance == 1)
+    return allowed & same if causal else allowed
 
 
-def others_first(seen: Tensor, *, causal: bool) -> Tensor:
+def exclude_self(allowed: Tensor, *, causal: bool) -> Tensor:
     """Remove each token's pair with itself unless the token has no other pair, ``bool [..., n, n]``."""
-    itself = torch.eye(seen.shape[-1], dtype=torch.bool, device=seen.device)
-    others = seen.tril(-1) if causal else seen & ~itself
-    return others | (itself & ~others.any(-1, keepdim=True))
+    self_pair = torch.eye(allowed.shape[-1], dtype=torch.bool, device=allowed.device)
+    others = allowed.tril(-1) if causal else allowed & ~self_pair
+    return others | (self_pair & ~others.any(-1, keepdim=True))
 
 
 def allowed_and_same_bucket(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
     """Return the pairs that some round allows, and those that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = at_least_float32(q), q.shape[-2]
-    near, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
-    for start, stop, sizes in stretches(n, p, causal=causal):
-        for bucket in hashed(q, stop, sizes, p):
+    allowed, same_bucket = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
+    for start, stop, sizes in query_segments(n, p, causal=causal):
+        for bucket in hash_rounds(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
-            near[..., start:stop, :stop] |= allowed_by_round(bucket, same, p, causal=causal)[..., start:, :]
+            allowed[..., start:stop, :stop] |= round_pairs(bucket, same, p, causal=causal)[..., start:, :]
             same_bucket[..., start:stop, :stop] |= same[..., start:, :]
-    itself = torch.eye(n, dtype=torch.bool, device=q.device)
-    return others_first(near, causal=causal), same_bucket.tril(-1) if causal else same_bucket & ~itself
+    self_pair = torch.eye(n, dtype=torch.bool, device=q.device)
+    return exclude_self(allowed, causal=causal), same_bucket.tril(-1) if causal else same_bucket & ~self_pair
 
 
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
@@ -105,9 +105,13 @@ def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs that share a bucket, the pairs that only share chunks, and lone tokens' own pairs."""
-    near, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
-    itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
-    return {"bucket": near & same_bucket, "chunk": near & ~same_bucket & ~itself, "itself": near & itself}
+    allowed, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
+    self_pair = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
+    return {
+        "bucket": allowed & same_bucket,
+        "chunk": allowed & ~same_bucket & ~self_pair,
+        "itself": allowed & self_pair,
+    }
 
 
 def logits(q: Tensor) -> Tensor:
@@ -122,30 +126,30 @@ def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Compute softmax of the shared logits over all other tokens, ``[..., n, n]``: the limit of many rounds."""
-    shared = logits(at_least_float32(q))
-    every = others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
-    return masked_softmax(shared, every).to(q.dtype)
+    shared_logits = logits(at_least_float32(q))
+    pairs = exclude_self(torch.ones_like(shared_logits, dtype=torch.bool), causal=causal)
+    return masked_softmax(shared_logits, pairs).to(q.dtype)
 
 
 def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Compute softmax of the shared logits over the union of all rounds' pairs, times v, ``[..., n, d_v]``."""
     i, j = positions(q.shape[-2], q.device)
     allowed = torch.zeros(*q.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device)  # [..., n, n]
-    for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
-        for bucket in hashed(q, stop, sizes, p):
+    for start, stop, sizes in query_segments(q.shape[-2], p, causal=causal):
+        for bucket in hash_rounds(q, stop, sizes, p):
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
             # If causal, a token's place in its bucket; otherwise its place in the list sorted by (bucket, position).
-            place = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
-            chunk = place // p.bucket_size
-            back = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
-            near = ((back == 0) | (back == 1)) & (same | (not causal))
+            position = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
+            chunk = position // p.bucket_size
+            chunk_distance = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
+            near = ((chunk_distance == 0) | (chunk_distance == 1)) & (same | (not causal))
             allowed[..., start:stop, :stop] |= near[..., start:, :]
     allowed &= j < i if causal else j != i
     allowed |= (i == j) & ~allowed.any(-1, keepdim=True)  # a token without any other key attends to itself
     return masked_softmax(q @ F.normalize(q, dim=-1).mT, allowed) @ v
 
 
-def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
+def chunk_rounds(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
     """Return each round's chunks, from which ``lsh_attention`` gets the pairs without testing all n²."""
     if causal:
         return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
@@ -154,26 +158,26 @@ def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *,
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Compute the output chunk by chunk: O(rounds n c d + n log n) time, O(n d) memory; ``k`` is ignored."""
-    shared, values = at_least_float32(q), at_least_float32(v)
-    keys = F.normalize(shared, dim=-1)
+    queries, values = at_least_float32(q), at_least_float32(v)
+    keys = F.normalize(queries, dim=-1)
     outs = []
-    for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
-        rounds = chunked(hashed(shared, stop, sizes, p), sizes, p, causal=causal)
-        seen = (x[..., :stop, :] for x in (shared, keys, values))
-        outs.append(lsh.lsh_attention(*seen, rounds=rounds, causal=causal)[..., start:, :])
+    for start, stop, sizes in query_segments(q.shape[-2], p, causal=causal):
+        rounds = chunk_rounds(hash_rounds(queries, stop, sizes, p), sizes, p, causal=causal)
+        earlier = (x[..., :stop, :] for x in (queries, keys, values))
+        outs.append(lsh.lsh_attention(*earlier, rounds=rounds, causal=causal)[..., start:, :])
     return torch.cat(outs, -2).to(v.dtype)
 
 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
     """Return the cost: the hash, two products over the pairs in chunks, and memory for keys, outputs and copies."""
-    work = peak = 0
-    for _, stop, sizes in stretches(n, p, causal=causal):
+    adds = peak = 0
+    for _, stop, sizes in query_segments(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1
-        places, block = size * lsh.chunk_rows(stop, runs, size), lsh.largest_block(stop, runs, size)
-        work += p.rounds * (stop * d * (sum(sizes) // 2) + 4 * places * size * d)
-        held = stop * (d + 4 * p.rounds + 5) + (places + size) * (4 * d + p.rounds + 5)
-        peak = max(peak, n * d + held + block * 3 // 2 + block // (2 * size) * d)
-    return Cost(multiply_adds=work, peak_elements=peak)
+        slots, block = size * lsh.max_chunks(stop, runs, size), lsh.largest_block(stop, runs, size)
+        adds += p.rounds * (stop * d * (sum(sizes) // 2) + 4 * slots * size * d)
+        token_elements = stop * (d + 4 * p.rounds + 5) + (slots + size) * (4 * d + p.rounds + 5)
+        peak = max(peak, n * d + token_elements + block * 3 // 2 + block // (2 * size) * d)
+    return Cost(multiply_adds=adds, peak_elements=peak)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
@@ -184,15 +188,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     round but are not in the pattern. ``all_pairs``, ``[..., n, n]``, is the reference: softmax over all pairs.
     """
     q = at_least_float32(q)
-    near, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
-    _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
-    each = hashed(q, stop, sizes, p)
-    chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
+    allowed, same_bucket = allowed_and_same_bucket(q, p, causal=causal)
+    _, stop, sizes = query_segments(q.shape[-2], p, causal=causal)[-1]
+    round_buckets = hash_rounds(q, stop, sizes, p)
+    chunks, buckets = chunk_rounds(round_buckets, sizes, p, causal=causal), torch.stack(round_buckets, -2)
     return {
         "buckets": buckets,
-        "order": lsh.order(buckets),
+        "order": lsh.bucket_order(buckets),
         "chunks": torch.stack([c.slot // c.size for c in chunks], -2),
-        "missed": same_bucket & ~near,
+        "missed": same_bucket & ~allowed,
         "all_pairs": reference(q, k, p, causal=causal),
     }
 

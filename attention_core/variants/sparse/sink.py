@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.pieces import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.pieces import anchor_pairs, anchored_elements, anchored_pieces
 from attention_core.ops.pattern.primitives import mask_and_primitives
 from attention_core.ops.pattern.window import window_pieces, window_size
 from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
@@ -34,14 +34,14 @@ class SinkParams(Params):
     )
 
 
-def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # j < s
     return {"window": distance.abs() < p.window, "sink": sinks}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
@@ -54,14 +54,14 @@ def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
     """Merge sinks and window piece by piece: O(n (w + s) d) time, O(n d) memory."""
 
-    def first(i: Tensor) -> Tensor:
+    def allowed_sink_keys(i: Tensor) -> Tensor:
         j = torch.arange(sink_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
         return (j < p.sinks) | (j - i < p.window)
 
     def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
-        rest = partial(window_pieces, reach=p.window - 1, causal=causal, backward=backward)
-        seen = sink_keys(q.shape[-2], p)
-        return anchored(like, anchors=p.sinks, causal=causal, rest=rest, seen=seen, allowed=first)
+        window = partial(window_pieces, reach=p.window - 1, causal=causal, backward=backward)
+        anchors = partial(anchored_pieces, anchors=p.sinks, key_count=sink_keys(q.shape[-2], p))
+        return anchors(like, causal=causal, other_pieces=window, allowed=allowed_sink_keys)
 
     return union_attention(pieces, q, k, v)
 
@@ -74,8 +74,8 @@ def sink_keys(n: int, p: SinkParams) -> int:
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs of all pieces, and memory for the output and one piece."""
     sinks = min(p.sinks, n)
-    within, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
-    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + within
+    window_pairs, rows, mask = window_size(n - sinks, p.window - 1, causal=causal)
+    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal) + window_pairs
     peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * sink_keys(n, p)))
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 

@@ -13,20 +13,20 @@ from torch import Tensor
 
 from attention_core.ops.pattern.pieces import (
     ROWS,
-    band,
     band_elements,
+    band_pieces,
     block_pairs,
     class_elements,
-    classes,
-    columns,
-    columns_rows,
+    class_pieces,
+    column_piece_rows,
+    column_pieces,
     residue_pairs,
 )
-from attention_core.ops.pattern.pixel_classes import class_cost, in_class, pixel_classes
+from attention_core.ops.pattern.pixel_classes import class_cost, pixel_classes, same_class
 from attention_core.ops.pattern.primitives import mask_and_primitives
-from attention_core.ops.pattern.window import in_square, in_window, square_pieces, square_size, window_size
-from attention_core.ops.softmax.masked import distances, masked_softmax, offsets, positions, scores
-from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
+from attention_core.ops.pattern.window import is_in_square, is_in_window, square_pieces, square_size, window_size
+from attention_core.ops.softmax.masked import distances, masked_softmax, pixel_offsets, positions, scores
+from attention_core.ops.softmax.union import Piece, mark_merged, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -73,44 +73,44 @@ class SparseParams(Params):
     )
 
 
-def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+def in_window_not_stride(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Check which distances ``i - j`` lie in the window but are no multiple of the stride."""
-    return in_window(distance, p.window, causal=causal) & (distance % p.stride != 0)
+    return is_in_window(distance, p.window, causal=causal) & (distance % p.stride != 0)
 
 
-def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
+def summary_positions(n: int, p: SparseParams, device: torch.device) -> Tensor:
     """Return the positions of the summary columns, ``[S]``."""
     position = torch.arange(n, device=device)
     return position[position % p.stride >= p.stride - p.summary]
 
 
-def earlier_summaries(stop: int, p: SparseParams) -> int:
+def earlier_summary_count(stop: int, p: SparseParams) -> int:
     """Return how many summary columns lie in blocks before the block of query ``stop - 1``."""
     return (stop - 1) // p.stride * min(p.summary, p.stride)
 
 
-def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def rule_masks(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided" and p.columns:
         i, j = positions(n, device)
-        window = in_square(i, j, p.window, p.columns, causal=False)
-        return {"window": window, "stride": in_class(i, j, p.stride, p.columns)}
+        window = is_in_square(i, j, p.window, p.columns, causal=False)
+        return {"window": window, "stride": same_class(i, j, p.stride, p.columns)}
     if p.pattern == "strided":
         return {"window": distance.abs() <= p.window, "stride": distance % p.stride == 0}
     position = torch.arange(n, device=device)
     block = position // p.stride
-    last = position % p.stride >= p.stride - p.summary
-    return {"block": block[:, None] == block, "summary": last.expand(n, n)}
+    is_summary = position % p.stride >= p.stride - p.summary
+    return {"block": block[:, None] == block, "summary": is_summary.expand(n, n)}
 
 
-mask, primitives = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(rule_masks)
 
 
 def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``; a text is an image with one row."""
     if p.pattern == "strided":
-        rows, columns = offsets(q.shape[-2], p.columns, q.device)
+        rows, columns = pixel_offsets(q.shape[-2], p.columns, q.device)
         allowed = (rows.abs() <= p.window) & (columns.abs() <= p.window)
         allowed |= (rows % p.stride == 0) & (columns % p.stride == 0)
     else:
@@ -122,61 +122,63 @@ def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Merge the two halves of the pattern piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
     strided = pixel_pieces if p.columns else strided_pieces
-    cut = strided if p.pattern == "strided" else fixed_pieces
-    return union_attention(partial(cut, p=p, causal=causal), q, k, v)
+    make_pieces = strided if p.pattern == "strided" else fixed_pieces
+    return union_attention(partial(make_pieces, p=p, causal=causal), q, k, v)
 
 
 def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the distances divisible by the stride, then the rest of the window."""
-    yield from classes(like, p.stride, causal=causal, backward=backward)
-    allowed, after = partial(near, p=p, causal=causal), 0 if causal else p.window
-    yield from merging(band(like, before=p.window, after=after, allowed=allowed, backward=backward))
+    yield from class_pieces(like, p.stride, causal=causal, backward=backward)
+    allowed, after = partial(in_window_not_stride, p=p, causal=causal), 0 if causal else p.window
+    yield from mark_merged(band_pieces(like, before=p.window, after=after, allowed=allowed, backward=backward))
 
 
 def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the pixels whose row and column are a multiple of the stride away, then the rest of the square window."""
     yield from pixel_classes(like, p.stride, p.columns, causal=causal, backward=backward)
 
-    def rest(i: Tensor, j: Tensor) -> Tensor:
-        return in_class(i, j, p.stride, p.columns).logical_not_()
+    def off_stride(i: Tensor, j: Tensor) -> Tensor:
+        return same_class(i, j, p.stride, p.columns).logical_not_()
 
-    yield from merging(square_pieces(like, p.window, p.columns, causal=causal, backward=backward, also=rest))
+    yield from mark_merged(
+        square_pieces(like, p.window, p.columns, causal=causal, backward=backward, allowed_pairs=off_stride)
+    )
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Yield the token's own block, then the summary columns of all other blocks, or of earlier blocks if causal."""
-    yield from band(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
-    places = summaries(like.shape[-2], p, like.device)
+    yield from band_pieces(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
+    summary_keys = summary_positions(like.shape[-2], p, like.device)
 
-    def elsewhere(i: Tensor) -> Tensor:
-        return places // p.stride < i // p.stride if causal else places // p.stride != i // p.stride
+    def is_other_block(i: Tensor) -> Tensor:
+        return summary_keys // p.stride < i // p.stride if causal else summary_keys // p.stride != i // p.stride
 
-    if len(places):
-        earlier = partial(earlier_summaries, p=p) if causal else None
-        yield from merging(columns(like, places, allowed=elsewhere, seen=earlier))
+    if len(summary_keys):
+        key_count = partial(earlier_summary_count, p=p) if causal else None
+        yield from mark_merged(column_pieces(like, summary_keys, allowed=is_other_block, key_count=key_count))
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Return the cost: two products over the pairs of both halves, and memory for the output, one piece and a mask."""
     if p.pattern == "strided" and p.columns:
         products, peak = class_cost(n, d, p.stride, p.columns, causal=causal)
-        within, rows, mask = square_size(n, p.window, p.columns, causal=causal)
-        peak = max(peak, union_elements(n, d, rows=0, again=rows), union_elements(n, d, rows=rows, mask=mask))
-        return Cost(multiply_adds=products + 2 * d * within, peak_elements=peak)
+        window_pairs, rows, mask = square_size(n, p.window, p.columns, causal=causal)
+        peak = max(peak, union_elements(n, d, rows=0, merged_rows=rows), union_elements(n, d, rows=rows, mask=mask))
+        return Cost(multiply_adds=products + 2 * d * window_pairs, peak_elements=peak)
     if p.pattern == "strided":
-        within, rows, mask = window_size(n, p.window, causal=causal)
-        pairs = residue_pairs(n, p.stride, causal=causal) + within
-        peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, again=rows)
+        window_pairs, rows, mask = window_size(n, p.window, causal=causal)
+        pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs
+        peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, merged_rows=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
-        seen = len(summaries(n, p, torch.device("cpu")))
-        rows = min(n, ROWS, columns_rows(n))
+        summary_count = len(summary_positions(n, p, torch.device("cpu")))
+        rows = min(n, ROWS, column_piece_rows(n))
         pairs = block_pairs(n, p.stride, causal=causal)
         for start in range(0, n, rows):
             stop = min(start + rows, n)
-            pairs += (stop - start) * (earlier_summaries(stop, p) if causal else seen)
-        peak = union_elements(n, d, rows=band_elements(n, 0, block=p.stride)[0], again=rows * (seen > 0))
-        peak = max(peak, union_elements(n, d, rows=rows, mask=rows * seen) + 2 * seen * d)
+            pairs += (stop - start) * (earlier_summary_count(stop, p) if causal else summary_count)
+        peak = union_elements(n, d, rows=band_elements(n, 0, block=p.stride)[0], merged_rows=rows * (summary_count > 0))
+        peak = max(peak, union_elements(n, d, rows=rows, mask=rows * summary_count) + 2 * summary_count * d)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

@@ -7,7 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, largest_block, pairs, row_blocks
+from attention_core.ops.softmax.blockwise import (
+    RowBlock,
+    block_size,
+    blockwise_attention,
+    largest_block,
+    n_pairs,
+    row_blocks,
+)
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.masked import at_least_float32, causal_mask, masked_softmax, scores
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -26,10 +33,10 @@ class TopKParams(Params):
     )
 
 
-GROUPED = 16
+GROUPING_RATIO = 16
 """Keys per selected key from which ``largest`` searches groups of keys first."""
 FEW, LONG = 4, 256
-"""Keys per selected key, and keys in total, from which ``mix`` gathers the selected values one by one."""
+"""Keys per selected key, and keys in total, from which ``_row_outputs`` gathers the selected values one by one."""
 
 
 def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -39,29 +46,29 @@ def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     with the largest maxima, since each entry is at most the maximum of its group.
     """
     keys = logits.shape[-1]
-    if keys < GROUPED * k:
-        found = logits.topk(min(k, keys), sorted=False)
-        return found.values, found.indices
-    # ``each`` is the size of a group, ``width`` the number of groups. The work is smallest if there are about as many
-    # groups as keys in the k selected groups.
-    each = math.isqrt(keys // k)
-    width = keys // each
-    inside, whole = logits[..., : each * width].unflatten(-1, (each, width)), range(0, each * width, width)
-    best = inside.amax(-2).topk(k, sorted=False).indices
-    places = torch.cat([best + first for first in whole], -1)
-    if each * width < keys:
-        rest = torch.arange(each * width, keys, device=logits.device).expand(*logits.shape[:-1], -1)
-        places = torch.cat([places, rest], -1)
-    found = logits.gather(-1, places).topk(k, sorted=False)
-    return found.values, places.gather(-1, found.indices)
+    if keys < GROUPING_RATIO * k:
+        top = logits.topk(min(k, keys), sorted=False)
+        return top.values, top.indices
+    # The work is smallest if there are about as many groups as keys in the k selected groups.
+    group_size = math.isqrt(keys // k)
+    n_groups = keys // group_size
+    n_grouped = group_size * n_groups
+    groups = logits[..., :n_grouped].unflatten(-1, (group_size, n_groups))
+    best_groups = groups.amax(-2).topk(k, sorted=False).indices
+    positions = torch.cat([best_groups + start for start in range(0, n_grouped, n_groups)], -1)
+    if n_grouped < keys:
+        rest = torch.arange(n_grouped, keys, device=logits.device).expand(*logits.shape[:-1], -1)
+        positions = torch.cat([positions, rest], -1)
+    top = logits.gather(-1, positions).topk(k, sorted=False)
+    return top.values, positions.gather(-1, top.indices)
 
 
 def candidates(keys: int, k: int) -> int:
     """Return the number of keys among which ``largest`` finally selects k."""
-    if keys < GROUPED * k:
+    if keys < GROUPING_RATIO * k:
         return k
-    each = math.isqrt(keys // k)
-    return each * k + keys % each
+    group_size = math.isqrt(keys // k)
+    return group_size * k + keys % group_size
 
 
 def kth_largest(logits: Tensor, k: int) -> Tensor:
@@ -90,61 +97,62 @@ def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str
 def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Compute softmax over the k largest logits of each row and those equal to the k-th, ``[..., n, n]``."""
     logits = scores(q, k)
-    seen = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
-    kth = seen.topk(min(p.k, k.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
-    return masked_softmax(logits, (seen >= kth) & (seen > -math.inf))
+    masked = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
+    kth = masked.topk(min(p.k, k.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
+    return masked_softmax(logits, (masked >= kth) & (masked > -math.inf))
 
 
-def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
+def _row_weights(q: Tensor, k: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
     """Compute the weights of some queries on their visible keys, ``[..., rows, keys]``."""
-    logits = rows.hide(scores(q, k), -math.inf)
+    logits = rows.fill_future(scores(q, k), -math.inf)
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
 
-def one_by_one(keys: int, p: TopKParams) -> bool:
+def gathers_values(keys: int, p: TopKParams) -> bool:
     """Return whether gathering the selected values one by one is faster with this many keys."""
     return keys >= max(FEW * p.k, LONG)
 
 
-def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
+def _row_outputs(q: Tensor, k: Tensor, v: Tensor, rows: RowBlock, p: TopKParams) -> Tensor:
     """Multiply these rows' weights by v, ``[..., rows, d_v]``, by the selected values only where that is faster."""
-    if not one_by_one(rows.keys, p):
-        return weigh(q, k, rows, p) @ v
+    if not gathers_values(rows.key_count, p):
+        return _row_weights(q, k, rows, p) @ v
     # One logit more than k is selected. If the smallest of them occurs twice, keys tie with the k-th: all are selected.
-    logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
+    logits, positions = largest(rows.fill_future(q @ k.mT, -math.inf), p.k + 1)
     next_largest = logits.amin(-1, keepdim=True)
-    dropped = logits <= next_largest
-    tied = (dropped.sum(-1, keepdim=True) > 1) & (next_largest > -math.inf)
-    if not tied.is_meta and tied.any():  # meta tensors have no values
-        return weigh(q, k, rows, p) @ v
-    weights = logits.masked_fill_(dropped, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
-    lead, (keys, d_v) = q.shape[:-1], v.shape[-2:]
-    heads = torch.arange(0, math.prod(lead[:-1]) * keys, keys, device=q.device).view(*lead[:-1], 1, 1)
-    places = (places + heads).flatten(0, -2)
-    out = F.embedding_bag(places, v.reshape(-1, d_v), mode="sum", per_sample_weights=weights.flatten(0, -2))
-    return out.view(*lead, d_v)
+    is_excluded = logits <= next_largest
+    has_tie = (is_excluded.sum(-1, keepdim=True) > 1) & (next_largest > -math.inf)
+    if not has_tie.is_meta and has_tie.any():  # meta tensors have no values
+        return _row_weights(q, k, rows, p) @ v
+    weights = logits.masked_fill_(is_excluded, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
+    leading, (keys, d_v) = q.shape[:-1], v.shape[-2:]
+    heads = torch.arange(0, math.prod(leading[:-1]) * keys, keys, device=q.device).view(*leading[:-1], 1, 1)
+    positions = (positions + heads).flatten(0, -2)
+    out = F.embedding_bag(positions, v.reshape(-1, d_v), mode="sum", per_sample_weights=weights.flatten(0, -2))
+    return out.view(*leading, d_v)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Compute the output in blocks of queries: O(n² d) time, O(n d) memory."""
     if p.k >= k.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
-    return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))
+    rule, row_outputs = partial(_row_weights, p=p), partial(_row_outputs, p=p)
+    return blockwise_attention(rule, q, k, v, causal=causal, row_outputs=row_outputs)
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool, keys: int | None = None) -> Cost:
     """Return the cost: products over all and over the selected pairs, memory for the output and a block's logits."""
     m = keys or n
     if p.k >= m:
-        return Cost(multiply_adds=2 * d * pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * n_pairs(n, causal=causal, keys=keys), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal, keys=keys)
-    mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
+    products = sum(rows.size * (p.k + 1 if gathers_values(rows.key_count, p) else rows.key_count) for rows in blocks)
     # Numbers in memory in addition to a block's scores: their softmax, or two copies of the int64 positions of the
     # selected keys while their values are gathered.
-    extra = 5 * candidates(m, p.k + 1) if one_by_one(m, p) else max(m, 3 * p.k)
+    extra_per_row = 5 * candidates(m, p.k + 1) if gathers_values(m, p) else max(m, 3 * p.k)
     return Cost(
-        multiply_adds=d * (pairs(n, causal=causal, keys=keys) + mixed),
-        peak_elements=n * d + largest_block(n, keys=keys) + block_size(n) * extra,
+        multiply_adds=d * (n_pairs(n, causal=causal, keys=keys) + products),
+        peak_elements=n * d + largest_block(n, keys=keys) + block_size(n) * extra_per_row,
     )
 
 

@@ -8,11 +8,11 @@ must not depend on the end of the text.
 import torch
 from torch import Tensor
 
-from attention_core.ops.pattern.primitives import union_of
-from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
+from attention_core.ops.pattern.primitives import pattern_from_primitives
+from attention_core.ops.softmax.chosen_keys import queries_per_step, selected_keys_attention
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import among_largest, at_least_float32, distances, masked_softmax, scores
-from attention_core.ops.softmax.partial import Part, merged, partial_attention
+from attention_core.ops.softmax.masked import at_least_float32, distances, masked_softmax, scores, top_k_mask
+from attention_core.ops.softmax.partial import Part, merge_partial_softmax, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -46,18 +46,18 @@ class VerticalSlashParams(Params):
 
 
 @torch.no_grad()
-def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
+def select_lines(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
     """Return the selected columns, ``int64 [..., c]``, and the diagonals as distances i - j, ``int64 [..., s]``.
 
     On a tie the lower number is selected. Weights are float64, because small weights affect the selection and
     many would be 0 in float32.
     """
     n = q.shape[-2]
-    judges = min(p.judges, n)
-    weight = scores(q[..., n - judges :, :].double(), k.double()).softmax(-1)  # [..., judges, n]
-    i, j = torch.arange(n - judges, n, device=q.device)[:, None], torch.arange(n, device=q.device)
-    along = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
-    diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, along, weight.flatten(-2))
+    m = min(p.judges, n)
+    weight = scores(q[..., n - m :, :].double(), k.double()).softmax(-1)  # [..., judges, n]
+    i, j = torch.arange(n - m, n, device=q.device)[:, None], torch.arange(n, device=q.device)
+    diagonal_index = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
+    diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, diagonal_index, weight.flatten(-2))
     diagonal[..., n - 1] = torch.inf  # a token always attends to itself
     columns, diagonals = (x.sort(dim=-1, descending=True, stable=True).indices for x in (weight.sum(-2), diagonal))
     return columns[..., : p.columns], diagonals[..., : p.diagonals] - (n - 1)
@@ -66,18 +66,18 @@ def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor
 def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
     """Return the pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
     n = q.shape[-2]
-    columns, diagonals = chosen(q, k, p)
-    place = torch.arange(n, device=q.device)
+    columns, diagonals = select_lines(q, k, p)
+    position = torch.arange(n, device=q.device)
     vertical = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
     slash = torch.zeros(*q.shape[:-2], 2 * n - 1, dtype=torch.bool, device=q.device)
     slash.scatter_(-1, diagonals + n - 1, True)
     return {
         "column": vertical.unsqueeze(-2).expand(*q.shape[:-1], n),
-        "diagonal": slash[..., place[:, None] - place + n - 1],
+        "diagonal": slash[..., position[:, None] - position + n - 1],
     }
 
 
-pattern = union_of(primitives)
+pattern = pattern_from_primitives(primitives)
 
 
 def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
@@ -88,14 +88,14 @@ def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Te
 def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
     """Compute softmax over the columns and diagonals with most weight in the last rows, times v, ``[..., n, d_v]``."""
     n, distance = q.shape[-2], distances(q.shape[-2], q.device)  # i - j, [n, n]
-    last = scores(q, k).softmax(-1)[..., -p.judges :, :]  # weights of the last p.judges queries, [..., judges, n]
-    on_column = last.sum(-2)  # [..., n]
-    on_diagonal = torch.stack(
-        [last.masked_fill(distance[-p.judges :] != apart, 0).sum((-2, -1)) for apart in range(1 - n, n)], -1
+    last_weights = scores(q, k).softmax(-1)[..., -p.judges :, :]  # of the last queries, [..., judges, n]
+    column_sums = last_weights.sum(-2)  # [..., n]
+    diagonal_sums = torch.stack(
+        [last_weights.masked_fill(distance[-p.judges :] != offset, 0).sum((-2, -1)) for offset in range(1 - n, n)], -1
     )  # [..., 2n - 1]
-    on_diagonal[..., n - 1] = torch.inf  # a token always attends to itself
-    column = among_largest(on_column, p.columns).unsqueeze(-2)  # [..., 1, n]
-    diagonal = among_largest(on_diagonal, p.diagonals)[..., distance + n - 1]  # [..., n, n]
+    diagonal_sums[..., n - 1] = torch.inf  # a token always attends to itself
+    column = top_k_mask(column_sums, p.columns).unsqueeze(-2)  # [..., 1, n]
+    diagonal = top_k_mask(diagonal_sums, p.diagonals)[..., distance + n - 1]  # [..., n, n]
     return masked_softmax(scores(q, k), column | diagonal) @ v
 
 
@@ -104,21 +104,23 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: b
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)
-    wide = at_least_float32(q), at_least_float32(k), at_least_float32(v)
-    columns, diagonals = chosen(q, k, p)
-    taken = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
-    at = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]
-    inside = at.clamp(0, n - 1)
-    seen = (at == inside) & ~taken.gather(-1, inside.flatten(-2)).unflatten(-1, inside.shape[-2:])
-    parts = [chosen_keys_part(*wide, inside, seen)]
+    qkv = at_least_float32(q), at_least_float32(k), at_least_float32(v)
+    columns, diagonals = select_lines(q, k, p)
+    is_column = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
+    key_position = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]
+    key_index = key_position.clamp(0, n - 1)
+    allowed = (key_position == key_index) & ~is_column.gather(-1, key_index.flatten(-2)).unflatten(
+        -1, key_index.shape[-2:]
+    )
+    parts = [selected_keys_attention(*qkv, key_index, allowed)]
     if p.columns:
-        parts.append(_vertical(*wide, columns))
-    return merged(parts).to(v.dtype)
+        parts.append(_attend_columns(*qkv, columns))
+    return merge_partial_softmax(parts).to(v.dtype)
 
 
-def _vertical(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
-    few = (x.take_along_dim(columns.unsqueeze(-1), -2) for x in (k, v))
-    out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, *few)))
+def _attend_columns(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
+    selected = (x.take_along_dim(columns.unsqueeze(-1), -2) for x in (k, v))
+    out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, *selected)))
     return out.reshape(*q.shape[:-1], -1), lse.reshape(*q.shape[:-1], 1)
 
 
@@ -127,7 +129,7 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
     if p.columns >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)
-    rows = chosen_rows(n, diagonals)
+    rows = queries_per_step(n, diagonals)
     return Cost(
         multiply_adds=judges * n * d + 2 * n * (p.columns + diagonals) * d,
         peak_elements=max((6 * judges + 2) * n, 5 * n * diagonals + 2 * n * d + rows * diagonals * (d + 3)),

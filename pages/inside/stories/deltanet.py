@@ -11,7 +11,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.delta_state import Written
 from attention_core.formatting import number
-from attention_core.ops.delta.gates import GateParams, each
+from attention_core.ops.delta.gates import GateParams, channel_gate_kind
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, symbol
@@ -298,7 +298,7 @@ def _draw_state(written: Written, key: str) -> None:
 def _by_channel(data: HeadData) -> bool:
     """Return True if each channel has its own gate, in which case no single eigenvalue describes a step."""
     p = data.attention.params
-    return data.attention.key == "kda" and isinstance(p, GateParams) and each(p) == "each"
+    return data.attention.key == "kda" and isinstance(p, GateParams) and channel_gate_kind(p) == "channel"
 
 
 def _decays(data: HeadData) -> bool:

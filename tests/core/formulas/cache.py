@@ -65,6 +65,6 @@ def mla(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
 )
 def quantised_keys(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
-    codes = codes_of.quantised(k, p)[0]  # The k-means centres, which the formula takes as given.
+    codes = codes_of.quantise(k, p)[0]  # The k-means centres, which the formula takes as given.
     nearest = (k.unsqueeze(-2) - codes.unsqueeze(-3)).square().sum(-1).argmin(-1)
     return softmax(logits(q, codes.gather(-2, nearest.unsqueeze(-1).expand_as(k))), ALL)

@@ -206,7 +206,7 @@ def reformer(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     n = q.shape[-2]
     i, j = places(q)
     pairs = torch.zeros(*q.shape[:-1], n, dtype=torch.bool)
-    for start, stop, sizes in hashes.stretches(n, p, causal=causal):
+    for start, stop, sizes in hashes.query_segments(n, p, causal=causal):
         for number in range(p.rounds):
             bucket = lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number)
             same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)

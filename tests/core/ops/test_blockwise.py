@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core.benchmarking.counting import count
-from attention_core.ops.softmax.blockwise import ROWS, STEP, Rows, block_size, blockwise_attention, pairs, row_blocks
+from attention_core.ops.softmax.blockwise import (
+    ROWS,
+    STEP,
+    RowBlock,
+    block_size,
+    blockwise_attention,
+    n_pairs,
+    row_blocks,
+)
 
 
 def tokens(*shape, dtype=torch.float64, seed=0):
@@ -23,7 +31,7 @@ def softmax(q, k, rows):
 def signed(q, k, rows):
     """Return weights that depend on the query's position: it scales the odd powers of the logits."""
     number = torch.arange(rows.start, rows.stop, dtype=q.dtype)[:, None]
-    return rows.hide((q @ k.mT / 4) ** 3 * (1 + number), 0.0) / rows.seen(q.device).to(q)
+    return rows.fill_future((q @ k.mT / 4) ** 3 * (1 + number), 0.0) / rows.key_counts(q.device).to(q)
 
 
 def signed_reference(q, k, v, causal):
@@ -56,11 +64,11 @@ def test_softmax_in_blocks_is_the_fused_kernel_s(lead, n, causal):
     d_v=st.integers(1, 9),
     heads=st.integers(1, 4),
     causal=st.booleans(),
-    width=st.integers(1, 20),
+    per_pair=st.integers(1, 20),
 )
-def test_a_rule_that_knows_its_rows(n, d, d_v, heads, causal, width):
+def test_a_rule_that_knows_its_rows(n, d, d_v, heads, causal, per_pair):
     q, k, v = inputs(heads, n=n, d=d, d_v=d_v)
-    out = blockwise_attention(signed, q, k, v, causal=causal, width=width)
+    out = blockwise_attention(signed, q, k, v, causal=causal, per_pair=per_pair)
     expected = signed_reference(q, k, v, causal)
     torch.testing.assert_close(out, expected)
     g = tokens(*out.shape, seed=9)
@@ -113,24 +121,24 @@ def test_gradients_over_many_blocks_keep_half_precision_s_digits():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("width", [1, 16])
-def test_blocks_cover_every_query_once_and_pairs_counts_them(causal, width):
+def test_blocks_cover_every_query_once_and_pairs_counts_them(causal, per_pair):
     for n in (1, 2, 7, 33, 129, 1000):
-        blocks = row_blocks(n, causal=causal, width=width)
+        blocks = row_blocks(n, causal=causal, per_pair=per_pair)
         assert [i for rows in blocks for i in range(rows.start, rows.stop)] == list(range(n))
         q, k, v = inputs(n=n, d=3, d_v=3)
-        counts = count(lambda: blockwise_attention(softmax, q, k, v, causal=causal, width=width))  # noqa: B023
-        assert counts.multiply_adds == 2 * 3 * pairs(n, causal=causal, width=width)
-    assert pairs(4096, causal=True) < 0.51 * pairs(4096, causal=False) == 0.51 * 4096**2
+        counts = count(lambda: blockwise_attention(softmax, q, k, v, causal=causal, per_pair=per_pair))  # noqa: B023
+        assert counts.multiply_adds == 2 * 3 * n_pairs(n, causal=causal, per_pair=per_pair)
+    assert n_pairs(4096, causal=True) < 0.51 * n_pairs(4096, causal=False) == 0.51 * 4096**2
 
 
 def test_rows_know_what_they_see():
-    rows = Rows(2, 4, 6, True)
-    assert (rows.size, rows.keys) == (2, 4)
-    assert rows.seen(torch.device("cpu")).tolist() == [[3.0], [4.0]]
-    assert rows.hide(torch.ones(3, 2, 4), -1.0)[1].tolist() == [[1, 1, 1, -1], [1, 1, 1, 1]]
-    rows = Rows(2, 4, 6, False)
-    assert (rows.keys, rows.seen(torch.device("cpu")).tolist()) == (6, [[6.0]])
-    assert rows.hide(torch.ones(2, 6), -1.0).min() == 1
+    rows = RowBlock(2, 4, 6, True)
+    assert (rows.size, rows.key_count) == (2, 4)
+    assert rows.key_counts(torch.device("cpu")).tolist() == [[3.0], [4.0]]
+    assert rows.fill_future(torch.ones(3, 2, 4), -1.0)[1].tolist() == [[1, 1, 1, -1], [1, 1, 1, 1]]
+    rows = RowBlock(2, 4, 6, False)
+    assert (rows.key_count, rows.key_counts(torch.device("cpu")).tolist()) == (6, [[6.0]])
+    assert rows.fill_future(torch.ones(2, 6), -1.0).min() == 1
 
 
 @pytest.mark.parametrize("backward", [False, True])

@@ -3,7 +3,14 @@ import torch
 from torch import Tensor
 
 from attention_core.benchmarking.counting import count
-from attention_core.ops.linear.causal_scan import CHUNK, causal_attention, divided, empty_state, fold, with_ones
+from attention_core.ops.linear.causal_scan import (
+    CHUNK,
+    apply_normaliser,
+    causal_attention,
+    empty_state,
+    scan_step,
+    with_ones,
+)
 from attention_core.ops.linear.features import Features, exponential_features
 
 
@@ -80,8 +87,8 @@ def test_tokens_may_be_folded_in_any_pieces(referenced: bool):
         for start, size in zip(torch.tensor([0, *sizes[:-1]]).cumsum(0).tolist(), sizes, strict=True):
             piece = slice(start, start + size)
             features = Features(*(None if x is None else x[:, piece] for x in f))
-            out, state = fold(state, features, with_ones(v[:, piece]))
-            outs.append(divided(out))
+            out, state = scan_step(state, features, with_ones(v[:, piece]))
+            outs.append(apply_normaliser(out))
         torch.testing.assert_close(torch.cat(outs, 1), whole, rtol=1e-10, atol=1e-12)
 
 

@@ -4,7 +4,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.ops.pattern.layouts import gathered, residues, restored, window_pairs, windows
+from attention_core.ops.pattern.layouts import (
+    join_groups,
+    residue_groups,
+    restore_token_order,
+    window_groups,
+    window_pairs,
+)
 from attention_core.ops.pattern.pieces import residue_pairs
 
 
@@ -18,7 +24,7 @@ def positions(n: int) -> torch.Tensor:
 def test_windows_hold_each_allowed_pair_once(n: int, block: int, before: int, after: int):
     x = positions(n)
     groups = list(
-        windows(x, x, x, block=block, before=before, after=after, allowed=lambda d: (d <= before) & (d >= -after))
+        window_groups(x, x, x, block=block, before=before, after=after, allowed=lambda d: (d <= before) & (d >= -after))
     )
     seen = torch.zeros(n, n)
     pairs = 0
@@ -31,12 +37,12 @@ def test_windows_hold_each_allowed_pair_once(n: int, block: int, before: int, af
     distance = torch.arange(n)[:, None] - torch.arange(n)
     assert torch.equal(seen, ((distance <= before) & (distance >= -after)).float())
     assert pairs == window_pairs(n, block=block, before=before, after=after)
-    assert torch.equal(gathered([g.q for g in groups], x), x)
+    assert torch.equal(join_groups([g.q for g in groups], x), x)
 
 
 def test_windows_without_a_rule_have_no_mask():
     x = positions(10)
-    assert [(g.q.shape[1:3], g.k.shape[1:3], g.mask) for g in windows(x, x, x, block=4)] == [
+    assert [(g.q.shape[1:3], g.k.shape[1:3], g.mask) for g in window_groups(x, x, x, block=4)] == [
         ((2, 4), (2, 4), None),
         ((1, 2), (1, 2), None),
     ]
@@ -46,7 +52,7 @@ def test_windows_without_a_rule_have_no_mask():
 @settings(max_examples=100, deadline=None)
 def test_residues_are_views_that_return_to_their_places(n: int, stride: int):
     x = positions(n).requires_grad_()
-    groups = list(residues(x, stride))
+    groups = list(residue_groups(x, stride))
     pairs = 0
     for g in groups:
         assert g.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
@@ -56,6 +62,6 @@ def test_residues_are_views_that_return_to_their_places(n: int, stride: int):
         pairs += g.shape[1] * g.shape[2] ** 2
     distance = torch.arange(n)[:, None] - torch.arange(n)
     assert pairs == residue_pairs(n, stride, causal=False) == (distance % stride == 0).sum()
-    back = restored([2 * g for g in groups], x, stride)
+    back = restore_token_order([2 * g for g in groups], x, stride)
     assert torch.equal(back, 2 * x)
     assert torch.equal(torch.autograd.grad(back.sum(), x)[0], torch.full_like(x, 2))

@@ -120,7 +120,7 @@ class TestChunks:
 def check_places(chunks):
     """Check that every token has its own place, and that allowed pairs are in the same or adjacent chunks of places."""
     assert chunks.slot.unique().numel() == chunks.slot.numel()
-    assert 0 <= int(chunks.slot.min()) <= int(chunks.slot.max()) < chunks.rows * chunks.size
+    assert 0 <= int(chunks.slot.min()) <= int(chunks.slot.max()) < chunks.n_chunks * chunks.size
     row = chunks.slot // chunks.size
     gap = row[:, None] - row
     assert not (near(chunks) & (gap != 0) & (gap != 1)).any()
@@ -187,4 +187,4 @@ class TestAttention:
         # All runs but one hold a single token, which gives the most nearly empty chunks.
         lengths = [1] * (min(runs, n) - 1)
         lengths.append(n - len(lengths))
-        assert sum(-(-length // min(size, n)) for length in lengths) <= lsh.chunk_rows(n, runs, size)
+        assert sum(-(-length // min(size, n)) for length in lengths) <= lsh.max_chunks(n, runs, size)

@@ -4,14 +4,14 @@ from torch import Tensor
 
 from attention_core.ops.softmax.partial import (
     KERNEL_DTYPES,
-    Inputs,
-    fused,
+    KernelInputs,
     fused_backward,
-    kernel_takes,
-    merged,
+    fused_forward,
+    kernel_supports,
+    merge_partial_softmax,
     partial_attention,
-    plain,
     plain_backward,
+    plain_forward,
 )
 
 
@@ -22,7 +22,7 @@ def inputs(n: int = 13, m: int = 17, d: int = 4, d_v: int = 4, dtype: torch.dtyp
 
 
 def takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> bool:
-    return kernel_takes(Inputs(q, k, v, bias, False, 1.0))
+    return kernel_supports(KernelInputs(q, k, v, bias, False, 1.0))
 
 
 def by_definition(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,7 +55,7 @@ def test_causal():
 def test_any_partition_of_the_keys_merges_to_full_attention(parts: int):
     q, k, v = inputs()
     owner = torch.randint(parts, (13, 17), generator=torch.Generator().manual_seed(3))
-    out = merged([partial_attention(q, k, v, mask=owner == part) for part in range(parts)])
+    out = merge_partial_softmax([partial_attention(q, k, v, mask=owner == part) for part in range(parts)])
     wanted, _ = by_definition(q, k, v, torch.ones(13, 17, dtype=torch.bool))
     torch.testing.assert_close(out, wanted)
     slope = out.detach().sin()
@@ -71,7 +71,7 @@ def test_a_row_without_keys_has_no_weight(dtype: torch.dtype):
     everything = ~nothing
     nothing[3:] = True
     everything[3:] = False
-    out = merged([partial_attention(q, k, v, mask=nothing), partial_attention(q, k, v, mask=everything)])
+    out = merge_partial_softmax([partial_attention(q, k, v, mask=nothing), partial_attention(q, k, v, mask=everything)])
     wanted, _ = by_definition(*(x.double() for x in (q, k, v)), torch.ones(13, 17, dtype=torch.bool))
     assert out.dtype == dtype
     torch.testing.assert_close(out.double(), wanted, rtol=0, atol=100 * torch.finfo(dtype).eps)
@@ -83,8 +83,8 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
     """Check the formulas that run on devices without the CPU kernel."""
     q, k, v = (x.detach() for x in inputs(m=13))
     bias = torch.randn(13, 13, generator=torch.Generator().manual_seed(4), dtype=q.dtype).expand(2, 3, 13, 13)
-    x = Inputs(q, k, v, bias if not causal else None, causal, 0.3)
-    here, there = (run(x) for run in (fused, plain))
+    x = KernelInputs(q, k, v, bias if not causal else None, causal, 0.3)
+    here, there = (run(x) for run in (fused_forward, plain_forward))
     for one, other in zip(here, there, strict=True):
         torch.testing.assert_close(one, other)
     out, lse = here
@@ -155,7 +155,7 @@ def test_another_version_of_torch_runs_the_formulas(monkeypatch: pytest.MonkeyPa
     q, k, v = inputs(m=13)
     wanted = partial_attention(q, k, v, causal=True)
     monkeypatch.setattr(torch, "__version__", "2.130.0")
-    monkeypatch.setattr("attention_core.ops.softmax.partial.fused", None)
+    monkeypatch.setattr("attention_core.ops.softmax.partial.fused_forward", None)
     monkeypatch.setattr("attention_core.ops.softmax.partial.fused_backward", None)
     found = partial_attention(q, k, v, causal=True)
     for one, other in zip(found, wanted, strict=True):

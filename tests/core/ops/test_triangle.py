@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attention_core.ops.linear.features import SPREAD, Features, exponential_features, triangle
+from attention_core.ops.linear.features import SPREAD, Features, causal_similarities, exponential_features
 
 
 def logarithms(n: int, size: float, seed: int = 0, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
@@ -23,7 +23,7 @@ def exact(a: Tensor, b: Tensor) -> Tensor:
 @settings(max_examples=60, deadline=None)
 def test_exponential_features_of_any_size(n: int, size: float, seed: int):
     a, b = logarithms(n, size, seed)
-    similarity, _, _ = triangle(exponential_features(a, b, causal=True))
+    similarity, _, _ = causal_similarities(exponential_features(a, b, causal=True))
     torch.testing.assert_close(similarity / similarity.sum(-1, keepdim=True), exact(a, b), rtol=1e-9, atol=1e-12)
 
 
@@ -31,7 +31,7 @@ def test_float32_keeps_its_digits_where_logarithms_are_in_the_hundreds():
     a, b = logarithms(64, 300.0, dtype=torch.float32)
     f = exponential_features(a, b, causal=True)
     assert max(f.q.max(), f.k.max()) <= 1
-    similarity, _, _ = triangle(f)
+    similarity, _, _ = causal_similarities(f)
     assert similarity.sum(-1).min() >= 1
     error = (similarity / similarity.sum(-1, keepdim=True) - exact(a, b)).abs().max()
     assert error < 1e-5  # The logarithms have a rounding error of 3e-5, of which this share is visible.
@@ -46,7 +46,7 @@ def test_both_ways_agree_with_the_sum_over_features(rise: float):
     reference = reference.expand(2, n, 4)
     before = torch.full((2, 1, 4), -1.0, dtype=torch.float64)
     wanted = torch.einsum("bif,bjf,bijf->bij", q, k, (reference[:, None] - reference[:, :, None]).exp()).tril()
-    found, early, late = triangle(Features(q, k, reference), before)
+    found, early, late = causal_similarities(Features(q, k, reference), before)
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(early, q * (before - reference).exp())
     torch.testing.assert_close(late, k * (reference - reference[:, -1:]).exp())
@@ -59,7 +59,7 @@ def test_one_reference_per_token():
     q, k = (torch.rand(n, 3, generator=source, dtype=torch.float64) for _ in range(2))
     i = torch.arange(n, dtype=torch.float64)
     reference = -i[:, None] * torch.tensor(decay, dtype=torch.float64).log()
-    found, _, _ = triangle(Features(q, k, reference))
+    found, _, _ = causal_similarities(Features(q, k, reference))
     torch.testing.assert_close(
         found, ((q @ k.mT) * decay ** (i[:, None] - i).clamp(min=0)).tril(), rtol=1e-10, atol=1e-12
     )
@@ -67,7 +67,7 @@ def test_one_reference_per_token():
 
 def test_without_reference_it_is_the_lower_product():
     q, k = torch.randn(2, 5, 3)
-    assert torch.equal(triangle(Features(q, k))[0], (q @ k.mT).tril())
+    assert torch.equal(causal_similarities(Features(q, k))[0], (q @ k.mT).tril())
 
 
 @pytest.mark.parametrize("size", [1.0, 100.0])
@@ -75,7 +75,7 @@ def test_gradients(size: float):
     a, b = (x.requires_grad_() for x in logarithms(11, size))
 
     def matrix(a: Tensor, b: Tensor) -> Tensor:
-        similarity, _, _ = triangle(exponential_features(a, b, causal=True))
+        similarity, _, _ = causal_similarities(exponential_features(a, b, causal=True))
         return similarity / similarity.sum(-1, keepdim=True)
 
     weight = torch.randn(11, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.timing import prepare
-from attention_core.ops.pattern.pieces import shares
+from attention_core.ops.pattern.pieces import piece_slices
 from attention_core.variant import Attention
 from benchmarks.cases import cases
 
@@ -33,7 +33,7 @@ def test_output_and_gradients_are_those_of_the_explicit_matrix(key, data, n, hea
 @given(heads=st.integers(1, 20), blocks=st.integers(1, 50), most=st.integers(0, 2000))
 def test_shares_hold_every_block_of_every_head_once_and_no_more_than_they_may(heads, blocks, most):
     seen = torch.zeros(heads, blocks)
-    for some, chosen in shares(heads, blocks, most):
+    for some, chosen in piece_slices(heads, blocks, most):
         held = seen[some, chosen.start : chosen.stop]
         assert 1 <= held.numel() <= max(1, most)
         held += 1

@@ -24,7 +24,7 @@ def test_blocks_that_tie_are_taken_from_the_first_on():
     m=st.integers(1, 7),
 )
 def test_the_best_blocks_are_the_first_of_a_stable_order(scores, m):
-    values, index = key_blocks.best(torch.tensor(scores), m)
+    values, index = key_blocks.top_blocks(torch.tensor(scores), m)
     for row, found, at in zip(scores, values.tolist(), index.tolist(), strict=True):
         wanted = sorted(range(7), key=lambda b: -row[b])[:m]
         assert found == [row[b] for b in wanted]
@@ -34,20 +34,22 @@ def test_the_best_blocks_are_the_first_of_a_stable_order(scores, m):
 
 def test_no_product_of_a_block_exceeds_its_bound_and_keys_that_are_alike_reach_it():
     q, k = normal(20, 5), normal(20, 5, seed=1)
-    bound = key_blocks.scorer(k, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q, 4)
+    bound = key_blocks.block_scorer(k, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q, 4)
     best = torch.stack([x.amax(-1) for x in (q @ k.mT / 5**0.5).split(6, -1)], -1)
     assert (bound >= best - 1e-12).all()
     same = k[:1].expand(20, 5)
-    bound = key_blocks.scorer(same, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q, 4)
+    bound = key_blocks.block_scorer(same, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q, 4)
     torch.testing.assert_close(bound, (q @ same[:4].mT / 5**0.5))
 
 
 @pytest.mark.parametrize("block", [3, 9])
 def test_second_order_is_the_mass_where_logits_are_small(block):
     q, k = 0.005 * normal(18, 6), normal(18, 6, seed=1)
-    found = key_blocks.scorer(k, block=block, score=key_blocks.SECOND, rank=1, seed=0)(q, 18 // block)
-    mass = key_blocks.scorer(k, block=block, score=key_blocks.MASS, rank=1, seed=0)(q, 18 // block) - math.log(block)
-    mean = key_blocks.scorer(k, block=block, score=key_blocks.MEAN, rank=1, seed=0)(q, 18 // block)
+    found = key_blocks.block_scorer(k, block=block, score=key_blocks.SECOND, rank=1, seed=0)(q, 18 // block)
+    mass = key_blocks.block_scorer(k, block=block, score=key_blocks.MASS, rank=1, seed=0)(q, 18 // block) - math.log(
+        block
+    )
+    mean = key_blocks.block_scorer(k, block=block, score=key_blocks.MEAN, rank=1, seed=0)(q, 18 // block)
     assert (found - mass).abs().max() < 0.01 * (mean - mass).abs().max()
 
 
@@ -73,7 +75,7 @@ def test_many_queries_are_served_in_stretches(monkeypatch):
     q, k, v = normal(3, 2, 70, 4)
     attention = ac.get("blocks", block=5, blocks=3)
     whole = attention.attend(q, k, v, causal=True)
-    monkeypatch.setattr(key_blocks, "CHOICES", 30)
-    monkeypatch.setattr(key_blocks, "STEP", 100)
-    assert len(key_blocks.stretches(70, 3)) == 7
+    monkeypatch.setattr(key_blocks, "CHOICES_PER_STEP", 30)
+    monkeypatch.setattr(key_blocks, "PAIRS_PER_STEP", 100)
+    assert len(key_blocks.query_slices(70, 3)) == 7
     torch.testing.assert_close(attention.attend(q, k, v, causal=True), whole)

@@ -13,8 +13,8 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import attention_core as ac
-from attention_core.ops.delta.delta_rule import normalised, write_strength
-from attention_core.ops.delta.fast_weights import Tokens, last_state
+from attention_core.ops.delta.delta_rule import beta_from_strength, normalise
+from attention_core.ops.delta.fast_weights import RuleInputs, final_state
 
 DELTA = ac.get("deltanet")
 
@@ -58,9 +58,9 @@ def growth(strength, size=1.0, n=400):
 
     def rule(q, k, p, first):
         beta = torch.full_like(k, strength)
-        return Tokens(q, k, beta, None, beta)
+        return RuleInputs(q, k, beta, None, beta)
 
-    return float(last_state(rule, k, v, None).abs().max())
+    return float(final_state(rule, k, v, None).abs().max())
 
 
 def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
@@ -73,8 +73,8 @@ def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 def test_the_exact_step_never_leaves_the_stable_range(size):
     p = DELTA.variant.params(keys="exact", strength=2.0)
-    k = normalised(size * normal(50, 8, seed=1), p)
-    beta = write_strength(k, p.keys, p.strength)
+    k = normalise(size * normal(50, 8, seed=1), p)
+    beta = beta_from_strength(k, p.keys, p.strength)
     eigenvalue = 1 - beta * k.square().sum(-1, keepdim=True)
     torch.testing.assert_close(eigenvalue, torch.exp(-2.0 * k.square().sum(-1, keepdim=True)))
     assert bool(((eigenvalue >= 0) & (eigenvalue <= 1)).all())

@@ -13,8 +13,7 @@ from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
 import attention_core as ac
-from attention_core.ops.delta.fast_weights import CHUNK, Tokens, matrix
-from attention_core.ops.delta.fast_weights import attention as attention_of
+from attention_core.ops.delta.fast_weights import CHUNK, RuleInputs, fast_weight_attention, matrix
 
 GATED = ("scalar_decay", "gla", "gated_deltanet", "kda")
 
@@ -47,14 +46,14 @@ def check(found, wanted):
     torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
 
 
-def attention(tokens, v, *, causal):
+def chunked_outputs(inputs, v, *, causal):
     """Return the chunked output for the given tokens, unchanged."""
 
     def rule(q, k, p, first):
         at = slice(first, first + k.shape[-2])
-        return Tokens(q, k, *(None if x is None else x[..., at, :] for x in tokens[2:]))
+        return RuleInputs(q, k, *(None if x is None else x[..., at, :] for x in inputs[2:]))
 
-    return attention_of(rule, tokens.q, tokens.k, v, None, causal=causal)
+    return fast_weight_attention(rule, inputs.q, inputs.k, v, None, causal=causal)
 
 
 @pytest.mark.parametrize("n", [1, 5, CHUNK, CHUNK + 3])
@@ -71,10 +70,10 @@ def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
     one, none = torch.ones(n, 1).double(), torch.zeros(n).double()
     alpha = (-falls).exp().expand(n, 4)
     for keys, erase in ((k, None), (unit, one)):
-        given = Tokens(q, keys, one, -falls, erase)
+        given = RuleInputs(q, keys, one, -falls, erase)
         erased = none if erase is None else one.squeeze(-1)
         for causal, wanted in zip((True, False), recurrence(q, keys, v, alpha, one.squeeze(-1), erased), strict=True):
-            check(attention(given, v, causal=causal), wanted)
+            check(chunked_outputs(given, v, causal=causal), wanted)
             check(matrix(given, causal=causal) @ v, wanted)
 
 
@@ -82,8 +81,8 @@ def test_what_is_not_written_is_not_read():
     q, k, v = normal(70, 5), normal(70, 5, seed=1), normal(70, 3, seed=2)
     none = torch.zeros(70, 1).double()
     for erase in (None, none):
-        assert not matrix(Tokens(q, k, none, none - 0.1, erase), causal=True).any()
-        assert not attention(Tokens(q, k, none, none - 0.1, erase), v, causal=True).any()
+        assert not matrix(RuleInputs(q, k, none, none - 0.1, erase), causal=True).any()
+        assert not chunked_outputs(RuleInputs(q, k, none, none - 0.1, erase), v, causal=True).any()
 
 
 def by_token(*tensors):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from seeded import normal
 
-from attention_core.ops.delta.fast_weights import CHUNK, Tokens, attention, matrix
+from attention_core.ops.delta.fast_weights import CHUNK, RuleInputs, fast_weight_attention, matrix
 
 
 def unit(x):
@@ -27,12 +27,12 @@ def test_a_state_that_fades_too_is_its_recurrence(channels):
         state = gates[i].exp().unsqueeze(-1) * state
         state = state + write[i] * torch.outer(k[i], v[i]) - erase[i] * torch.outer(w[i], w[i] @ state)
         outs.append(q[i] @ state)
-    tokens = Tokens(q, k, write, gates, erase, w)
+    tokens = RuleInputs(q, k, write, gates, erase, w)
 
     def rule(q, k, p, first):
         at = slice(first, first + k.shape[-2])
-        return Tokens(q, k, *(x[at] for x in tokens[2:]))
+        return RuleInputs(q, k, *(x[at] for x in tokens[2:]))
 
     for causal, wanted in ((True, torch.stack(outs)), (False, q @ state)):
         check(matrix(tokens, causal=causal) @ v, wanted)
-        check(attention(rule, q, k, v, None, causal=causal), wanted)
+        check(fast_weight_attention(rule, q, k, v, None, causal=causal), wanted)

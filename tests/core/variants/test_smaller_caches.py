@@ -12,8 +12,8 @@ import attention_core as ac
 from attention_core.ops.random import generator
 from attention_core.variant import Cache
 from attention_core.variants.cache import mla
-from attention_core.variants.cache.heavy_hitters import dropped
-from attention_core.variants.cache.quantised_keys import first_codes
+from attention_core.variants.cache.heavy_hitters import slot_to_evict
+from attention_core.variants.cache.quantised_keys import initial_codes
 
 FULL = ac.get("softmax")
 
@@ -80,7 +80,7 @@ def test_latents_are_the_truncated_singular_value_decomposition(heads, n, d, ran
 
 
 def test_the_latents_of_a_long_text_use_all_its_tokens():
-    n, p = 2 * mla.TOKENS_AT_ONCE + 3, mla.MlaParams(rank=4)
+    n, p = 2 * mla.TOKENS_PER_CHUNK + 3, mla.MlaParams(rank=4)
     q, k, v = (normal(2, n, 3, seed=seed) for seed in range(3))
     found, wanted = (each(q, k, v, p, causal=False) for each in (mla.attend, mla.definition))
     torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-9)
@@ -114,12 +114,12 @@ def test_the_inside_tells_singular_values_and_what_a_rank_costs():
 
 
 def test_codes_settle_where_keys_lie_in_heaps():
-    from attention_core.variants.cache.quantised_keys import quantised
+    from attention_core.variants.cache.quantised_keys import quantise
 
     centres = 10 * normal(4, 3)
     k = centres.repeat(5, 1) + 0.01 * normal(20, 3, seed=1)
     for seed in range(5):
-        codes, nearest = quantised(k, ac.get("quantised_keys", codes=4, seed=seed).params)
+        codes, nearest = quantise(k, ac.get("quantised_keys", codes=4, seed=seed).params)
         assert len(set(nearest.tolist())) == 4
         for heap in range(4):
             torch.testing.assert_close(codes[nearest[heap]], k[heap::4].mean(0))
@@ -155,7 +155,7 @@ def test_steps_give_what_the_text_gives_and_the_cache_does_not_grow():
         out, state = decoder.step(state, q[:, t], k[:, t], v[:, t], p)
         close(out, wanted)
         assert state.keys.shape == (2, 7, 4)
-        assert sorted(j for j in state.position[0].tolist() if j >= 0)[-3:] == list(range(max(0, t - 2), t + 1))
+        assert sorted(j for j in state.positions[0].tolist() if j >= 0)[-3:] == list(range(max(0, t - 2), t + 1))
 
 
 # All variants
@@ -185,16 +185,16 @@ def test_first_codes_are_drawn_in_proportion_to_the_squared_distance(seed):
             place += 1
             total += squared[place]
         chosen.append(place)
-    assert first_codes(k, attention.params).tolist() == chosen
+    assert initial_codes(k, attention.params).tolist() == chosen
 
 
 def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped():
     received = torch.tensor([2.0, 1.0, 1.0, 5.0, 3.0], dtype=torch.float64)
     position = torch.tensor([0, 1, 2, 3, 4])
-    assert dropped(received, position, place=4, heavy=4).tolist() == [2]
-    assert dropped(received, torch.tensor([0, 2, 1, 3, 4]), place=4, heavy=4).tolist() == [1]
+    assert slot_to_evict(received, position, slot=4, heavy=4).tolist() == [2]
+    assert slot_to_evict(received, torch.tensor([0, 2, 1, 3, 4]), slot=4, heavy=4).tolist() == [1]
     received[4] = 1.0  # The token that leaves the window ties with the heavy tokens and is the latest.
-    assert dropped(received, position, place=4, heavy=4).tolist() == [4]
+    assert slot_to_evict(received, position, slot=4, heavy=4).tolist() == [4]
 
 
 def test_64_groups_are_softmax_up_to_64_heads_and_not_beyond():

@@ -7,7 +7,7 @@ import torch
 from seeded import normal
 
 import attention_core as ac
-from attention_core.variants.gated.softmax_gdn import capped
+from attention_core.variants.gated.softmax_gdn import capped_weights
 
 
 def test_its_matrix_is_what_becomes_of_the_unit_matrix():
@@ -34,7 +34,7 @@ def test_it_is_softmax_to_first_order_in_the_keys():
 def test_uncapped_steps_leave_the_stable_range_on_keys_of_trained_size():
     """Check that the state grows if ‖c‖²/t, the share that each step removes, exceeds 2 after the first token."""
     q, k, v = normal(40, 8), 20 * normal(40, 8, seed=1), normal(40, 3, seed=2)
-    free, held = (capped(q, k, cap, causal=True).abs().max() for cap in (math.inf, 1.0))
+    free, held = (capped_weights(q, k, cap, causal=True).abs().max() for cap in (math.inf, 1.0))
     assert free > 1e6 * held
     parts = ac.get("softmax_gdn").anatomy(q, k, v, causal=True)
     square = parts["keys"].square().sum(-1, keepdim=True)

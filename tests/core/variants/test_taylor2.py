@@ -7,7 +7,7 @@ from seeded import normal
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.metrics import relative_error
-from attention_core.ops.linear.monomials import BLOCK, monomials, width
+from attention_core.ops.linear.monomials import BLOCK, feature_count, monomials
 
 taylor2, softmax = ac.get("taylor2"), ac.get("softmax")
 
@@ -16,11 +16,11 @@ taylor2, softmax = ac.get("taylor2"), ac.get("softmax")
 def test_each_pair_is_one_feature(d):
     q, k = normal(2, 7, d)
     of_q, of_k = monomials(q), monomials(k)
-    assert of_q.shape == (width(d), 7) == (1 + d + d * (d + 1) // 2, 7)
+    assert of_q.shape == (feature_count(d), 7) == (1 + d + d * (d + 1) // 2, 7)
     x = q @ k.T / d**0.5
     torch.testing.assert_close(of_q.T @ of_k, 1 + x + x**2 / 2)
     # All features are linearly independent, so that not one can be left out.
-    assert torch.linalg.matrix_rank(monomials(normal(3 * width(5), 5))) == width(5)
+    assert torch.linalg.matrix_rank(monomials(normal(3 * feature_count(5), 5))) == feature_count(5)
 
 
 def test_it_leaves_softmax_with_the_third_power_of_the_logits():

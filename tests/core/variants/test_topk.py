@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.variants.sparse.topk import GROUPED, LONG, kth_largest
+from attention_core.variants.sparse.topk import GROUPING_RATIO, LONG, kth_largest
 
 
 def inputs(n: int) -> list[Tensor]:
@@ -41,11 +41,11 @@ def test_equal_keys_are_all_kept():
 
 
 @pytest.mark.parametrize("size", [1, 3, 8])
-@pytest.mark.parametrize("extra", [-1, 0, 1, GROUPED - 1, 500])
+@pytest.mark.parametrize("extra", [-1, 0, 1, GROUPING_RATIO - 1, 500])
 @pytest.mark.parametrize("kind", ["all apart", "ties", "few seen"])
 def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: str):
     # If a row has at least GROUPED keys per selected key, groups of keys are examined first.
-    n = GROUPED * size + extra
+    n = GROUPING_RATIO * size + extra
     logits = torch.randn(2, 5, n, generator=torch.Generator().manual_seed(n))
     if kind == "ties":
         logits = logits.round()

@@ -8,7 +8,7 @@ from seeded import normal
 
 import attention_core as ac
 from attention_core.errors import NotCausalError
-from attention_core.variants.sparse.vertical_slash import chosen
+from attention_core.variants.sparse.vertical_slash import select_lines
 
 
 def judged(logits, p):
@@ -35,7 +35,7 @@ def pairwise(q, k):
 def test_in_float32_it_chooses_what_float64_chooses(size, judges):
     q, k = (size * normal(64, 16, seed=seed).float() for seed in (1, 2))
     p = ac.get("vertical_slash", columns=24, diagonals=24, judges=judges).params
-    columns, diagonals = chosen(q, k, p)
+    columns, diagonals = select_lines(q, k, p)
     assert (columns.tolist(), diagonals.tolist()) == judged(pairwise(q.double(), k.double()), p)
 
 

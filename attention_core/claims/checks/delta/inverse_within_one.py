@@ -11,8 +11,8 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.ops.delta.fast_weights import Tokens, anatomy
-from attention_core.ops.softmax.masked import nonzero
+from attention_core.ops.delta.fast_weights import RuleInputs, anatomy
+from attention_core.ops.softmax.masked import safe_divisor
 
 UNIT, FREE = "keys of norm 1", "keys with their own norms"
 BEYOND = 1e300
@@ -38,9 +38,9 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
     k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
-        taken = k / nonzero(scale)
+        taken = k / safe_divisor(scale)
         one = torch.ones_like(length)
-        inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
+        inverse = anatomy(RuleInputs(taken, taken, one, None, one), causal=True)["inverse"]
         # The matrix is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
         # running maximum over rows is therefore the largest entry for each length.
         grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values

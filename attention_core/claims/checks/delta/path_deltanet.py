@@ -13,13 +13,13 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.ops.delta.delta_rule import unit
+from attention_core.ops.delta.delta_rule import unit_vectors
 from attention_core.variant import Paper
-from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
+from attention_core.variants.gated.path import FIXED, KEYS, ROTATED, rule_directions
 
 NAMES = {
     KEYS: "PaTH, keys as directions",
-    TURNED: "PaTH, rotated keys as directions",
+    ROTATED: "PaTH, rotated keys as directions",
     FIXED: "PaTH, one direction for all tokens",
 }
 
@@ -39,8 +39,9 @@ def measure(inputs: ExperimentInput) -> Iterator[PathRow]:
     qkv = inputs.record()
     q, k = qkv.q.double(), qkv.k.double()
     delta = registry.get("deltanet").weights(q, k, causal=True)
+    q, k = unit_vectors(q), unit_vectors(k)
     for along, name in NAMES.items():
-        largest = (path_logits(unit(q), unit(k), directions(unit(k), along)) - delta).abs().amax(-1).cummax(-1).values
+        largest = (path_logits(q, k, rule_directions(k, along)) - delta).abs().amax(-1).cummax(-1).values
         for n in lengths(qkv.n):
             yield from inputs.head_rows(PathRow, n=n, along=name, difference=largest[:, n - 1])
 

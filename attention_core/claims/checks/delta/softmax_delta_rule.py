@@ -13,7 +13,7 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Numbers, parts
-from attention_core.variants.gated.softmax_gdn import capped, means, tokens
+from attention_core.variants.gated.softmax_gdn import capped_weights, rule_inputs, running_means
 
 MEAN, FIRST, FREE = "mean of the values", "Taylor expansion of softmax", "delta rule, strength 1/t at token t"
 CAPPED = "delta rule, limited strength"
@@ -40,18 +40,18 @@ def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
     """Yield the errors of all forms per head, with a causal mask."""
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=True)
-    mean = means(torch.eye(qkv.n)).expand_as(exact)
+    mean = running_means(torch.eye(qkv.n)).expand_as(exact)
     check_not_uniform(metrics.relative_error(mean, exact))
     found: dict[str, Tensor] = {
         MEAN: mean,
         FIRST: registry.get("centred_taylor", order=1).weights(qkv.q, qkv.k, causal=True),
-        FREE: capped(qkv.q, qkv.k, math.inf, causal=True),
+        FREE: capped_weights(qkv.q, qkv.k, math.inf, causal=True),
         CAPPED: registry.get("softmax_gdn").weights(qkv.q, qkv.k, causal=True),
     }
     k = qkv.k.double()
-    steps = tokens(k, k - means(k), math.inf)
-    taken = steps.write * steps.k.square().sum(-1, keepdim=True)
-    unstable = (100 * (taken > 2 - steps.write).double().mean((-2, -1))).tolist()
+    steps = rule_inputs(k, k - running_means(k), math.inf)
+    taken = steps.write_strength * steps.k.square().sum(-1, keepdim=True)
+    unstable = (100 * (taken > 2 - steps.write_strength).double().mean((-2, -1))).tolist()
     for form, matrix in found.items():
         errors = metrics.relative_error(matrix, exact).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND)
         yield from inputs.head_rows(StepRow, form=form, error=errors, unstable=unstable)

@@ -10,7 +10,7 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.ops.linear.features import MAPS
+from attention_core.ops.linear.features import FEATURE_MAPS
 
 DOUBLE, LANDMARKS, OTHER, MASKED = (
     "double softmax",
@@ -43,7 +43,7 @@ def measure(inputs: ExperimentInput) -> Iterator[SumRow]:
         DOUBLE: efficient,
         LANDMARKS: registry.get("landmark").weights(qkv.q, qkv.k),
         MASKED: efficient.tril(),
-        OTHER: MAPS["elu+1"](qkv.q) @ MAPS["elu+1"](qkv.k).mT,
+        OTHER: FEATURE_MAPS["elu+1"](qkv.q) @ FEATURE_MAPS["elu+1"](qkv.k).mT,
     }
     used = (MASKED,) if qkv.causal else (DOUBLE, LANDMARKS)
     for product, weights in products.items():

@@ -14,7 +14,7 @@ from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_o
 from attention_core.inputs.source import first_tokens
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
-from attention_core.ops.softmax.masked import rows_over_sum
+from attention_core.ops.softmax.masked import normalise_rows
 from attention_core.variant import Attention, Variant
 
 OTHERS = ("softmax", "local", "linear")
@@ -105,17 +105,17 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
     """
     if mask != HIDDEN:
         weights = attention.weights(q, k)
-        return rows_over_sum(weights.tril()) if mask == CUT else weights
+        return normalise_rows(weights.tril()) if mask == CUT else weights
     parts = attention.anatomy(q, k, v)
     left, right = parts["left"], parts["right"]
     n, m = left.shape[-2:]
     pools = parts.get("provenance", pooling_matrix(even_segments(n, m), q))
     place = torch.arange(n)
     ends = torch.where(pools != 0, place, 0).amax(-1)
-    left = rows_over_sum(left * (ends <= place[:, None]))
-    right = rows_over_sum(right * (place <= ends[:, None]))
+    left = normalise_rows(left * (ends <= place[:, None]))
+    right = normalise_rows(right * (place <= ends[:, None]))
     if "middle" in parts:
-        middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
+        middle = normalise_rows(parts["middle"] * (ends <= ends[:, None]))
         *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
         right = inverse @ right
     return left @ right
