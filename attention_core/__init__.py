@@ -55,31 +55,31 @@ __all__ = [
     "variant",
 ]
 
-_LATER = {
+_LAZY_NAMES = {
     "Comparison": "attention_core.comparison",
     "compare": "attention_core.comparison",
     "sweep": "attention_core.sweeping",
     "show": "attention_lab.notebook",
 }
 """The module of each public function and class that is imported when it is first used."""
-_MODULES = {
+_LAZY_MODULES = {
     "claims": "attention_core.claims",
     "experiments": "attention_core.experiments",
     "plot": "attention_lab.plot",
 }
 """The public modules that are imported when they are first used."""
-_NOTEBOOK = {"show": ("anywidget", "traitlets"), "plot": ("plotly",)}
+_EXTRA_PACKAGES = {"show": ("anywidget", "traitlets"), "plot": ("plotly",)}
 """The packages of the extra ``notebook`` that a public name needs."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module, a class or a function
     try:
-        if name in _MODULES:
-            return importlib.import_module(_MODULES[name])
-        if name in _LATER:
-            return getattr(importlib.import_module(_LATER[name]), name)
+        if name in _LAZY_MODULES:
+            return importlib.import_module(_LAZY_MODULES[name])
+        if name in _LAZY_NAMES:
+            return getattr(importlib.import_module(_LAZY_NAMES[name]), name)
     except ModuleNotFoundError as error:
-        if error.name in _NOTEBOOK.get(name, ()):
+        if error.name in _EXTRA_PACKAGES.get(name, ()):
             message = f"{name} needs the package {error.name}. Run: pip install 'attention-lab[notebook]'"
             raise ModuleNotFoundError(message, name=error.name) from error
         raise

@@ -42,7 +42,7 @@ from attention_core.learning.tasks import TASKS
 from attention_core.model_patching import from_word, layer_range
 from attention_core.runtime.devices import DEVICES, check_device, use_threads
 
-WIDEST = 100
+MAX_WIDTH = 100
 """Maximum width of a printed line, in characters; longer lines are hard to read."""
 PIPE = 13
 """Number of the signal SIGPIPE; ``signal.SIGPIPE`` does not exist on Windows."""
@@ -67,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of the output has closed the pipe. Python flushes both streams once more at exit, which would raise
         # this error again, so both are redirected to the null device.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
+        null_device = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
+            os.dup2(null_device, stream.fileno())
         return 128 + PIPE
     return 0
 
@@ -285,13 +285,13 @@ def _bench(args: argparse.Namespace) -> None:
         rounds=args.rounds,
     )
     _check_folder(args.out)
-    where, rows = stamp(spec.device), []
+    machine, rows = stamp(spec.device), []
     for row in timing_length.measure(spec, longest=args.longest):
         rows.append(row)
-        took = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
-        print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
-    args.out.write_bytes(to_json(gather(spec, where, rows)))
-    print(f"{args.out}: {len(rows)} samples on {where.device}")
+        result = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
+        print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {result}", file=sys.stderr)
+    args.out.write_bytes(to_json(gather(spec, machine, rows)))
+    print(f"{args.out}: {len(rows)} samples on {machine.device}")
 
 
 def _bench_kernels(args: argparse.Namespace) -> None:
@@ -312,16 +312,16 @@ def _bench_kernels(args: argparse.Namespace) -> None:
         flush=not args.keep_cache,
         with_baselines=not args.alone,
     )
-    where, rows = device_stamp(args.device), []
-    for row in bench_of_kernels.measure(plan, device_name=where["device"]):
+    machine, rows = device_stamp(args.device), []
+    for row in bench_of_kernels.measure(plan, device_name=machine["device"]):
         rows.append(row)
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
-        bench_of_kernels.save(args.out, where, rows)  # saved after each row, so that a later failure loses nothing
+        bench_of_kernels.save(args.out, machine, rows)  # saved after each row, so that a later failure loses nothing
     if args.device == "cuda":
-        where |= {f"{name} at the end": value for name, value in state().items()}
-        bench_of_kernels.save(args.out, where, rows)
-    if roof_of(where["device"]) is None:
-        print(f"What {where['device']} can do at most is not in the table: no shares.")
+        machine |= {f"{name} at the end": value for name, value in state().items()}
+        bench_of_kernels.save(args.out, machine, rows)
+    if roof_of(machine["device"]) is None:
+        print(f"What {machine['device']} can do at most is not in the table: no shares.")
     print(bench_of_kernels.table(rows))
 
 
@@ -340,11 +340,11 @@ def _claims(args: argparse.Namespace) -> None:
     heads = source.load().heads
     if args.head is not None and not 0 <= args.head < heads:
         raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=args.head, last=heads - 1)
-    chosen = claims.chosen(args.only)
+    selected = claims.chosen(args.only)
     tasks = claims.tasks(source, head=args.head, keys=args.only, longest=longest)
-    own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
-    for number, (claim, task) in enumerate(zip(chosen, tasks, strict=True), start=1):
-        print(f"{number}/{len(chosen)} {claim.key}", file=sys.stderr)
+    n_tokens, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
+    for number, (claim, task) in enumerate(zip(selected, tasks, strict=True), start=1):
+        print(f"{number}/{len(selected)} {claim.key}", file=sys.stderr)
         try:
             [outcome] = claims.run(task)
         except LabError as error:
@@ -353,9 +353,9 @@ def _claims(args: argparse.Namespace) -> None:
         counted[outcome.verdict] += 1
         _print_claim(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.formatted_numbers))
     counts = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
-    if left := len(chosen) - counted.total():
-        counts += f", not checked: {left}"
-    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {counts}"))
+    if unchecked := len(selected) - counted.total():
+        counts += f", not checked: {unchecked}"
+    print(_wrap(f"On {n_tokens} tokens of this input, of {len(selected)} claims: {counts}"))
 
 
 def _survey(args: argparse.Namespace) -> None:
@@ -378,7 +378,7 @@ def _survey(args: argparse.Namespace) -> None:
 
 def _swap(args: argparse.Namespace) -> None:
     use_threads()
-    text = args.text if args.file is None else _text_of(args.file)
+    text = args.text if args.file is None else _read_text(args.file)
     layers = layer_range(args.layers, models.layer_count(args.model))
     for word in args.variants:
         from_word(word)  # raises an error for a misspelt variant early, before the model reads the text
@@ -423,10 +423,10 @@ def _learn(args: argparse.Namespace) -> None:
     )
 
     def train() -> Iterator[dict[str, Any]]:
-        found: list[learning.LearnRow] = []
-        while tasks := learning.next_tasks(plan, found):
+        results: list[learning.LearnRow] = []
+        while tasks := learning.next_tasks(plan, results):
             rows = learning.run(tasks[0])
-            found += rows
+            results += rows
             yield from (asdict(each.row) for each in rows)
 
     form = f"variant:<{max(8, *map(len, args.variants))} seed:>4 step:>5 length:>6 items:>5 loss:>7.3f accuracy:>8.3f"
@@ -439,10 +439,10 @@ def _image(args: argparse.Namespace) -> None:
     if args.file is None:
         source = ImageSource(args.photo, **settings)
     else:
-        source = ImageSource.of(args.file.name, _bytes_of(args.file), **settings)
+        source = ImageSource.of(args.file.name, _read_bytes(args.file), **settings)
     tasks = denoising.tasks(source, args.variants)
     for notice in () if args.json else source.whole().notices:
-        print(_wrapped(str(notice)))
+        print(_wrap(str(notice)))
     names = ("variant", "psnr", "ssim", "psnr_noisy", "psnr_mean", "seconds")
     rows = ({name: getattr(row, name) for name in names} for task in tasks for row in denoising.run(task))
     form = f"variant:<{max(8, *(len(task.word) for task in tasks))} psnr:>7.2f ssim:>6.3f psnr_noisy:>10.2f"
@@ -458,10 +458,10 @@ def _print_rows(rows: Iterable[dict[str, Any]], form: str, *, as_json: bool) -> 
         as_json: whether to print JSON, which has all values. A number that is not finite becomes null.
     """
     if as_json:
-        found = [
+        records = [
             {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in r.items()} for r in rows
         ]
-        print(json.dumps(found, indent=2, allow_nan=False))
+        print(json.dumps(records, indent=2, allow_nan=False))
         return
     columns = dict(column.split(":") for column in form.split())
     for number, row in enumerate(rows):
@@ -482,34 +482,34 @@ def _source(args: argparse.Namespace) -> Source:
         spec = SyntheticSpec(kind=args.synthetic)
         return SyntheticSource(spec if args.tokens is None else replace(spec, n=args.tokens))
     if args.file.suffix == ".npz":
-        return UploadSource.of(args.file.name, _bytes_of(args.file))
-    return TextSource(_text_of(args.file), args.model, args.layer)
+        return UploadSource.of(args.file.name, _read_bytes(args.file))
+    return TextSource(_read_text(args.file), args.model, args.layer)
 
 
-def _bytes_of(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError("{path} cannot be read: {why}.", path=path, why=error.strerror) from error
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        return _bytes_of(path).decode()
+        return _read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise InputError("{path} is not a UTF-8 text file. Save it as UTF-8.", path=path) from error
 
 
-def _print_claim(claim: claims.Claim, verdict: str, found: str) -> None:
+def _print_claim(claim: claims.Claim, verdict: str, measured: str) -> None:
     """Print one claim: its number and verdict, its statement, and what was measured."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
-    for words in (claim.statement, found):
-        print(_wrapped(words, "    "))
+    for words in (claim.statement, measured):
+        print(_wrap(words, "    "))
     print(flush=True)
 
 
-def _wrapped(words: str, indent: str = "") -> str:
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+def _wrap(words: str, indent: str = "") -> str:
+    width = min(shutil.get_terminal_size().columns, MAX_WIDTH)
     return textwrap.fill(words, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 

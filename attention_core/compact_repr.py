@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import dataclass_transform
 
-LONGEST = 60
+MAX_LENGTH = 60
 """Maximum number of characters shown of a value that is not an array; longer values are cut."""
 
 
@@ -16,8 +16,8 @@ class CompactRepr:
         dataclass(frozen=True, eq=False, kw_only=True, repr=False)(cls)
 
     def __repr__(self) -> str:
-        shown = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        parts = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _brief(value: object) -> str:
@@ -26,4 +26,4 @@ def _brief(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name}: {_brief(each)}" for name, each in value.items()) + "}"
     text = repr(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"

@@ -101,12 +101,12 @@ class WorkerError(LabError):
     """A worker that ended or cannot be reached; a second attempt may succeed."""
 
 
-def nearest(name: str, known: Iterable[str]) -> Notice:
+def name_hint(name: str, known: Iterable[str]) -> Notice:
     """Return the hint for an unknown name: the most similar known name, or else a list of all known names."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return Notice("Did you mean {name!r}?", (("name", close[0]),))
+    matches = difflib.get_close_matches(name, names, n=1)
+    if matches:
+        return Notice("Did you mean {name!r}?", (("name", matches[0]),))
     return (
         Notice("Choose one of: {names}.", (("names", Names(names)),))
         if names

@@ -23,10 +23,10 @@ class Edge:
 
     def holds(self, *, causal: bool) -> bool:
         """Return whether the causal (or non-causal) forms of the two variants are equal."""
-        both = self.general.causal_reason is None and self.special.causal_reason is None
-        return (both or not causal) and self.case.causal in (None, causal)
+        both_causal = self.general.causal_reason is None and self.special.causal_reason is None
+        return (both_causal or not causal) and self.case.causal in (None, causal)
 
-    def both(self, n: int, **shared: Value) -> tuple[Attention, Attention]:
+    def attentions(self, n: int, **shared: Value) -> tuple[Attention, Attention]:
         """Return the general variant at the settings of the case, and the special variant; the two are then equal.
 
         Args:
@@ -36,14 +36,14 @@ class Edge:
         defaults = self.general.params()
         same = {name: shared.get(name, getattr(defaults, name)) for name in self.case.shared}
         return (
-            registry.get(self.general.key, **_at(self.general, self.case.settings, n), **same),
-            registry.get(self.special.key, **_at(self.special, self.case.other, n), **same),
+            registry.get(self.general.key, **_resolve_settings(self.general, self.case.settings, n), **same),
+            registry.get(self.special.key, **_resolve_settings(self.special, self.case.other, n), **same),
         )
 
 
-def _at(variant: Variant, settings: Mapping[str, Value], n: int) -> dict[str, Value]:
-    least = {each.name: int(each.low or 0) for each in variant.params.settings()}
-    return {name: max(n, least[name]) if value == TOKENS else value for name, value in settings.items()}
+def _resolve_settings(variant: Variant, settings: Mapping[str, Value], n: int) -> dict[str, Value]:
+    minimum = {each.name: int(each.low or 0) for each in variant.params.settings()}
+    return {name: max(n, minimum[name]) if value == TOKENS else value for name, value in settings.items()}
 
 
 @dataclass(frozen=True)

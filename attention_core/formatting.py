@@ -4,16 +4,16 @@ import math
 import re
 from decimal import ROUND_CEILING, Context, Decimal
 
-SMALL = 3
+MAX_LEADING_ZEROS = 3
 """Maximum number of zeros after the decimal point; ``format_readable`` shows smaller numbers as powers of ten."""
-HUGE = 6
+MAX_INTEGER_DIGITS = 6
 """Maximum number of digits before the decimal point; ``number`` shows larger numbers as powers of ten."""
-CHOSEN = 10
+SETTING_DIGITS = 10
 """Significant digits of a number that was set, not measured; further digits are rounding errors of binary fractions."""
 MIB = 2**20
 """Bytes in a MiB."""
 MINUS = "\N{MINUS SIGN}"
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_readable(value: float, digits: int | None = 3) -> str:
@@ -28,16 +28,16 @@ def format_readable(value: float, digits: int | None = 3) -> str:
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     if value == round(value):
         return formatted(value, ",.0f")
-    significant = digits or CHOSEN
+    significant = digits or SETTING_DIGITS
     value = float(f"{value:.{significant - 1}e}") if abs(value) < 10**significant else round(value)
     size = math.floor(math.log10(abs(value)))
-    if size < -SMALL:
-        value, tail = value / 10**size, _power(size)
+    if size < -MAX_LEADING_ZEROS:
+        value, power = value / 10**size, _power(size)
         size = 0
     else:
-        tail = ""
-    shown = formatted(value, f",.{max(significant - 1 - size, 0)}f")
-    return (shown if digits else shown.rstrip("0").rstrip(".")) + tail
+        power = ""
+    digits_text = formatted(value, f",.{max(significant - 1 - size, 0)}f")
+    return (digits_text if digits else digits_text.rstrip("0").rstrip(".")) + power
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -45,9 +45,9 @@ def number(value: float, digits: int = 2) -> str:
 
     Args:
         value: the number.
-        digits: significant digits; digits before the decimal point are kept unless there are more than ``HUGE``.
+        digits: significant digits; digits before the decimal point are kept up to ``MAX_INTEGER_DIGITS``.
     """
-    if not math.isfinite(value) or abs(value) < 10**HUGE:
+    if not math.isfinite(value) or abs(value) < 10**MAX_INTEGER_DIGITS:
         return format_readable(value, digits)
     mantissa, size = f"{value:.{digits - 1}e}".split("e+")
     return format_readable(float(mantissa), digits) + _power(int(size))
@@ -63,9 +63,9 @@ def format_interpolated(n: float) -> str:
     return f"{float(f'{n:.2g}'):,.0f}"
 
 
-def memory(held: float) -> str:
+def memory(n_bytes: float) -> str:
     """Format a number of bytes in MiB, or in KiB if it is less than one MiB."""
-    return f"{held / MIB:,.1f} MiB" if held >= MIB else f"{held / 2**10:,.1f} KiB"
+    return f"{n_bytes / MIB:,.1f} MiB" if n_bytes >= MIB else f"{n_bytes / 2**10:,.1f} KiB"
 
 
 def formatted(value: float, form: str) -> str:
@@ -78,7 +78,7 @@ def formatted(value: float, form: str) -> str:
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     text = format(value, form)
     mantissa, exponent, size = text.partition("e")
-    if exponent and form.endswith("g") and 0 <= int(size) < HUGE:  # "1.2e+02" is shown as 120
+    if exponent and form.endswith("g") and 0 <= int(size) < MAX_INTEGER_DIGITS:  # "1.2e+02" is shown as 120
         text = format(float(text), "+,.0f" if "+" in form else ",.0f")
     elif exponent:
         percent = "%" if size.endswith("%") else ""
@@ -102,8 +102,8 @@ def at_most(value: float, digits: int = 1) -> str:
         return number(value, digits)
     # The exact binary value of 3e-6 may be slightly above 3e-6 and would be rounded up to 4e-6; its repr is not.
     exact = Decimal(repr(float(value)))
-    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return number(float(exact.quantize(last, ROUND_CEILING, Context(prec=400))), digits)
+    last_digit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return number(float(exact.quantize(last_digit, ROUND_CEILING, Context(prec=400))), digits)
 
 
 def between(low: float, high: float, form: str) -> str:
@@ -118,7 +118,7 @@ def span(low: float, high: float, form: str) -> str:
 
 
 def _power(size: int) -> str:
-    return f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
+    return f" × 10{str(size).translate(SUPERSCRIPTS)}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import attention_core.variants
-from attention_core.errors import SettingError, UnknownVariantError, nearest
+from attention_core.errors import SettingError, UnknownVariantError, name_hint
 from attention_core.variant import Attention, Variant
 
 
@@ -17,7 +17,7 @@ def discover() -> dict[str, Variant]:
     Raises:
         TypeError: if a file does not define its own ``VARIANT``, or if two families have a file of the same name.
     """
-    found: dict[str, Variant] = {}
+    variants: dict[str, Variant] = {}
     package = attention_core.variants
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if info.ispkg:
@@ -25,12 +25,12 @@ def discover() -> dict[str, Variant]:
         variant = getattr(importlib.import_module(info.name), "VARIANT", None)
         if not isinstance(variant, Variant) or variant.module != info.name:
             raise TypeError(f"{info.name} must define VARIANT = Variant(__name__, ...)")
-        if variant.key in found:
+        if variant.key in variants:
             raise TypeError(f"two families have a variant {variant.key!r}")
-        found[variant.key] = variant
+        variants[variant.key] = variant
     order = families()
     return dict(
-        sorted(found.items(), key=lambda e: (e[0] != "softmax", order.index(e[1].family), e[1].title.casefold()))
+        sorted(variants.items(), key=lambda e: (e[0] != "softmax", order.index(e[1].family), e[1].title.casefold()))
     )
 
 
@@ -85,7 +85,7 @@ def variant(key: str) -> Variant:
     known = discover()
     if key not in known:
         raise UnknownVariantError(
-            "There is no attention variant {key!r}. {hint}", key=key[:40], hint=nearest(key, known)
+            "There is no attention variant {key!r}. {hint}", key=key[:40], hint=name_hint(key, known)
         )
     return known[key]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
-from attention_core.errors import Name, Names, SettingError, nearest
+from attention_core.errors import Name, Names, SettingError, name_hint
 from attention_core.formatting import N_
 
 Value = bool | int | float | str
@@ -58,18 +58,18 @@ class Setting:
                     "Invalid {name}: {value!r}. Choose True or False.", name=Name(self.name), value=value
                 )
             return value
-        wanted = int if self.kind == "int" else float
-        real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if not real or value != wanted(value) or not self.low <= value <= self.high:
+        number_type = int if self.kind == "int" else float
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not is_number or value != number_type(value) or not self.low <= value <= self.high:
             raise SettingError(
                 "{name} is {value!r}. Choose {kind} from {low} to {high}.",
                 name=Name(self.name),
                 value=value,
-                kind=N_("a whole number") if wanted is int else N_("a number"),
+                kind=N_("a whole number") if number_type is int else N_("a number"),
                 low=self.low,
                 high=self.high,
             )
-        return wanted(value)
+        return number_type(value)
 
     def parse(self, text: str) -> Value:
         """Return the value that a text in a link represents; the inverse of ``str``.
@@ -120,12 +120,12 @@ def param(
         >>> LocalParams.build(window=8)
         LocalParams(window=8)
     """
-    number = not isinstance(default, (bool, str))
-    if number and (low is None or high is None):
+    is_number = not isinstance(default, (bool, str))
+    if is_number and (low is None or high is None):
         raise TypeError("a number needs low and high")
     if isinstance(default, str) and default not in choices:
         raise TypeError("a word setting needs a list of choices that includes its default")
-    meta = {
+    metadata = {
         "low": low,
         "high": high,
         "step": 1 if step is None and isinstance(default, int) else step,
@@ -134,7 +134,7 @@ def param(
         "help": help,
         "budget": budget,
     }
-    return field(default=default, metadata={"setting": meta})
+    return field(default=default, metadata={"setting": metadata})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class Params:
         known = {setting.name for setting in cls.settings()}
         for name in values:
             if name not in known:
-                raise SettingError("There is no setting {name!r}. {hint}", name=name, hint=nearest(name, known))
+                raise SettingError("There is no setting {name!r}. {hint}", name=name, hint=name_hint(name, known))
         return cls(**values)
 
     @classmethod
@@ -218,8 +218,8 @@ class Params:
 
     def learned_rows(self, name: str, first: int, count: int) -> Tensor | None:
         """Return a learned tensor ``[..., n, *]`` for some tokens, ``[..., count, *]``; None if it is not learned."""
-        found = self.learned.get(name)
-        return None if found is None else found[..., first : first + count, :]
+        learned = self.learned.get(name)
+        return None if learned is None else learned[..., first : first + count, :]
 
     def changed(self) -> dict[str, str]:
         """Return the settings that differ from their defaults, as texts for a link."""

@@ -77,14 +77,14 @@ def sweep(
     words = [each.word for each in attentions if not (causal and each.variant.causal_reason)]
     if not isinstance(source, Source):
         source = TensorSource.of(source) if isinstance(source, QKV) else TensorSource.of(*source)
-    loaded = cache(load)  # a model reads a text once for all tasks
-    n = loaded(source, None).m
+    load_cached = cache(load)  # a model reads a text once for all tasks
+    n = load_cached(source, None).m
     if question == "error":
         tasks = error.tasks(source, n, words, head=head, causal=causal)
-        return tuple(row for task in tasks for row in error.run(task, load=loaded))
+        return tuple(row for task in tasks for row in error.run(task, load=load_cached))
     rows = (
         row
         for task in entropy_length.tasks(source, words, longest=n, causal=causal)
-        for row in entropy_length.run(task, load=loaded)
+        for row in entropy_length.run(task, load=load_cached)
     )
     return tuple(row for row in rows if head in (None, row.head))

@@ -25,16 +25,16 @@ def thumbnail(weights: Tensor, alt: str, *, width: int = 192) -> str:
     strength = np.clip(np.abs(values) / (np.quantile(np.abs(values), 0.995) or 1.0), 0, 1)[..., None] ** 0.6
     colour = np.where(values[..., None] < 0, NEGATIVE, POSITIVE)
     data = base64.b64encode(_png((255 * (1 - strength) + colour * strength).astype(np.uint8))).decode()
-    look = f"width: {width}px; image-rendering: pixelated"
-    return f'<img class="matrix" style="{look}" alt="{alt}" src="data:image/png;base64,{data}">'
+    style = f"width: {width}px; image-rendering: pixelated"
+    return f'<img class="matrix" style="{style}" alt="{alt}" src="data:image/png;base64,{data}">'
 
 
 def _png(pixels: np.ndarray) -> bytes:
     """Return ``uint8 [height, width, 3]`` as a PNG file; each of its rows begins with 0, for no filter."""
     height, width, _ = pixels.shape
-    lines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()
+    scanlines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits per channel, red, green and blue
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(scanlines, 9)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
     )

@@ -32,7 +32,9 @@ SOFTMAX = "softmax"
 TOKENS: Final = "n"
 """Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
-MASKED: Final = N_("the positions of query and key decide which keys are allowed, so both must come from one sequence.")
+FIXED_MASK_REASON: Final = N_(
+    "the positions of query and key decide which keys are allowed, so both must come from one sequence."
+)
 """Why a variant with a fixed mask cannot attend to another sequence."""
 
 _FROM_MODULE: Any = object()
@@ -271,7 +273,7 @@ class Variant:
                     raise TypeError(f"{self.module} must define {hook}")
                 object.__setattr__(self, hook, function)
         if self.mask is not None:
-            object.__setattr__(self, "cross_reason", MASKED)
+            object.__setattr__(self, "cross_reason", FIXED_MASK_REASON)
 
     def __repr__(self) -> str:
         return f"Variant({self.key!r})"
@@ -397,7 +399,7 @@ class Attention:
         if attn_mask is not None:
             if key_mask is not None:
                 raise InputError("attn_mask and key_mask are both set. Leave out one of them.")
-            key_mask = _padding_of(attn_mask, k)
+            key_mask = _to_key_mask(attn_mask, k)
         if scale is not None:
             q = q * (scale * q.shape[-1] ** 0.5)
         if enable_gqa:
@@ -473,14 +475,14 @@ class Attention:
         If the keys are those of another sequence, ``keys`` is their number and n is the number of queries.
         """
         self.check_causal(causal)
-        crossed = {}
+        key_argument = {}
         if keys not in (None, n):
             self.check_cross(causal)
-            crossed = {"keys": keys}
+            key_argument = {"keys": keys}
         if self.variant.couples_heads:
-            return self.variant.cost(n, d, self.params, causal=causal, heads=heads, **crossed)
-        one = self.variant.cost(n, d, self.params, causal=causal, **crossed)
-        return Cost(multiply_adds=heads * one.multiply_adds, peak_elements=heads * one.peak_elements)
+            return self.variant.cost(n, d, self.params, causal=causal, heads=heads, **key_argument)
+        per_head = self.variant.cost(n, d, self.params, causal=causal, **key_argument)
+        return Cost(multiply_adds=heads * per_head.multiply_adds, peak_elements=heads * per_head.peak_elements)
 
     def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
         """Return the named intermediate results of the variant.
@@ -547,8 +549,8 @@ class Attention:
 
     def _check(self, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
         self.check_causal(causal)
-        apart = q.shape[:-2] != k.shape[:-2] or q.shape[-1:] != k.shape[-1:] or v.shape[:-1] != k.shape[:-1]
-        if q.ndim < 2 or k.ndim < 2 or apart or 0 in (q.shape[-2], k.shape[-2]):
+        mismatch = q.shape[:-2] != k.shape[:-2] or q.shape[-1:] != k.shape[-1:] or v.shape[:-1] != k.shape[:-1]
+        if q.ndim < 2 or k.ndim < 2 or mismatch or 0 in (q.shape[-2], k.shape[-2]):
             raise ShapeError(
                 "The shapes of q {q}, k {k} and v {v} do not match. Use [..., n, d], [..., m, d] and [..., m, d_v], "
                 "where n and m are at least 1.",
@@ -568,7 +570,7 @@ class Attention:
             )
 
 
-def _padding_of(attn_mask: Tensor, k: Tensor) -> Tensor:
+def _to_key_mask(attn_mask: Tensor, k: Tensor) -> Tensor:
     """Convert torch's ``attn_mask``, which must be equal for all queries, to a key mask: remove its axis of queries.
 
     Raises:
@@ -587,4 +589,4 @@ def _padding_of(attn_mask: Tensor, k: Tensor) -> Tensor:
     return attn_mask.reshape(*leading, attn_mask.shape[-1])
 
 
-Attention.__doc__ = description.OwnHelp(Attention.__doc__)  # type: ignore[assignment]
+Attention.__doc__ = description.InstanceHelp(Attention.__doc__)  # type: ignore[assignment]

@@ -42,7 +42,7 @@ from attention_core.runtime.progress import watched
 
 QUEUE_BYTE, RUN_BYTE = 0, 1
 """Bytes of the lock file. A task locks the first byte while it waits for the second, and the second while it runs."""
-MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+MEMORY_ERROR_TEXTS = ("can't allocate memory", "not enough memory", "out of memory")
 """Parts of torch's error messages where Python would raise ``MemoryError``."""
 
 
@@ -68,7 +68,7 @@ def serve(path: Path, *, owned: bool) -> None:
             if not os.fork():
                 ready.close()
                 listener.close()
-                work(connection)
+                run_tasks(connection)
             connection.close()
     with suppress(OSError):
         path.unlink()
@@ -89,17 +89,17 @@ def warm_up() -> None:
     gc.freeze()  # a collection in a worker would write to these objects, and so copy their memory pages
 
 
-def work(connection: socket.socket) -> NoReturn:
+def run_tasks(connection: socket.socket) -> NoReturn:
     """Run tasks in this worker process until the connection is closed."""
     # Pages have priority, and workers use the rest of the machine. A niceness value would not be enough: whenever a
     # page's thread wakes, dozens of times per run, a worker would keep the processor for some milliseconds.
     with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    bound_memory(current().worker_bytes)
+    limit_memory(current().worker_bytes)
     tasks: SimpleQueue[bytes] = SimpleQueue()
 
-    def read() -> None:
+    def read_tasks() -> None:
         try:
             with connection.makefile("rb") as stream:
                 while True:
@@ -107,29 +107,29 @@ def work(connection: socket.socket) -> NoReturn:
         finally:
             os._exit(0)  # ends the process even during a task, because no client waits for its result any more
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=read_tasks, daemon=True).start()
 
-    def answer(kind: str, about: object) -> None:
-        connection.sendall(pickle.dumps((kind, about)))
+    def send(kind: str, content: object) -> None:
+        connection.sendall(pickle.dumps((kind, content)))
 
     while True:
-        received = tasks.get()
+        pickled_task = tasks.get()
         try:
-            experiment, task = pickle.loads(received)
-            alone = getattr(task, "timed", False)
+            experiment, task = pickle.loads(pickled_task)
+            is_timed = getattr(task, "timed", False)
             with (
-                machine_lock(exclusive=alone, on_wait=lambda: answer("held", None)),
-                watched(lambda *at: answer("step", at)),
+                machine_lock(exclusive=is_timed, on_wait=lambda: send("held", None)),
+                watched(lambda *at: send("step", at)),
             ):
                 rows = execute_here(experiment, task)
-            answer("rows", rows)
+            send("rows", rows)
         except Exception as error:
-            answer("error", picklable_error(error))
+            send("error", picklable_error(error))
 
 
 def picklable_error(error: Exception) -> Exception:
     """Return an error in a form that can be sent: a memory error as a sentence, others with their traceback."""
-    if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY):
+    if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_ERROR_TEXTS):
         most = current().worker_bytes / 2**30
         return InputError(
             "This computation would need more than {most:g} GiB of memory. Choose fewer tokens or a smaller input.",
@@ -143,17 +143,17 @@ def picklable_error(error: Exception) -> Exception:
     return error
 
 
-def bound_memory(most_bytes: int) -> None:
+def limit_memory(most_bytes: int) -> None:
     """Limit the memory that this process may allocate from now on, and let Linux kill it first if memory runs out.
 
     The limit is on the process's own writable memory, RLIMIT_DATA. Torch and Python turn it into an error, which costs
     one task. A limit on addresses, RLIMIT_AS, would count mapped libraries and memory that allocators only reserve.
     """
-    lines = Path("/proc/self/status").read_text().splitlines()
-    held = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), None)
+    status = Path("/proc/self/status").read_text().splitlines()
+    used = next((int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:")), None)
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if held is not None and (hard == resource.RLIM_INFINITY or held + most_bytes < hard):  # else keep the host's limit
-        resource.setrlimit(resource.RLIMIT_DATA, (held + most_bytes, hard))
+    if used is not None and (hard == resource.RLIM_INFINITY or used + most_bytes < hard):  # else keep the host's limit
+        resource.setrlimit(resource.RLIMIT_DATA, (used + most_bytes, hard))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -168,16 +168,16 @@ def machine_lock(*, exclusive: bool, on_wait: Callable[[], None]) -> Iterator[No
         exclusive: whether the task is timed.
         on_wait: called when the task has to wait.
     """
-    place = Path(tempfile.gettempdir()) / f"attention-lab-{os.getuid()}.lock"
-    file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    path = Path(tempfile.gettempdir()) / f"attention-lab-{os.getuid()}.lock"
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock_type = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
     try:
-        for part in (QUEUE_BYTE, RUN_BYTE):
+        for byte in (QUEUE_BYTE, RUN_BYTE):
             try:
-                fcntl.lockf(file, how | fcntl.LOCK_NB, 1, part)
+                fcntl.lockf(file, lock_type | fcntl.LOCK_NB, 1, byte)
             except OSError:
                 on_wait()
-                fcntl.lockf(file, how, 1, part)
+                fcntl.lockf(file, lock_type, 1, byte)
         fcntl.lockf(file, fcntl.LOCK_UN, 1, QUEUE_BYTE)
         yield
     finally:
@@ -191,8 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("path", type=Path, help="path of the Unix socket, in a folder that other users cannot open")
     parser.add_argument("--owned", action="store_true", help="end the process when the standard input is closed")
-    given = parser.parse_args(arguments)
-    serve(given.path, owned=given.owned)
+    args = parser.parse_args(arguments)
+    serve(args.path, owned=args.owned)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from unicodedata import east_asian_width
 
 from app.figures.lines.ends import wrap_name
 from app.figures.theme import COLOURS, GREY, SERIES
-from attention_core.formatting import HUGE, format_readable, number
+from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 
 WIDTH, HEIGHT, EDGE = 240, 120, 8
 """Width of a picture, which the page stretches, smallest height of lines in pixels, and half a tick's height."""
@@ -220,7 +220,7 @@ def _bars(
 
 def _tick(value: float) -> str:
     """Format a round number, with as many digits as it has."""
-    return number(value) if abs(value) >= 10**HUGE else format_readable(value, None)
+    return number(value) if abs(value) >= 10**MAX_INTEGER_DIGITS else format_readable(value, None)
 
 
 def _scale(values: tuple[float, float], pixels: tuple[float, float], *, log: bool) -> Callable[[float], float]:

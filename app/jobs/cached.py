@@ -167,7 +167,7 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     show_spinner()
     with page_lock().released():
         if tokens is None and source.layer_count > 1:
-            return records().kept.get((digest(source), tokens), lambda: every_layer(source)[source.layer])
+            return records().cache.get((digest(source), tokens), lambda: every_layer(source)[source.layer])
         return records().load(source, tokens)
 
 

@@ -14,7 +14,7 @@ from app.matrix_board.component import mount, receiver
 from app.measures import CurveMeasure
 from app.ui import palette
 from app.words.i18n import _
-from attention_core.metrics.area import mean_distance, share_above
+from attention_core.metrics.area import mean_gap, share_above
 
 _SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"))
 MOST_POINTS = 8
@@ -54,7 +54,7 @@ def score(
         return _("The line shows the measured curve.")
     x, second = [math.log(position) for position, _height in measured], [height for _position, height in measured]
     first = np.interp(x, np.log(at), drawn).tolist()
-    distance, above = mean_distance(x, first, second), share_above(x, first, second)
+    distance, above = mean_gap(x, first, second), share_above(x, first, second)
     values = {"distance": curve.format(distance)}
     if distance <= curve.tolerance:
         return _("Your curve is close: its average distance from the measured curve is {distance}.", **values)

@@ -30,7 +30,7 @@ from attention_core.claims import checks, trained
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Margin, Verdict
-from attention_core.errors import InputError, nearest
+from attention_core.errors import InputError, name_hint
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
@@ -172,7 +172,7 @@ def claim(key: str) -> Claim:
     """
     known = discover()
     if key not in known:
-        raise InputError("There is no claim {key!r}. {hint}", key=key[:40], hint=nearest(key[:40], known))
+        raise InputError("There is no claim {key!r}. {hint}", key=key[:40], hint=name_hint(key[:40], known))
     return known[key]
 
 

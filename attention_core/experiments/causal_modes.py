@@ -16,7 +16,7 @@ from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
-from attention_core.metrics.approximation import ratio
+from attention_core.metrics.approximation import safe_ratio
 from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Attention, Variant
 
@@ -106,7 +106,7 @@ def causal_forward(attention: Attention, way: str) -> Callable[[Tensor, Tensor, 
 
 def difference(a: Tensor, b: Tensor) -> float:
     """Return the largest difference of two tensors divided by the largest entry of the second; 0 if both are zero."""
-    return float(ratio((a - b).abs().amax(), b.abs().amax()))
+    return float(safe_ratio((a - b).abs().amax(), b.abs().amax()))
 
 
 def first_tokens_at_most(qkv: QKV, tokens: int) -> QKV:

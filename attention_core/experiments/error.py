@@ -15,8 +15,8 @@ from attention_core import metrics, registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.metrics.floor import floor_beneath
-from attention_core.metrics.passport import HEAVIEST
+from attention_core.metrics.floor import error_floor
+from attention_core.metrics.passport import TOP_KEYS
 from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention, Setting, Value
 
@@ -231,7 +231,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
                 own = uniform(qkv.n, causal=task.causal, keys=n)
             else:
                 own = one.weights(q, k, causal=task.causal) if every is None else every[head]
-            floor = floor_beneath(own, reference) if task.floors and own.isfinite().all() else None
+            floor = error_floor(own, reference) if task.floors and own.isfinite().all() else None
             row = ErrorRow(
                 variant=UNIFORM if task.uniform else attention.key,
                 setting=None if budget is None else budget.name,
@@ -309,7 +309,7 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
         metrics.relative_error(own, reference),
         metrics.wrong_mass(own, reference),
         metrics.kl_divergence(own, reference).mean(),
-        1 - metrics.top_k_overlap(own, reference, HEAVIEST).mean(),
+        1 - metrics.top_k_overlap(own, reference, TOP_KEYS).mean(),
         metrics.relative_error(out, exact),
         1 - metrics.cosine(out, exact),
         out.norm() / exact.norm(),

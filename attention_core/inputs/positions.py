@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, Notice, nearest
+from attention_core.errors import InputError, Notice, name_hint
 from attention_core.inputs.record import QKV
 
 Positions = Literal["own", "none", "rope", "alibi"]
@@ -75,7 +75,7 @@ def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
         raise InputError(
             "The setting {wanted!r} for positions does not exist. {hint}",
             wanted=str(wanted),
-            hint=nearest(str(wanted), CHOICES),
+            hint=name_hint(str(wanted), CHOICES),
         )
     if wanted == OWN:
         return qkv

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError, Name, nearest
+from attention_core.errors import InputError, Name, name_hint
 from attention_core.inputs.kinds import KINDS, SyntheticKind
 from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
@@ -74,7 +74,9 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
     limits = current()
     known = {kind.key: kind for kind in KINDS}
     if spec.kind not in known:
-        raise InputError("There is no synthetic kind {kind!r}. {hint}", kind=spec.kind, hint=nearest(spec.kind, known))
+        raise InputError(
+            "There is no synthetic kind {kind!r}. {hint}", kind=spec.kind, hint=name_hint(spec.kind, known)
+        )
     for name, value, low, high in (
         ("n", spec.n, 1, limits.synthetic_tokens),
         ("d", spec.d, 1, limits.head_size),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from attention_core import registry
-from attention_core.errors import InputError, Name, Names, Notice, nearest
+from attention_core.errors import InputError, Name, Names, Notice, name_hint
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable
 from attention_core.inputs.positions import OWN, Positions, Rope
@@ -49,7 +49,7 @@ def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # n
     for name in changed:
         if name not in usual:
             raise InputError(
-                "A training run has no setting {name!r}. {hint}", name=name[:40], hint=nearest(name, usual)
+                "A training run has no setting {name!r}. {hint}", name=name[:40], hint=name_hint(name, usual)
             )
     values = usual | changed
     own = {name: value for name, value in values.items() if name in _MODEL}
@@ -84,7 +84,7 @@ def check_run(spec: TrainSpec) -> None:
         raise InputError(
             "There is no position encoding {name!r}. {hint}",
             name=spec.model.positions[:40],
-            hint=nearest(spec.model.positions, POSITIONS),
+            hint=name_hint(spec.model.positions, POSITIONS),
         )
     size = spec.model.layers * spec.length * spec.model.width
     for name, value, low, high in (

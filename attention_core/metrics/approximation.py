@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.entropy import distribution, entropy_of
+from attention_core.metrics.entropy import distribution, entropy_of_distributions
 
 
 def relative_error(a: Tensor, reference: Tensor) -> Tensor:
@@ -13,8 +13,8 @@ def relative_error(a: Tensor, reference: Tensor) -> Tensor:
 
     If the reference b is zero, the error is 0 for a zero ``a`` and infinite otherwise.
     """
-    size = torch.linalg.matrix_norm(reference, dtype=torch.float64)
-    return ratio(torch.linalg.matrix_norm(a.double() - reference), size)
+    norm = torch.linalg.matrix_norm(reference, dtype=torch.float64)
+    return safe_ratio(torch.linalg.matrix_norm(a.double() - reference), norm)
 
 
 def cosine(a: Tensor, reference: Tensor) -> Tensor:
@@ -23,8 +23,8 @@ def cosine(a: Tensor, reference: Tensor) -> Tensor:
     Two zero rows count as 1; a zero row and a non-zero row count as 0.
     """
     a, reference = a.double(), reference.double()
-    size, other = torch.linalg.vector_norm(a, dim=-1), torch.linalg.vector_norm(reference, dim=-1)
-    rows = torch.where(size * other == 0, (size == other).double(), (a * reference).sum(-1) / (size * other))
+    norm_a, norm_b = torch.linalg.vector_norm(a, dim=-1), torch.linalg.vector_norm(reference, dim=-1)
+    rows = torch.where(norm_a * norm_b == 0, (norm_a == norm_b).double(), (a * reference).sum(-1) / (norm_a * norm_b))
     return rows.mean(-1)
 
 
@@ -47,10 +47,10 @@ def kl_divergence(a: Tensor, reference: Tensor) -> Tensor:
     Both rows are first normalised by ``distribution``, so signed and unnormalised rows have a divergence too. It is
     infinite if ``a`` has mass on a key where the reference has none, or if exactly one of the two rows is zero.
     """
-    return kl_of(distribution(a), distribution(reference))
+    return kl_of_distributions(distribution(a), distribution(reference))
 
 
-def kl_of(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
+def kl_of_distributions(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
     """Compute ``kl_divergence``, ``[..., n]`` float64, of rows that ``distribution`` has already normalised.
 
     Args:
@@ -61,9 +61,9 @@ def kl_of(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
     # A term p log r with p = 0 is 0 for every r, also for r = 0, whose logarithm is infinite. The divergence is clamped
     # because rounding may leave it slightly below zero.
     terms = r.log().masked_fill_((p == 0) & ~r.isnan(), 0.0).mul_(p)
-    divergence = (-terms.sum(-1) - (entropy_of(p) if entropy is None else entropy)).clamp_min(0.0)
-    lost = (p.sum(-1) == 0) & (r.sum(-1) > 0)
-    return divergence.masked_fill(lost, torch.inf)
+    divergence = (-terms.sum(-1) - (entropy_of_distributions(p) if entropy is None else entropy)).clamp_min(0.0)
+    is_infinite = (p.sum(-1) == 0) & (r.sum(-1) > 0)
+    return divergence.masked_fill(is_infinite, torch.inf)
 
 
 def top_k_overlap(a: Tensor, b: Tensor, k: int) -> Tensor:
@@ -78,7 +78,7 @@ def top_k_overlap(a: Tensor, b: Tensor, k: int) -> Tensor:
         b: ``[..., n, n]``.
         k: keys per row, at least 1; values above n mean all keys.
     """
-    heavy_a, heavy_b = _heaviest(a, k), _heaviest(b, k)
+    heavy_a, heavy_b = _is_heaviest(a, k), _is_heaviest(b, k)
     size = torch.maximum(heavy_a.sum(-1), heavy_b.sum(-1))
     return torch.where(size > 0, (heavy_a & heavy_b).sum(-1).double() / size, 1.0)
 
@@ -90,7 +90,7 @@ def oracle_top_k_errors(reference: Tensor) -> Tensor:
     from one sort of ``reference``, ``[..., n, n]``.
     """
     squares = _dropped_squares(reference).sum(-2)
-    return ratio(squares.sqrt(), squares[..., :1].sqrt())
+    return safe_ratio(squares.sqrt(), squares[..., :1].sqrt())
 
 
 def oracle_top_k_error(reference: Tensor, k: int) -> Tensor:
@@ -107,7 +107,7 @@ def oracle_keys_error(reference: Tensor, keys: Tensor) -> Tensor:
     """
     squares = _dropped_squares(reference)
     dropped = squares.gather(-1, keys[..., None])[..., 0].sum(-1)
-    return ratio(dropped.sqrt(), squares[..., 0].sum(-1).sqrt())
+    return safe_ratio(dropped.sqrt(), squares[..., 0].sum(-1).sqrt())
 
 
 def uniform_error(reference: Tensor, *, causal: bool = False) -> Tensor:
@@ -122,19 +122,19 @@ def uniform_error(reference: Tensor, *, causal: bool = False) -> Tensor:
     return relative_error(distribution(allowed.tril() if causal else allowed).expand_as(reference), reference)
 
 
-def ratio(part: Tensor, whole: Tensor) -> Tensor:
+def safe_ratio(part: Tensor, whole: Tensor) -> Tensor:
     """Return ``part / whole``, but 0 for 0/0 and infinity for any other part over 0."""
     return torch.where(part == 0, 0.0, part / whole)
 
 
-def _heaviest(weights: Tensor, k: int) -> Tensor:
+def _is_heaviest(weights: Tensor, k: int) -> Tensor:
     k = min(k, weights.shape[-1])
-    known = weights.detach().cpu()
-    if known.dtype.itemsize < torch.float32.itemsize:
-        known = known.float()  # numpy has no bfloat16
+    values = weights.detach().cpu()
+    if values.dtype.itemsize < torch.float32.itemsize:
+        values = values.float()  # numpy has no bfloat16
     # The k-th largest entry is found by np.partition, which sorts nothing else and takes a fifth of topk's time.
-    least = np.partition(known.numpy(), -k, -1)[..., -k, None]
-    return (weights >= torch.from_numpy(least).to(weights)) & (weights > 0)
+    kth_largest = np.partition(values.numpy(), -k, -1)[..., -k, None]
+    return (weights >= torch.from_numpy(kth_largest).to(weights)) & (weights > 0)
 
 
 def _dropped_squares(reference: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 
-def mean_distance(x: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float:
+def mean_gap(x: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float:
     """Return the area between two piecewise linear curves, divided by the length of their axis.
 
     Args:
@@ -18,7 +18,7 @@ def mean_distance(x: Sequence[float], first: Sequence[float], second: Sequence[f
 def share_above(x: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float:
     """Return the share of the area between two curves where the first is above the second; 0.5 for equal curves.
 
-    Arguments are as in ``mean_distance``.
+    Arguments are as in ``mean_gap``.
     """
     segments = list(_segments(x, first, second))
     above = sum(width * part for width, part, _ in segments)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST_POSITIONS, LEAST_SPAN = 3, 4.0
+MIN_POSITIONS, MIN_SPAN = 3, 4.0
 """Minimum number of positions, and minimum ratio of the largest to the smallest, for stating an exponent of growth."""
-TAIL = 4
+TAIL_POSITIONS = 4
 """Number of positions at the end that are fitted separately, to detect whether the curve bends."""
-BEND = 0.1
+MIN_BEND = 0.1
 """Minimum difference of the two exponents for which a curve counts as bending."""
 
 
@@ -59,14 +59,13 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
     u, w = np.log(points)
     du, dw = u - u.mean(), w - w.mean()
     exponent = float(du @ dw / (du @ du))
-    left, spread = float(((dw - exponent * du) ** 2).sum()), float(dw @ dw)
-    # ``flat`` means that all values are equal up to rounding errors. There is then no variance for the fit to explain,
-    # and r2 is 1.
-    flat = spread <= len(u) * (4 * np.finfo(np.float64).eps * max(1.0, float(abs(w).max()))) ** 2
+    residual, variance = float(((dw - exponent * du) ** 2).sum()), float(dw @ dw)
+    # If all values are equal up to rounding errors, there is no variance for the fit to explain, and r2 is 1.
+    is_constant = variance <= len(u) * (4 * np.finfo(np.float64).eps * max(1.0, float(abs(w).max()))) ** 2
     return PowerFit(
         exponent=exponent,
         log_factor=float(w.mean()) - exponent * float(u.mean()),
-        r2=1.0 if flat else 1.0 - left / spread,
+        r2=1.0 if is_constant else 1.0 - residual / variance,
     )
 
 
@@ -78,9 +77,9 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
         y: positive values, one per position.
 
     Returns:
-        The fit; None for fewer than ``LEAST_POSITIONS`` positions or if they span less than a factor ``LEAST_SPAN``.
+        The fit; None for fewer than ``MIN_POSITIONS`` positions or if they span less than a factor ``MIN_SPAN``.
     """
-    if len(x) < LEAST_POSITIONS or x[-1] < LEAST_SPAN * x[0]:
+    if len(x) < MIN_POSITIONS or x[-1] < MIN_SPAN * x[0]:
         return None
     return fit_power(x, y)
 
@@ -91,14 +90,14 @@ def fit_entropy(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | N
 
 
 def fit_bend(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
-    """Fit the last ``TAIL`` positions alone; return None if their exponent is within ``BEND`` of the whole curve's.
+    """Fit the last ``TAIL_POSITIONS`` positions; None if their exponent is within ``MIN_BEND`` of the whole curve's.
 
     Args:
         x: positive positions, ascending.
         y: positive values, one per position.
     """
     whole = fit_growth(x, y)
-    if whole is None or len(x) <= TAIL:
+    if whole is None or len(x) <= TAIL_POSITIONS:
         return None
-    tail = fit_power(x[-TAIL:], y[-TAIL:])
-    return tail if abs(tail.exponent - whole.exponent) > BEND else None
+    tail = fit_power(x[-TAIL_POSITIONS:], y[-TAIL_POSITIONS:])
+    return tail if abs(tail.exponent - whole.exponent) > MIN_BEND else None

@@ -6,9 +6,9 @@ from typing import Literal
 from torch import Tensor
 
 from attention_core.metrics.approximation import oracle_keys_error
-from attention_core.metrics.spectrum import rank_of, singular_values, tails_of
+from attention_core.metrics.spectrum import rank_of_values, singular_values, tail_norms
 
-DENSE = 0.6
+MIN_DENSITY = 0.6
 """Minimum share of non-zeros for which the rank is considered. Masked matrices, including causal ones, keep their rank,
 and computing singular values takes most of the time."""
 
@@ -30,7 +30,7 @@ class Floor:
     keys: float
 
 
-def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
+def error_floor(weights: Tensor, reference: Tensor) -> Floor:
     """Compute the lower bound on the error of a matrix from its numerical rank and its zeros.
 
     Among matrices with as many non-zeros in each row, the matrix with each row's largest entries is closest to the
@@ -42,19 +42,19 @@ def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
         reference: ``[n, m]``, finite.
     """
     n, keys = weights.shape[-1], (weights != 0).sum(-1)
-    by_keys = float(oracle_keys_error(reference, keys)) if (keys < n).any() else 0.0
-    rank, by_rank = None, 0.0
-    if int(keys.sum()) >= DENSE * weights.numel():
+    keys_bound = float(oracle_keys_error(reference, keys)) if (keys < n).any() else 0.0
+    rank, rank_bound = None, 0.0
+    if int(keys.sum()) >= MIN_DENSITY * weights.numel():
         values = singular_values(weights)
-        rank = int(rank_of(values, weights.dtype))
+        rank = int(rank_of_values(values, weights.dtype))
         if rank < n:
-            tails = tails_of(singular_values(reference))
+            tails = tail_norms(singular_values(reference))
             # The matrix has small singular values beyond its numerical rank. A matrix that uses them can be better than
             # the best one of that rank by at most their norm, which is therefore subtracted from the bound.
-            by_rank = max(float(tails[rank] - tails_of(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
+            rank_bound = max(float(tails[rank] - tail_norms(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
     return Floor(
-        error=max(by_rank, by_keys),
-        kind="rank" if by_rank > by_keys else "keys" if by_keys > 0 else "",
+        error=max(rank_bound, keys_bound),
+        kind="rank" if rank_bound > keys_bound else "keys" if keys_bound > 0 else "",
         rank=rank,
         keys=float(keys.double().mean()),
     )

@@ -9,11 +9,17 @@ import torch
 from torch import Tensor
 
 from attention_core.formatting import between
-from attention_core.metrics.approximation import kl_of, ratio, relative_error, top_k_overlap, wrong_mass
-from attention_core.metrics.entropy import distribution, entropy_of, sparsity
-from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
+from attention_core.metrics.approximation import (
+    kl_of_distributions,
+    relative_error,
+    safe_ratio,
+    top_k_overlap,
+    wrong_mass,
+)
+from attention_core.metrics.entropy import distribution, entropy_of_distributions, sparsity
+from attention_core.metrics.spectrum import effective_rank_of_values, rank_of_values, singular_values
 
-HEAVIEST = 10
+TOP_KEYS = 10
 """Number of keys per row that a passport compares by ``top_k_overlap``."""
 
 
@@ -25,13 +31,13 @@ class Column:
         label: name, with the unit.
         format: a printf format or ``"percent"``; empty for no formatting.
         compared: whether the number compares the matrix with the reference.
-        to: field with the upper end, if the column shows a range.
+        range_end: field with the upper end, if the column shows a range.
     """
 
     label: str
     format: str = ""
     compared: bool = False
-    to: str = ""
+    range_end: str = ""
 
 
 def table_field(**column: Any) -> Any:  # noqa: ANN401 - as field's
@@ -49,8 +55,8 @@ class TableRecord:
 
     def cell(self, name: str) -> float | str:
         """Return the content of a table cell: the number, or both ends of a range."""
-        own, last = getattr(self, name), self.columns()[name].to
-        return between(own, getattr(self, last), ".3g") if last else float(own)
+        value, range_end = getattr(self, name), self.columns()[name].range_end
+        return between(value, getattr(self, range_end), ".3g") if range_end else float(value)
 
     def to_frame(self) -> Any:  # noqa: ANN401 - pandas is an optional package
         """Return the numbers as a pandas DataFrame with one row and a column per field. It needs pandas."""
@@ -75,7 +81,7 @@ class Ranks(TableRecord):
     def of(cls, weights: Tensor) -> "Ranks":
         """Compute the ranks of ``[..., n, n]``: 3 ms per head at n = 256 and 22 ms at 512 on one core."""
         values = singular_values(weights)
-        each = rank_of(values, weights.dtype), effective_rank_of(values)
+        each = rank_of_values(values, weights.dtype), effective_rank_of_values(values)
         return cls(rank=float(each[0].mean()), effective_rank=float(each[1].mean()))
 
 
@@ -96,7 +102,7 @@ class Passport(TableRecord):
         top_k_overlap: share of the ``min(10, n)`` heaviest keys in common.
     """
 
-    row_sum_min: float = table_field(label="row sums", to="row_sum_max")
+    row_sum_min: float = table_field(label="row sums", range_end="row_sum_max")
     row_sum_max: float
     negative_mass: float = table_field(label="negative weight", format="percent")
     density: float = table_field(label="density", format="percent")
@@ -130,38 +136,38 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         >>> ac.metrics.passport(linear, softmax, causal=False).to_frame().shape
         (1, 10)
     """
-    sums = row_sums(weights)
-    spread, other = distribution(weights), distribution(reference)
-    nats = entropy_of(spread)
-    seen = torch.arange(1, weights.shape[-1] + 1, device=weights.device) if causal else None
+    row_totals = row_sums(weights)
+    p, r = distribution(weights), distribution(reference)
+    entropies = entropy_of_distributions(p)
+    key_counts = torch.arange(1, weights.shape[-1] + 1, device=weights.device) if causal else None
     return Passport(
-        row_sum_min=float(sums.min()),
-        row_sum_max=float(sums.max()),
+        row_sum_min=float(row_totals.min()),
+        row_sum_max=float(row_totals.max()),
         negative_mass=float(negative_mass(weights).mean()),
         density=float(density(weights, causal=causal, mask=mask).mean()),
-        entropy=float(nats.mean()),
-        sparsity=float(sparsity(weights, seen).mean()),
+        entropy=float(entropies.mean()),
+        sparsity=float(sparsity(weights, key_counts).mean()),
         relative_error=float(relative_error(weights, reference).mean()),
         total_variation=float(wrong_mass(weights, reference).mean()),
-        kl=float(kl_of(spread, other, nats).mean()),
-        top_k_overlap=float(top_k_overlap(weights, reference, HEAVIEST).mean()),
+        kl=float(kl_of_distributions(p, r, entropies).mean()),
+        top_k_overlap=float(top_k_overlap(weights, reference, TOP_KEYS).mean()),
     )
 
 
-ROUNDING = 0.005
+ROW_SUM_TOLERANCE = 0.005
 """Largest deviation of a row sum from one for which the row still counts as summing to one."""
-NEGATIVE = ROUNDING / 10
+NEGATIVE_TOLERANCE = ROW_SUM_TOLERANCE / 10
 """Largest share of negative mass that still counts as zero."""
 
 
 def rows_are_distributions(lowest_sum: float, highest_sum: float, negative: float) -> bool:
     """Return whether all rows sum to one without negative mass, so that total variation is a share of the mass."""
-    return rows_of_one(lowest_sum, highest_sum) and negative <= NEGATIVE
+    return rows_sum_to_one(lowest_sum, highest_sum) and negative <= NEGATIVE_TOLERANCE
 
 
-def rows_of_one(lowest_sum: float, highest_sum: float) -> bool:
-    """Return whether every row sums to one, up to ``ROUNDING``."""
-    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING
+def rows_sum_to_one(lowest_sum: float, highest_sum: float) -> bool:
+    """Return whether every row sums to one, up to ``ROW_SUM_TOLERANCE``."""
+    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROW_SUM_TOLERANCE
 
 
 def row_sums(weights: Tensor) -> Tensor:
@@ -172,7 +178,7 @@ def row_sums(weights: Tensor) -> Tensor:
 def negative_mass(weights: Tensor) -> Tensor:
     """Compute the share of ``Σ |a_ij|`` on negative entries, ``[...]`` float64, from 0 to 1; 0 for a zero matrix."""
     negative = -weights.clamp_max(0.0).sum((-2, -1), dtype=torch.float64)
-    return ratio(negative, torch.linalg.vector_norm(weights, 1, (-2, -1), dtype=torch.float64))
+    return safe_ratio(negative, torch.linalg.vector_norm(weights, 1, (-2, -1), dtype=torch.float64))
 
 
 def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
@@ -188,7 +194,7 @@ def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None
     allowed = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
     if causal:
         allowed = allowed.tril()
-    return ratio(((weights != 0) & allowed).sum((-2, -1)).double(), allowed.sum((-2, -1)).double())
+    return safe_ratio(((weights != 0) & allowed).sum((-2, -1)).double(), allowed.sum((-2, -1)).double())
 
 
 def mean_distance(weights: Tensor) -> Tensor:
@@ -196,4 +202,4 @@ def mean_distance(weights: Tensor) -> Tensor:
     mass = weights.double().abs()
     position = torch.arange(weights.shape[-1], device=weights.device)
     distance = (position[:, None] - position).abs()
-    return ratio((mass * distance).sum((-2, -1)), mass.sum((-2, -1)))
+    return safe_ratio((mass * distance).sum((-2, -1)), mass.sum((-2, -1)))

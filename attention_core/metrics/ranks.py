@@ -8,9 +8,9 @@ from torch import Tensor
 
 def ranks(values: Sequence[float]) -> Tensor:
     """Return the rank of each value, from 1, float64 ``[m]``; equal values share their mean rank."""
-    given = torch.as_tensor(values, dtype=torch.float64)
-    below = (given[:, None] > given).sum(1)
-    equal = (given[:, None] == given).sum(1)
+    x = torch.as_tensor(values, dtype=torch.float64)
+    below = (x[:, None] > x).sum(1)
+    equal = (x[:, None] == x).sum(1)
     return below + (equal + 1).double() / 2
 
 
@@ -37,14 +37,14 @@ def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object])
         The number of pairs in the same order in both, and the number of pairs without a tie in either measure.
     """
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
-    names = {group: i for i, group in enumerate(dict.fromkeys(groups))}
-    place = torch.tensor([names[group] for group in groups])
-    agree = torch.sign(a[:, None] - a) * torch.sign(b[:, None] - b) * (place[:, None] != place)
+    index_of_group = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    group_index = torch.tensor([index_of_group[group] for group in groups])
+    agree = torch.sign(a[:, None] - a) * torch.sign(b[:, None] - b) * (group_index[:, None] != group_index)
     return int((agree > 0).sum()) // 2, int((agree != 0).sum()) // 2
 
 
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
     """Compute Kendall's τ-b from the pairs in the same order, the pairs in opposite orders and the ties."""
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
-    before, after = torch.sign(a[:, None] - a), torch.sign(b[:, None] - b)
-    return float((before * after).sum() / (before.abs().sum() * after.abs().sum()).sqrt())
+    order_x, order_y = torch.sign(a[:, None] - a), torch.sign(b[:, None] - b)
+    return float((order_x * order_y).sum() / (order_x.abs().sum() * order_y.abs().sum()).sqrt())

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.approximation import ratio
+from attention_core.metrics.approximation import safe_ratio
 
 
 def singular_values(weights: Tensor) -> Tensor:
@@ -17,13 +17,13 @@ def singular_values(weights: Tensor) -> Tensor:
     Args:
         weights: ``[..., n, n]``, or a rectangular matrix whose smaller side is m.
     """
-    sane = weights.isfinite().all(-1).all(-1)[..., None]
-    finite = torch.where(sane[..., None], weights, 0.0)
+    is_finite = weights.isfinite().all(-1).all(-1)[..., None]
+    finite = torch.where(is_finite[..., None], weights, 0.0)
     if weights.dtype == torch.float64:
-        return torch.linalg.svdvals(finite).masked_fill(~sane, torch.nan)
-    wide = (finite.mT if weights.shape[-2] > weights.shape[-1] else finite).double()
-    squares = torch.linalg.eigvalsh(wide @ wide.mT).clamp_min(0.0)
-    return squares.flip(-1).sqrt().masked_fill(~sane, torch.nan)
+        return torch.linalg.svdvals(finite).masked_fill(~is_finite, torch.nan)
+    wide_matrix = (finite.mT if weights.shape[-2] > weights.shape[-1] else finite).double()
+    squares = torch.linalg.eigvalsh(wide_matrix @ wide_matrix.mT).clamp_min(0.0)
+    return squares.flip(-1).sqrt().masked_fill(~is_finite, torch.nan)
 
 
 def rank(weights: Tensor) -> Tensor:
@@ -32,10 +32,10 @@ def rank(weights: Tensor) -> Tensor:
     ε is that of the matrix's own type, as in ``numpy.linalg.matrix_rank``: smaller values may be rounding errors. NaN
     if the matrix holds NaN or infinity.
     """
-    return rank_of(singular_values(weights), weights.dtype)
+    return rank_of_values(singular_values(weights), weights.dtype)
 
 
-def rank_of(values: Tensor, dtype: torch.dtype) -> Tensor:
+def rank_of_values(values: Tensor, dtype: torch.dtype) -> Tensor:
     """Compute the numerical rank, ``[...]``, from singular values ``[..., n]`` and the type of the matrix."""
     # The usual tolerance n ε exceeds one in bfloat16, which would give every matrix the rank zero, so it is bounded.
     tolerance = min(values.shape[-1] * torch.finfo(dtype).eps, 0.1)
@@ -49,10 +49,10 @@ def effective_rank(weights: Tensor) -> Tensor:
     The effective rank is the exponential of the entropy of the singular values, divided by their sum; a zero matrix has
     0. Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
     """
-    return effective_rank_of(singular_values(weights))
+    return effective_rank_of_values(singular_values(weights))
 
 
-def effective_rank_of(values: Tensor) -> Tensor:
+def effective_rank_of_values(values: Tensor) -> Tensor:
     """Compute the effective rank, ``[...]``, from singular values ``[..., n]``."""
     total = values.sum(-1)
     shares = values / torch.where(total == 0, 1.0, total)[..., None]
@@ -64,8 +64,8 @@ def truncated_svd_errors(reference: Tensor) -> Tensor:
 
     All errors come from one singular value decomposition of ``reference``, ``[..., n, n]`` (Eckart and Young).
     """
-    tails = tails_of(singular_values(reference))
-    return ratio(tails, tails[..., :1])
+    norms = tail_norms(singular_values(reference))
+    return safe_ratio(norms, norms[..., :1])
 
 
 def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
@@ -73,7 +73,7 @@ def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
     return truncated_svd_errors(reference)[..., min(m, reference.shape[-1])]
 
 
-def tails_of(values: Tensor) -> Tensor:
+def tail_norms(values: Tensor) -> Tensor:
     """Compute the norm of all singular values ``[..., n]`` except the m largest, for m = 0 .. n, ``[..., n + 1]``."""
     # The sums start at the smallest value. Starting at the largest, rounding would lose the small ones.
     return F.pad(values.square().flip(-1).cumsum(-1), (1, 0)).flip(-1).sqrt()

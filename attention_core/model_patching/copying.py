@@ -10,7 +10,7 @@ from attention_core.errors import InputError
 from attention_core.inputs.models import Loaded
 from attention_core.model_patching.predictions import losses
 
-COMMON = 8192
+COMMON_TOKENS = 8192
 """Number of first vocabulary entries to draw from. A byte-pair encoder creates these entries first, so they are
 common."""
 
@@ -26,10 +26,10 @@ def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
             "A text of {n} token is too short for a copying test. Use a text of at least two tokens.", n=period
         )
     special = loaded.tokenizer.get_added_tokens_decoder()
-    ordinary = [i for i in range(min(COMMON, loaded.tokenizer.get_vocab_size())) if i not in special]
-    drawn = torch.randint(len(ordinary), (period,), generator=torch.Generator().manual_seed(seed))
-    once = [ordinary[i] for i in drawn.tolist()]
-    return once + once
+    ordinary = [i for i in range(min(COMMON_TOKENS, loaded.tokenizer.get_vocab_size())) if i not in special]
+    index = torch.randint(len(ordinary), (period,), generator=torch.Generator().manual_seed(seed))
+    tokens = [ordinary[i] for i in index.tolist()]
+    return tokens + tokens
 
 
 def copy_losses(loaded: Loaded, period: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -42,5 +42,5 @@ def copy_losses(loaded: Loaded, period: int, seed: int) -> tuple[Tensor, Tensor]
         period: number of tokens before they repeat.
         seed: seed of the tokens.
     """
-    found = losses(loaded, repeated(loaded, period, seed))
-    return found[: period - 1], found[period:]
+    token_losses = losses(loaded, repeated(loaded, period, seed))
+    return token_losses[: period - 1], token_losses[period:]

@@ -41,14 +41,14 @@ def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
     """
     if len(ids) < 2:
         raise InputError("With one token, there is no next token to predict. Use at least two tokens.")
-    weight, target = unembedding(loaded), torch.tensor(list(ids))
+    weight, tokens = unembedding(loaded), torch.tensor(list(ids))
     with torch.no_grad():
-        hidden = loaded.model(input_ids=target[None]).last_hidden_state[0]
-        found = [
-            F.cross_entropy(rows @ weight.mT, wanted, reduction="none")
-            for rows, wanted in zip(hidden[:-1].split(ROWS), target[1:].split(ROWS), strict=True)
+        hidden = loaded.model(input_ids=tokens[None]).last_hidden_state[0]
+        parts = [
+            F.cross_entropy(rows @ weight.mT, next_tokens, reduction="none")
+            for rows, next_tokens in zip(hidden[:-1].split(ROWS), tokens[1:].split(ROWS), strict=True)
         ]
-    return torch.cat(found)
+    return torch.cat(parts)
 
 
 def perplexity(losses: Tensor | Sequence[float]) -> float:

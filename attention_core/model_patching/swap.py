@@ -55,7 +55,7 @@ class Attends(Protocol):
 
 
 @dataclass(frozen=True)
-class _Mean:
+class _MeanAttention:
     """The mean of the values of the allowed keys, independent of queries and keys: a baseline for variants."""
 
     word: str = UNIFORM
@@ -69,12 +69,12 @@ class _Mean:
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
         """Return the uniform matrix ``[..., n, n]``."""
-        may = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
-        may = may.tril() if causal else may
-        return (may / may.sum(-1, keepdim=True)).expand(*q.shape[:-2], *may.shape)
+        mask = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
+        mask = mask.tril() if causal else mask
+        return (mask / mask.sum(-1, keepdim=True)).expand(*q.shape[:-2], *mask.shape)
 
 
-MEAN = _Mean()
+MEAN = _MeanAttention()
 
 
 def from_word(word: str) -> Attends:
@@ -112,20 +112,20 @@ class _Swap:
         scaling: float | None,
         kwargs: dict[str, Any],
     ) -> Tensor | None:
-        attends = self.replacements.get(module)
-        if attends is None:
+        replacement = self.replacements.get(module)
+        if replacement is None:
             return None
         check_logits(kwargs)
         causal, new = hides_future(module, kwargs), query.shape[-2]
         groups = query.shape[1] // key.shape[1]
         k, v = (x if groups == 1 else x.repeat_interleave(groups, dim=1) for x in (key, value))
         q = self._all_queries(module, usual_scale(query, scale_of(query, scaling)), k.shape[-2])
-        real = None if mask is None else _not_padding(mask, causal)
-        if real is None or bool(real.all()):
-            return attends.attend(q, k, v, causal=causal)[..., -new:, :]
+        is_token = None if mask is None else _token_mask(mask, causal)
+        if is_token is None or bool(is_token.all()):
+            return replacement.attend(q, k, v, causal=causal)[..., -new:, :]
         out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
-        for row, kept in enumerate(real):
-            out[row][:, kept] = attends.attend(*(x[row][:, kept] for x in (q, k, v)), causal=causal)
+        for b, tokens in enumerate(is_token):
+            out[b][:, tokens] = replacement.attend(*(x[b][:, tokens] for x in (q, k, v)), causal=causal)
         return out[..., -new:, :]
 
     def _all_queries(self, module: nn.Module, query: Tensor, n: int) -> Tensor:
@@ -163,7 +163,7 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
         ModelError: if the model does not attend through the interface.
         NotCausalError: if a layer is causal and its variant cannot be.
     """
-    layers, outer = layers_of(model), attention_override.get()
+    layers, outer = attention_layers(model), attention_override.get()
     for layer, attends in places.items():
         if layer not in range(len(layers)):
             raise InputError(
@@ -201,38 +201,38 @@ def layer_range(word: str, count: int) -> tuple[int, ...]:
     )
 
 
-_known: WeakKeyDictionary[PreTrainedModel, tuple[_AttentionLayer, ...]] = WeakKeyDictionary()
+_layers_by_model: WeakKeyDictionary[PreTrainedModel, tuple[_AttentionLayer, ...]] = WeakKeyDictionary()
 
 
-def layers_of(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
+def attention_layers(model: PreTrainedModel) -> tuple[_AttentionLayer, ...]:
     """Return a model's attention layers in order, found once by running the model on two tokens.
 
     Raises:
         ModelError: if it does not attend through the interface.
     """
-    if model not in _known:
-        found: list[_AttentionLayer] = []
+    if model not in _layers_by_model:
+        layers: list[_AttentionLayer] = []
 
-        def see(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - as the interface gives them
-            found.append(_AttentionLayer(module, hides_future(module, rest[-1])))
+        def record_layer(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - as the interface gives them
+            layers.append(_AttentionLayer(module, hides_future(module, rest[-1])))
 
-        token = attention_override.set(see)
+        token = attention_override.set(record_layer)
         try:
             with torch.no_grad():
                 model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
         finally:
             attention_override.reset(token)
-        if not found:
+        if not layers:
             raise ModelError(
                 "This model does not compute attention through the lab's interface. Load it with "
                 'attn_implementation="{name}".',
                 name=RECORDER,
             )
-        _known[model] = tuple(found)
-    return _known[model]
+        _layers_by_model[model] = tuple(layers)
+    return _layers_by_model[model]
 
 
-def _not_padding(mask: Tensor, causal: bool) -> Tensor:
+def _token_mask(mask: Tensor, causal: bool) -> Tensor:
     """Return which tokens are not padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = allowed).
 
     Raises:
@@ -240,14 +240,14 @@ def _not_padding(mask: Tensor, causal: bool) -> Tensor:
     """
     visible = (mask if mask.dtype == torch.bool else mask == 0)[:, 0]
     new, n = visible.shape[-2:]
-    real = visible[:, -1]  # the last query can attend to all tokens, even if it is padding itself
-    expected = real[:, None, :].expand_as(visible)
+    is_token = visible[:, -1]  # the last query can attend to all tokens, even if it is padding itself
+    expected = is_token[:, None, :].expand_as(visible)
     if causal:
         expected = expected & torch.ones(n, n, dtype=torch.bool, device=mask.device).tril()[-new:]
-    asked = real[:, -new:, None]
-    if bool(((visible != expected) & asked).any()):
+    is_token_query = is_token[:, -new:, None]
+    if bool(((visible != expected) & is_token_query).any()):
         raise ModelError(
             "A layer of this model also hides earlier tokens, for example outside a sliding window. A replacement "
             "would attend to these hidden tokens. Choose other layers, another model or a shorter text."
         )
-    return real
+    return is_token

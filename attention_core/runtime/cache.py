@@ -32,7 +32,7 @@ class ByteLRUCache(Generic[T]):
     def __init__(self, most_bytes: int, size: Callable[[T], int], *, most: int | None = None) -> None:
         self.most_bytes, self._most, self._size = most_bytes, most, size
         self._entries: dict[Hashable, tuple[T, int]] = {}
-        self._making: dict[Hashable, Future[T]] = {}
+        self._pending: dict[Hashable, Future[T]] = {}
         self.held = 0
         self._lock = threading.Lock()
 
@@ -51,19 +51,19 @@ class ByteLRUCache(Generic[T]):
             if key in self._entries:
                 found = self._entries[key] = self._entries.pop(key)
                 return found[0]
-            first = key not in self._making
-            future = self._making.setdefault(key, Future())
-        if first:
+            computes = key not in self._pending
+            future = self._pending.setdefault(key, Future())
+        if computes:
             try:
                 result = make()
             except BaseException as error:
                 with self._lock:
-                    self._is_made(key, future)
+                    self._finish(key, future)
                 future.set_exception(error)
             else:
                 size = ENTRY + _key_bytes(key) + self._size(result)
                 with self._lock:
-                    if self._is_made(key, future):
+                    if self._finish(key, future):
                         self._entries[key] = result, size
                         self.held += size
                         self._make_room()
@@ -75,17 +75,17 @@ class ByteLRUCache(Generic[T]):
             # future, which refers to the error: the cycle would keep all frames of the traceback in memory.
             del future
 
-    def _is_made(self, key: Hashable, future: Future[T]) -> bool:
+    def _finish(self, key: Hashable, future: Future[T]) -> bool:
         """Remove an ended computation; return whether its result may be cached, which ``drop`` forbids."""
-        wanted = self._making.get(key) is future
-        if wanted:
-            del self._making[key]
-        return wanted
+        is_current = self._pending.get(key) is future
+        if is_current:
+            del self._pending[key]
+        return is_current
 
     def drop(self, key: Hashable) -> None:
         """Remove a result, so that it is computed again on the next request."""
         with self._lock:
-            self._making.pop(key, None)
+            self._pending.pop(key, None)
             if key in self._entries:
                 self.held -= self._entries.pop(key)[1]
 
@@ -145,8 +145,8 @@ def _bytes(value: object, counted: set[int]) -> int:
     elif is_dataclass(value):
         parts.extend(getattr(value, field.name) for field in fields(value))
     # ``sys.getsizeof`` of a dataclass without slots leaves out the pointers to its fields, 8 bytes each.
-    places = 8 * len(parts) if is_dataclass(value) and not hasattr(type(value), "__slots__") else 0
-    return sys.getsizeof(value) + places + sum(_bytes(part, counted) for part in parts)
+    pointers = 8 * len(parts) if is_dataclass(value) and not hasattr(type(value), "__slots__") else 0
+    return sys.getsizeof(value) + pointers + sum(_bytes(part, counted) for part in parts)
 
 
 def _arrays(value: object) -> Iterator[np.ndarray]:

@@ -11,7 +11,7 @@ from attention_core.runtime.cache import ByteLRUCache, digest
 from attention_core.runtime.devices import use_threads
 from attention_core.runtime.progress import unwatched
 
-RECORDS = 2**27
+RECORD_BYTES = 2**27
 """Bytes of queries, keys and values that a process caches while it runs tasks: the tasks of a run share records."""
 
 
@@ -22,19 +22,19 @@ class Records:
         most_bytes: the largest total size of the records.
     """
 
-    def __init__(self, most_bytes: int = RECORDS) -> None:
-        self.kept: ByteLRUCache[QKV] = ByteLRUCache(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
+    def __init__(self, most_bytes: int = RECORD_BYTES) -> None:
+        self.cache: ByteLRUCache[QKV] = ByteLRUCache(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
 
     def known(self, source: Source, tokens: int | None = None) -> QKV | None:
         """Return the record of a source if it is cached, or None."""
-        return self.kept.known((digest(source), tokens))
+        return self.cache.known((digest(source), tokens))
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:
         """Return the record of a source, as ``source.load``. Concurrent callers wait for one read."""
         # The cache key hashes the repr of the source. This is cheap for an upload too, since its repr contains a digest
         # instead of the bytes.
         with unwatched():
-            return self.kept.get((digest(source), tokens), lambda: source.load(tokens))
+            return self.cache.get((digest(source), tokens), lambda: source.load(tokens))
 
 
 def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:

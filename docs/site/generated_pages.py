@@ -14,7 +14,7 @@ from pathlib import Path
 from latex2mathml.converter import convert
 
 import attention_core as ac
-from attention_core.description import PICTURED, picture
+from attention_core.description import PICTURE_TOKENS, example_matrix
 from attention_core.errors import Names
 from attention_core.settings import Setting
 from attention_core.variant import Paper, Variant
@@ -77,9 +77,10 @@ def _variant(variant: Variant) -> str:
     parts = [
         f"# {variant.title}",
         variant.summary,
-        picture(attention),
-        f"The matrix of one head on {PICTURED} synthetic tokens that resemble their neighbours. Rows are queries and "
-        "columns are keys. Dark cells are large weights; brown cells are negative. Every picture has its own scale.",
+        example_matrix(attention),
+        f"The matrix of one head on {PICTURE_TOKENS} synthetic tokens that resemble their neighbours. Rows are queries "
+        "and columns are keys. Dark cells are large weights; brown cells are negative. Every picture has its own "
+        "scale.",
         "## Formula",
         f'<div class="formula">{convert(variant.formula, display="block")}</div>',
         variant.note,

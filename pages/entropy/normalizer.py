@@ -14,7 +14,7 @@ from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import LARGEST, TOTALS, NormalizerRow, growth
 from attention_core.experiments.task import by_head
 from attention_core.formatting import number
-from attention_core.metrics.fit import TAIL, fit_bend, fit_growth
+from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
 from pages.entropy.options import Question
 from pages.entropy.view import View, quartiles
 
@@ -99,7 +99,7 @@ def headline(spreads: Mapping[str, Spread]) -> str:
     if other is None:
         return text
     tail = fit_bend(relu2.x, relu2.middle)
-    numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
+    numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL_POSITIONS}
     sides = {
         (exponent > 1 - MAX_EXPONENT_DISTANCE) + (exponent > 1 + MAX_EXPONENT_DISTANCE)
         for exponent in (numbers["exponent"], numbers["tail"])

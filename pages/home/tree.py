@@ -97,7 +97,7 @@ def difference_text(difference: float) -> str:
 
 def largest_difference(edge: Edge) -> float:
     """Return the largest difference of the two variants' matrices on the gallery's tokens."""
-    return cached.special_case_distance(SAMPLE, *edge.both(TOKEN_COUNT), causal=_causal(edge))
+    return cached.special_case_distance(SAMPLE, *edge.attentions(TOKEN_COUNT), causal=_causal(edge))
 
 
 def _causal(edge: Edge) -> bool:
@@ -109,6 +109,6 @@ def _comparison_link(edge: Edge) -> str:
     changes = {"input": SAMPLE.key, "n": TOKEN_COUNT, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
     fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
-    general, special = edge.both(TOKEN_COUNT)
+    general, special = edge.attentions(TOKEN_COUNT)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
     return page_link("matrices", {**query, "variants": shown}, f"→ {_('Compare both')}")

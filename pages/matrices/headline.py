@@ -9,7 +9,7 @@ from app.state.session import REFERENCE
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import Compared
-from attention_core.metrics.passport import NEGATIVE
+from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from attention_core.variant import Attention
 
 LINEAR, LOCAL, NYSTROM = "linear", "local", "nystrom"
@@ -130,7 +130,7 @@ def lost_weight(attention: Attention, compared: Compared, subject: str, hidden: 
 
 def negative_weights(attention: Attention, compared: Compared, *, difference: bool = False) -> str:
     """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
-    if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE:
+    if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE_TOLERANCE:
         return ""
     fields = {"name": _(attention.title), "error": compared.output_error, "share": compared.passport.negative_mass}
     if difference:

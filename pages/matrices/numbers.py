@@ -9,7 +9,7 @@ from app.ui.tables import table
 from app.words.i18n import _
 from app.words.labels import label, reference_name
 from attention_core.metrics import Passport, Ranks
-from attention_core.metrics.passport import HEAVIEST
+from attention_core.metrics.passport import TOP_KEYS
 from pages.matrices.comparison import Comparison
 from pages.matrices.options import MatricesOptions
 
@@ -44,7 +44,7 @@ def show(comparison: Comparison) -> None:
         # The two ends of a range are text, which a column of numbers does not show.
         config[_(column.label)] = (
             st.column_config.TextColumn(help=help_texts.get(name))
-            if column.to
+            if column.range_end
             else st.column_config.NumberColumn(format=column.format or None, help=help_texts.get(name))
         )
     st.dataframe(table(rows), hide_index=True, column_config=config)
@@ -76,7 +76,7 @@ def definitions() -> dict[str, str]:
         "top_k_overlap": _(
             "In each row, the {k} keys with the largest weights are found for the variant and for its reference. "
             "This is the share of these keys that both have in common, averaged over rows.",
-            k=HEAVIEST,
+            k=TOP_KEYS,
         ),
         "row_sum_min": _("Sums of the weights of a row: the smallest and the largest over all rows."),
         "negative_mass": _(

@@ -10,7 +10,7 @@ from attention_core.analysis.matrix.compare import Compared
 from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.telling_row import SEEN, Share
 from attention_core.formatting import format_readable, formatted, span
-from attention_core.metrics.passport import NEGATIVE, rows_are_distributions, rows_of_one
+from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from attention_core.variant import Attention
 from pages.matrices.headline import NYSTROM, in_percent
 
@@ -49,7 +49,7 @@ def variant_sentence(attention: Attention, compared: Compared, *, causal: bool =
             ),
             output,
         )
-    signed = metrics.negative_mass > NEGATIVE
+    signed = metrics.negative_mass > NEGATIVE_TOLERANCE
     return paragraph(
         _("The matrix of **{name}** differs from the matrix of {reference} by {matrix:.0%} (matrix error).", **fields),
         output,
@@ -104,9 +104,9 @@ def details(attention: Attention, compared: Compared, *, hidden: str) -> str:
             ),
             _("reference {reference}", reference=reference_name(attention)),
         ]
-    if not rows_of_one(metrics.row_sum_min, metrics.row_sum_max):
+    if not rows_sum_to_one(metrics.row_sum_min, metrics.row_sum_max):
         parts.append(_("rows sum to {sums}", sums=span(metrics.row_sum_min, metrics.row_sum_max, ".3g")))
-    if metrics.negative_mass > NEGATIVE:
+    if metrics.negative_mass > NEGATIVE_TOLERANCE:
         parts.append(
             _("negative weights make up {share:.1%} of the sum of absolute weights", share=metrics.negative_mass)
         )
@@ -135,7 +135,7 @@ def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> st
     """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
-    if any(compared.passport.negative_mass > NEGATIVE for a, compared in matrices.items() if a.key != NYSTROM):
+    if any(compared.passport.negative_mass > NEGATIVE_TOLERANCE for a, compared in matrices.items() if a.key != NYSTROM):
         return _("Orange: negative weights, which subtract values from the output.")
     return ""
 

@@ -158,7 +158,7 @@ def test_a_result_removed_during_its_computation_is_not_cached():
 
 def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
     assert len(cached._caches) > 10
-    shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().kept))
+    shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().cache))
     assert shared <= current().cached_bytes
     resources = {
         name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")

@@ -84,7 +84,7 @@ def arrays(found):
 @pytest.mark.parametrize("view", FILES)
 def test_a_button_holds_no_result_that_the_caches_evicted(offered, view):
     """Check the button's memory: Streamlit keeps a button's arguments until each visitor's page is redrawn."""
-    caches = [*cached._caches, cached.records().kept]
+    caches = [*cached._caches, cached.records().cache]
     for cache in caches:
         for key in list(cache._entries):
             cache.drop(key)

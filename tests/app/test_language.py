@@ -18,7 +18,7 @@ from app.words import i18n
 from app.words.i18n import C_
 from app.words.labels import paper_heading, paper_title
 from attention_core import articles
-from attention_core.errors import InputError, Name, Names, Notice, SettingError, nearest
+from attention_core.errors import InputError, Name, Names, Notice, SettingError, name_hint
 
 CHINESE = {
     C_("name of this language", "English"): "简体中文",
@@ -154,7 +154,7 @@ def test_a_word_with_a_context_is_another_message(chinese, monkeypatch):
 
 
 def test_an_error_translates_inner_messages_but_no_identifiers(chinese, monkeypatch):
-    hint = nearest("x", ["keys", "perplexity"])
+    hint = name_hint("x", ["keys", "perplexity"])
     unknown = SettingError("There is no setting {name!r}. {hint}", name="perplexity", hint=hint)
     outer = pickle.loads(pickle.dumps(InputError("The file is not valid: {reason}", reason=unknown)))
     assert str(outer) == "The file is not valid: There is no setting 'perplexity'. Choose one of: keys and perplexity."

@@ -13,7 +13,7 @@ import torch
 
 from attention_core.errors import InputError
 from attention_core.inputs import Source
-from attention_core.workers import bound_memory
+from attention_core.workers import limit_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +73,9 @@ def unsendable(task, load):
 def hard_limit(task, load):
     """Return whether a worker starts under the host's hard memory limit, and whether that limit is kept."""
     resource.setrlimit(resource.RLIMIT_DATA, (2**36, 2**36))
-    bound_memory(2**30)
+    limit_memory(2**30)
     lower = resource.getrlimit(resource.RLIMIT_DATA)[0] < 2**36
-    bound_memory(2**40)
+    limit_memory(2**40)
     return lower, resource.getrlimit(resource.RLIMIT_DATA)[1] == 2**36
 
 

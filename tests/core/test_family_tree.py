@@ -22,7 +22,7 @@ def test_a_special_case_is_what_it_is_said_to_be(name, data):
     edge = EDGES[name]
     n, d = data.draw(st.integers(1, 24)), 2 * data.draw(st.integers(1, 6))
     shared = [s for s in edge.general.params.settings() if s.name in edge.case.shared]
-    general, special = edge.both(n, **{s.name: data.draw(values_of(s, most=12)) for s in shared})
+    general, special = edge.attentions(n, **{s.name: data.draw(values_of(s, most=12)) for s in shared})
     torch.manual_seed(data.draw(st.integers(0, 2**31)))
     q, k, v = torch.randn(3, 2, 2, n, d, dtype=torch.float64)
     for causal in filter(lambda causal: edge.holds(causal=causal), (False, True)):
@@ -38,7 +38,7 @@ def test_a_special_case_is_what_it_is_said_to_be(name, data):
 def test_the_settings_are_what_makes_it_so(edge):
     """Check that a variant differs from its special case at the defaults."""
     q, k = torch.randn(2, 1, 4, 40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    _, special = edge.both(40)
+    _, special = edge.attentions(40)
     general = registry.get(edge.general.key)
     assert any(
         (general.weights(q, k, causal=causal) - special.weights(q, k, causal=causal)).abs().max() > 1e-3

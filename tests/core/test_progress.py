@@ -30,7 +30,7 @@ def layers(monkeypatch):
     monkeypatch.setattr(recorder, "sdpa_attention_forward", attend)
     monkeypatch.setattr(surgery._Swap, "__call__", instead)
     # The call runs two tokens through the model once, to find its layers.
-    surgery.layers_of(models.load("smollm2").model)
+    surgery.attention_layers(models.load("smollm2").model)
     seen.clear()
     return seen
 

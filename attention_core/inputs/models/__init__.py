@@ -7,7 +7,7 @@ import threading
 from functools import cache, lru_cache
 
 from attention_core import limits
-from attention_core.errors import ModelError, nearest
+from attention_core.errors import ModelError, name_hint
 from attention_core.inputs.models import e5, minilm, smollm2
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 
@@ -60,7 +60,7 @@ def _loaded(model: str) -> Loaded:
         raise ModelError(
             "There is no built-in model {name!r}. {hint} Write a model of the Hugging Face hub as owner/name.",
             name=model[:80],
-            hint=nearest(model, _READERS),
+            hint=name_hint(model, _READERS),
         )
     with _LOCKS["hub"]:
         return _from_hub(model)

@@ -1,6 +1,6 @@
 """The learning tasks, one file each."""
 
-from attention_core.errors import InputError, nearest
+from attention_core.errors import InputError, name_hint
 from attention_core.learning.learning_task import LearningTask
 from attention_core.learning.tasks import characters, digits, induction, maximum, parity, recall, selective_copying
 
@@ -17,5 +17,5 @@ def task(key: str) -> LearningTask:
         InputError: if the key is unknown.
     """
     if key not in TASKS:
-        raise InputError("There is no task {key!r}. {hint}", key=key, hint=nearest(key, TASKS))
+        raise InputError("There is no task {key!r}. {hint}", key=key, hint=name_hint(key, TASKS))
     return TASKS[key]

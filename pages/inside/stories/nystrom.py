@@ -19,7 +19,7 @@ from attention_core.analysis.masks import membership
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.formatting import number, percent
-from attention_core.metrics.passport import NEGATIVE
+from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.inside import pictures
 from pages.inside.headline import cheaper_from, multiply_adds, work
 from pages.inside.pictures import Curve, symbol
@@ -284,7 +284,7 @@ def _inverse_method(data: HeadData) -> str:
 
 def product_caption(weights: np.ndarray) -> str:
     """Return what the product of the factors is, or the cause of its negative weights, which are then orange."""
-    if negative_share_of(weights) > NEGATIVE:
+    if negative_share_of(weights) > NEGATIVE_TOLERANCE:
         return _("orange: negative, due to Z")
     return _("product of the three")
 

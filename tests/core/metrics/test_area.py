@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.metrics.area import mean_distance, share_above
+from attention_core.metrics.area import mean_gap, share_above
 
 HEIGHTS = st.floats(-1e3, 1e3, allow_nan=False)
 CURVES = st.integers(2, 9).flatmap(
@@ -30,22 +30,22 @@ CURVES = st.integers(2, 9).flatmap(
     ],
 )
 def test_the_area_between_two_curves(first, second, distance, above):
-    assert mean_distance([0, 1, 2], first, second) == pytest.approx(distance)
+    assert mean_gap([0, 1, 2], first, second) == pytest.approx(distance)
     assert share_above([0, 1, 2], first, second) == pytest.approx(above)
 
 
 def test_a_wide_segment_counts_by_its_width():
-    assert mean_distance([0, 3, 4], [1, 1, 5], [1, 1, 1]) == pytest.approx(0.5)
+    assert mean_gap([0, 3, 4], [1, 1, 5], [1, 1, 1]) == pytest.approx(0.5)
 
 
 @given(CURVES)
 def test_the_distance_is_at_most_the_largest_gap_and_symmetric(curves):
     x, first, second = curves
     gaps = np.abs(np.subtract(first, second))
-    distance = mean_distance(x, first, second)
+    distance = mean_gap(x, first, second)
     assert -1e-9 <= distance <= gaps.max() * (1 + 1e-9)
     assert distance >= abs(np.trapezoid(np.subtract(first, second), x)) / (x[-1] - x[0]) - 1e-6
-    assert distance == pytest.approx(mean_distance(x, second, first))
+    assert distance == pytest.approx(mean_gap(x, second, first))
 
 
 @given(CURVES)
@@ -61,4 +61,4 @@ def test_the_distance_is_that_of_a_fine_sum(curves):
     x, first, second = curves
     fine = np.linspace(x[0], x[-1], 20_001)
     gaps = np.abs(np.interp(fine, x, first) - np.interp(fine, x, second))
-    assert mean_distance(x, first, second) == pytest.approx(gaps.mean(), rel=0.02, abs=0.02 * (gaps.max() + 1e-9))
+    assert mean_gap(x, first, second) == pytest.approx(gaps.mean(), rel=0.02, abs=0.02 * (gaps.max() + 1e-9))

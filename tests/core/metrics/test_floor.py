@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_core import metrics
-from attention_core.metrics.floor import floor_beneath
+from attention_core.metrics.floor import error_floor
 
 
 def drawn(seed, *shape):
@@ -58,7 +58,7 @@ def test_no_matrix_lies_below_its_floor(n, seed, share, single):
     m = max(1, round(share * n))
     low = (u[:, :m] * s[:m]) @ vh[:m]
     for own in (sparse, low, low.float() if single else low, reference):
-        floor = floor_beneath(own, reference)
+        floor = error_floor(own, reference)
         # A matrix of low rank loses that rank when it is rounded to its type, and may be closer by that much.
         rounding = n * torch.finfo(own.dtype).eps
         assert floor.error <= float(metrics.relative_error(own, reference)) + rounding + 1e-12
@@ -68,7 +68,7 @@ def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
     reference = attention(3, 16)
     u, s, vh = torch.linalg.svd(reference)
     best = (u[:, :5] * s[:5]) @ vh[:5]
-    floor = floor_beneath(best, reference)
+    floor = error_floor(best, reference)
     assert (floor.kind, floor.rank, floor.keys) == ("rank", 5, 16)
     assert floor.error == pytest.approx(float(metrics.relative_error(best, reference)), abs=1e-9)
 
@@ -76,14 +76,14 @@ def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
 def test_few_keys_are_judged_by_keys_and_reach_their_floor():
     reference = attention(4, 16)
     kept = torch.where(reference >= reference.topk(3).values[:, -1:], reference, 0)
-    floor = floor_beneath(kept, reference)
+    floor = error_floor(kept, reference)
     assert (floor.kind, floor.keys) == ("keys", 3)
     assert floor.rank is None
     assert floor.error == pytest.approx(float(metrics.relative_error(kept, reference)), abs=1e-12)
 
 
 def test_a_matrix_with_all_its_keys_and_its_rank_has_no_floor():
-    floor = floor_beneath(attention(5, 10), attention(6, 10))
+    floor = error_floor(attention(5, 10), attention(6, 10))
     assert (floor.kind, floor.error, floor.rank) == ("", 0, 10)
 
 
@@ -93,7 +93,7 @@ def test_the_higher_floor_counts_where_both_hold():
     own = reference[0].expand(12, 12) * (torch.arange(12) % 4 > 0)[:, None]
     keys = torch.where(torch.arange(12) % 4 > 0, 12, 0)
     both = float(metrics.truncated_svd_error(reference, 1)), float(metrics.oracle_keys_error(reference, keys))
-    floor = floor_beneath(own, reference)
+    floor = error_floor(own, reference)
     assert floor.error == pytest.approx(max(both))
     assert floor.kind == ("rank" if both[0] > both[1] else "keys")
 
@@ -104,7 +104,7 @@ def test_what_lies_beyond_the_numerical_rank_lowers_the_floor():
     sizes = torch.tensor([1.0, 0.5, 0.25] + [0.05] * 9, dtype=torch.float64)
     weights = ((u * sizes) @ v.T).bfloat16()  # Singular values below a tenth of the largest may be rounding errors.
     reference = attention(5, 12)
-    found = floor_beneath(weights, reference)
+    found = error_floor(weights, reference)
     own, others = (torch.linalg.svdvals(x.double()) for x in (weights, reference))
     rank = found.rank
     tail, left = own[rank:].square().sum().sqrt(), others[rank:].square().sum().sqrt()

@@ -154,7 +154,7 @@ def test_nan_is_never_hidden(name):
 
 def test_every_number_has_a_column_or_ends_a_range():
     columns = Passport.columns()
-    ends = {column.to for column in columns.values()} - {""}
+    ends = {column.range_end for column in columns.values()} - {""}
     assert set(columns) | ends == {each.name for each in dataclasses.fields(Passport)}
     assert not set(columns) & ends
     labels = [column.label for column in columns.values()]

@@ -23,7 +23,7 @@ from attention_core.model_patching import (
     repeated,
     swapped,
 )
-from attention_core.model_patching.swap import _not_padding
+from attention_core.model_patching.swap import _token_mask
 
 TEXTS = (
     "The librarian who had lost her keys asked the boy beside the window whether he had seen them.",
@@ -327,12 +327,12 @@ def test_perplexity_of_a_loss_beyond_floats_is_infinite():
 def test_a_window_that_hides_keys_from_late_queries_alone_is_refused_in_a_padded_batch(side):
     mask = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
     real = torch.tensor([[True] * 6, [False] * 2 + [True] * 4 if side == "left" else [True] * 4 + [False] * 2])
-    assert torch.equal(_not_padding(mask & real[:, None, None], causal=True), real)
+    assert torch.equal(_token_mask(mask & real[:, None, None], causal=True), real)
     late = mask & real[:, None, None]
     late[0, 0, 5, 0] = False
     with pytest.raises(ModelError, match="sliding window"):
-        _not_padding(late, causal=True)
+        _token_mask(late, causal=True)
     middle = mask & real[:, None, None]
     middle[1, 0, 3, 2] = False
     with pytest.raises(ModelError, match="sliding window"):
-        _not_padding(middle, causal=True)
+        _token_mask(middle, causal=True)

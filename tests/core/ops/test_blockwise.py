@@ -120,7 +120,7 @@ def test_gradients_over_many_blocks_keep_half_precision_s_digits():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("width", [1, 16])
+@pytest.mark.parametrize("per_pair", [1, 16])
 def test_blocks_cover_every_query_once_and_pairs_counts_them(causal, per_pair):
     for n in (1, 2, 7, 33, 129, 1000):
         blocks = row_blocks(n, causal=causal, per_pair=per_pair)

@@ -25,7 +25,7 @@ def drawn():
 def test_every_edge_has_its_settings_and_a_link_to_both(drawn):
     links = re.findall(r'href="matrices\?([^"]*)"', drawn)
     shown = [parse_qs(link.replace("&amp;", "&"))["variants"] for link in links]
-    both = [[special.word, general.word] for general, special in (edge.both(32) for edge in EDGES)]
+    both = [[special.word, general.word] for general, special in (edge.attentions(32) for edge in EDGES)]
     assert sorted(shown) == sorted(words if "softmax" in words else ["softmax", *words] for words in both)
     for edge in EDGES:
         assert tree.conditions(edge).replace("&", "&amp;") in drawn

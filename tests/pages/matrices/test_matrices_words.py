@@ -12,7 +12,7 @@ from attention_core.analysis.matrix.head_scores import HeadScores
 from attention_core.analysis.matrix.telling_row import Share
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
-from attention_core.metrics.passport import NEGATIVE
+from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from pages.matrices.headline import (
     MASKED_SOFTMAX,
     VariantError,
@@ -438,7 +438,7 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 
 
 @pytest.mark.parametrize(
-    ("key", "share", "named"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE, False), ("performer", 0.5, False)]
+    ("key", "share", "named"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE_TOLERANCE, False), ("performer", 0.5, False)]
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
@@ -474,14 +474,14 @@ def test_the_sentence_on_one_variant_has_its_numbers():
     )
     halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
     assert variant_sentence(*make_compared("local", **halved, negative_mass=0.0)) == in_norms
-    assert variant_sentence(*make_compared("local", **halved, negative_mass=NEGATIVE)) == in_norms
+    assert variant_sentence(*make_compared("local", **halved, negative_mass=NEGATIVE_TOLERANCE)) == in_norms
     assert variant_sentence(*make_compared("local", **halved, negative_mass=0.125)) == (
         f"{in_norms} Negative weights make up 12.5% of the sum of absolute weights."
     )
 
 
 @pytest.mark.parametrize(
-    ("negative", "tail"), [(NEGATIVE, ""), (0.125, " · negative weights make up 12.5% of the sum of absolute weights")]
+    ("negative", "tail"), [(NEGATIVE_TOLERANCE, ""), (0.125, " · negative weights make up 12.5% of the sum of absolute weights")]
 )
 @pytest.mark.parametrize(
     ("low", "high", "sums"),
