@@ -135,7 +135,9 @@ def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> st
     """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
-    if any(compared.passport.negative_mass > NEGATIVE_TOLERANCE for a, compared in matrices.items() if a.key != NYSTROM):
+    if any(
+        compared.passport.negative_mass > NEGATIVE_TOLERANCE for a, compared in matrices.items() if a.key != NYSTROM
+    ):
         return _("Orange: negative weights, which subtract values from the output.")
     return ""
 

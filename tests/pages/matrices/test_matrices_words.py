@@ -438,7 +438,8 @@ def test_the_colours_of_signs_are_explained_where_there_are_negative_weights():
 
 
 @pytest.mark.parametrize(
-    ("key", "share", "named"), [("nystrom", 0.284, True), ("nystrom", NEGATIVE_TOLERANCE, False), ("performer", 0.5, False)]
+    ("key", "share", "named"),
+    [("nystrom", 0.284, True), ("nystrom", NEGATIVE_TOLERANCE, False), ("performer", 0.5, False)],
 )
 def test_the_inverse_is_the_reason_for_negative_weights_of_nystrom(key, share, named):
     numbers = make_compared(key, negative_mass=share)
@@ -481,7 +482,8 @@ def test_the_sentence_on_one_variant_has_its_numbers():
 
 
 @pytest.mark.parametrize(
-    ("negative", "tail"), [(NEGATIVE_TOLERANCE, ""), (0.125, " · negative weights make up 12.5% of the sum of absolute weights")]
+    ("negative", "tail"),
+    [(NEGATIVE_TOLERANCE, ""), (0.125, " · negative weights make up 12.5% of the sum of absolute weights")],
 )
 @pytest.mark.parametrize(
     ("low", "high", "sums"),
