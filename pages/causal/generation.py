@@ -164,7 +164,7 @@ def _name(row: MemoryRow) -> str:
 
 
 def group_by_size(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
-    """Group constant states whose sizes differ by at most ``SIMILAR``; a growing cache is a group of its own."""
+    """Group constant states whose sizes differ by at most ``MAX_SIZE_RATIO``; a growing cache is a group of its own."""
     groups: list[list[MemoryRow]] = []
     for row in sorted(rows, key=lambda row: (row.grown_bytes, row.state_bytes)):
         smallest = groups[-1][0] if groups else None

@@ -54,7 +54,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
             ),
         ],
     )
-    view.show(top_result, softmax_cost=words.cost_of_softmax(question, times), times=times)
+    view.show(top_result, full_cost=words.cost_of_softmax(question, times), times=times)
 
 
 def _measured_times(question: Question) -> dict[str, float]:

@@ -64,7 +64,7 @@ def lines_above_axis(question: Question, curves: Sequence[Curve], y_end: float, 
 
 
 def settings_beyond_axis(
-    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, softmax_cost: float
+    question: Question, points: Sequence[ErrorPoint], times: Mapping[str, float] | None, full_cost: float
 ) -> str:
     """Return which settings lie beyond the end of the axis of costs, in two sentences; empty if none does.
 
@@ -72,13 +72,13 @@ def settings_beyond_axis(
         question: what the visitor compares.
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
-        softmax_cost: softmax's cost.
+        full_cost: softmax's cost.
     """
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     count, names = 0, []
     for attention, group in question.by_variant(points):
         ascending = sorted(group, key=lambda p: float(p.value or 0))
-        expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * softmax_cost]
+        expensive = [p.value for p in ascending if costs.get(p.word, 0.0) > AXIS_END_RATIO * full_cost]
         count += len(expensive)
         budget = attention.variant.budget
         settings = (
@@ -101,9 +101,9 @@ def worse_than_mean(question: Question, points: Sequence[ErrorPoint]) -> list[st
     """Return which variants other than Local, which ``reasons`` explains, are worse than uniform attention."""
     names = [
         _(attention.title)
-        for _reference, comparable, uniform_error in by_reference(question, points)
+        for _reference, comparable, baseline in by_reference(question, points)
         for attention, group in question.by_variant(comparable)
-        if attention.key != "local" and any(uniform_error < p.middle for p in group)
+        if attention.key != "local" and any(baseline < p.middle for p in group)
     ]
     if not names:
         return []

@@ -60,7 +60,7 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
         return ""
     narrowest = min(window_points, key=lambda p: p.budget)
     local, longer = ac.from_word(narrowest.word), LENGTH_FACTOR * narrowest.n
-    local_cost, softmax_cost = (
+    local_cost, full_cost = (
         a.cost(longer, question.d, causal=question.causal).multiply_adds for a in (local, ac.get(REFERENCE))
     )
     return _(
@@ -71,7 +71,7 @@ def block_cost(question: Question, points: Sequence[ErrorPoint]) -> str:
         share=percent(narrowest.multiply_adds / softmax.multiply_adds),
         block=getattr(local.params, "columns", 0) or BLOCK,
         longer=longer,
-        less=percent(local_cost / softmax_cost),
+        less=percent(local_cost / full_cost),
     )
 
 

@@ -64,18 +64,18 @@ class View:
         self,
         top_result: tuple[DeltaGenerator, Question],
         *,
-        softmax_cost: float | None = None,
+        full_cost: float | None = None,
         times: Mapping[str, float] | None = None,
     ) -> None:
         """Run the sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
         Args:
             top_result: the place of the sentence, and what the visitor compares.
-            softmax_cost: softmax's cost if the horizontal axis is the cost. The axis ends there.
+            full_cost: softmax's cost if the horizontal axis is the cost. The axis ends there.
             times: milliseconds by word, for the file; no chart is drawn if they are empty.
         """
         place, question = top_result
-        x_end = None if softmax_cost is None else words.AXIS_END_RATIO * softmax_cost
+        x_end = None if full_cost is None else words.AXIS_END_RATIO * full_cost
         linked, is_drawn = has_matrix_links(question), times != {}
 
         def compute_curves(rows: Sequence[ErrorRow]) -> tuple[list[ErrorPoint], list[Curve], float]:
@@ -93,13 +93,11 @@ class View:
                 "percent": question.is_share,
                 "top": y_end if highest > y_end else 1.08 * highest or 1.0,
                 "right": x_end,
-                "mark": None
-                if softmax_cost is None
-                else (words.CHEAP_SHARE * softmax_cost, _("half of softmax's cost")),
+                "mark": None if full_cost is None else (words.CHEAP_SHARE * full_cost, _("half of softmax's cost")),
                 "shaded": None
-                if softmax_cost is None
-                else (softmax_cost, "" if chart.is_narrow() else _("costs more than softmax")),
-                "x_ticks": doublings(curves) if softmax_cost is None else cost_share_ticks(curves, softmax_cost),
+                if full_cost is None
+                else (full_cost, "" if chart.is_narrow() else _("costs more than softmax")),
+                "x_ticks": doublings(curves) if full_cost is None else cost_share_ticks(curves, full_cost),
                 "link_prefix": navigation.link_prefix("matrices", first_variant=REFERENCE) if linked else "",
             }
 
@@ -122,7 +120,7 @@ class View:
         captions = [
             paragraph(*explain_marks(question, points, curves)),
             lines_above_axis(question, curves, y_end, x_end),
-            "" if softmax_cost is None else settings_beyond_axis(question, points, times, softmax_cost),
+            "" if full_cost is None else settings_beyond_axis(question, points, times, full_cost),
         ]
         if is_drawn and any(captions):
             st.caption("  \n".join(filter(None, captions)))
@@ -156,11 +154,11 @@ def axis_end(question: Question, points: Sequence[ErrorPoint]) -> float:
     return math.inf if question.options.log else HEADROOM * max(uniform_errors, default=0.0) or math.inf
 
 
-def cost_share_ticks(curves: Sequence[Curve], softmax_cost: float) -> dict[float, str]:
+def cost_share_ticks(curves: Sequence[Curve], full_cost: float) -> dict[float, str]:
     """Return ticks at shares of softmax's cost, from the cheapest point to the end of the axis, with their texts."""
-    least = min(x for line in curves for x in line.x) / softmax_cost
+    least = min(x for line in curves for x in line.x) / full_cost
     shares = [digit * 10.0**power for power in range(math.floor(math.log10(least)), 0) for digit in (1, 2, 5)]
-    return {share * softmax_cost: f"{100 * share:g}%" for share in (*shares, 1, words.AXIS_END_RATIO) if share >= least}
+    return {share * full_cost: f"{100 * share:g}%" for share in (*shares, 1, words.AXIS_END_RATIO) if share >= least}
 
 
 def curve(

@@ -32,8 +32,8 @@ def by_reference(question: Question, points: Sequence[ErrorPoint]) -> Iterator[t
     """Yield each reference with its variants' points and the error of uniform attention; softmax first."""
     shown = [p for _attention, group in question.by_variant(points) for p in group]
     for reference in dict.fromkeys(p.reference for p in sorted(shown, key=lambda p: p.reference != REFERENCE)):
-        uniform_error = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
-        yield reference, [p for p in shown if p.reference == reference], uniform_error
+        baseline = next((p.middle for p in points if (p.variant, p.reference) == (UNIFORM, reference)), math.inf)
+        yield reference, [p for p in shown if p.reference == reference], baseline
 
 
 def add_variant_hint(question: Question) -> str:
@@ -74,16 +74,16 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
         points: points of the variants.
         times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
-    if (softmax_cost := cost_of_softmax(question, times)) is None:
+    if (full_cost := cost_of_softmax(question, times)) is None:
         return ""  # Not measured yet.
     cost = cost_name(times)
     costs = {p.word: float(p.multiply_adds) for p in points} if times is None else times
     lines = []
-    for reference, comparable, uniform_error in by_reference(question, points):
+    for reference, comparable, baseline in by_reference(question, points):
         best, next_best = (
-            best_within(comparable, share * softmax_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
+            best_within(comparable, share * full_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
         )
-        text = verdict(best, uniform_error=uniform_error, question=question, reference=reference, cost=cost)
+        text = verdict(best, baseline=baseline, question=question, reference=reference, cost=cost)
         if best is not None:
             text = paragraph(
                 text,
@@ -91,10 +91,10 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 cause(question, best),
                 _(
                     "{name} needs slightly more than half of softmax's {cost} and has {error}."
-                    if percent(costs[next_best.word] / softmax_cost) == percent(CHEAP_SHARE)
+                    if percent(costs[next_best.word] / full_cost) == percent(CHEAP_SHARE)
                     else "{name} needs {share} of softmax's {cost} and has {error}.",
                     name=label(ac.from_word(next_best.word)),
-                    share=percent(costs[next_best.word] / softmax_cost),
+                    share=percent(costs[next_best.word] / full_cost),
                     cost=cost,
                     error=error_text(question, next_best.middle),
                 )
@@ -103,11 +103,11 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
                 _(
                     "Equal weights on {keys} need {share} of softmax's {cost} and have {error}.",
                     keys=every_key(causal=question.causal),
-                    share=percent(costs[UNIFORM] / softmax_cost),
+                    share=percent(costs[UNIFORM] / full_cost),
                     cost=cost,
-                    error=error_text(question, uniform_error),
+                    error=error_text(question, baseline),
                 )
-                if math.isfinite(uniform_error) and UNIFORM in costs
+                if math.isfinite(baseline) and UNIFORM in costs
                 else "",
             )
         lines.append(text)
@@ -147,12 +147,12 @@ def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None
     return times.get(REFERENCE)
 
 
-def verdict(best: ErrorPoint | None, *, uniform_error: float, question: Question, reference: str, cost: str) -> str:
+def verdict(best: ErrorPoint | None, *, baseline: float, question: Question, reference: str, cost: str) -> str:
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
         best: point with the smallest error at that cost; None if no variant is that cheap.
-        uniform_error: error of uniform attention, the plain mean of the values.
+        baseline: error of uniform attention, the plain mean of the values.
         question: what the visitor compares.
         reference: key of the reference.
         cost: name of the cost.
@@ -164,13 +164,13 @@ def verdict(best: ErrorPoint | None, *, uniform_error: float, question: Question
             **values,
         )
     values |= {"name": label(ac.from_word(best.word)), "error": error_text(question, best.middle)}
-    if best.middle >= uniform_error:
+    if best.middle >= baseline:
         return _(
             "**With at most half of softmax's {cost}, no variant shown is closer to {reference} than equal weights.** "
             "The best, {name}, has {error}.",
             **values,
         )
-    if best.middle <= CLOSE_ERROR_SHARE * uniform_error:
+    if best.middle <= CLOSE_ERROR_SHARE * baseline:
         return _(
             "**With at most half of softmax's {cost}, {name} is closest to {reference}.** It has {error}.", **values
         )
@@ -185,24 +185,24 @@ def verdict(best: ErrorPoint | None, *, uniform_error: float, question: Question
     )
 
 
-def baseline_error(question: Question, uniform_error: float) -> str:
+def baseline_error(question: Question, baseline: float) -> str:
     """Return the error of the baseline, uniform attention; empty while it is not computed."""
-    if not math.isfinite(uniform_error):
+    if not math.isfinite(baseline):
         return ""
     return _(
         "Equal weights on {keys} have {zero}.",
         keys=every_key(causal=question.causal),
-        zero=error_text(question, uniform_error),
+        zero=error_text(question, baseline),
     )
 
 
 def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return the cheapest setting of each variant with half the error of the plain mean, for each reference."""
-    sentences, softmax_cost = [], cost_of_softmax(question) or math.inf
-    for reference, comparable, uniform_error in by_reference(question, points):
-        if not math.isfinite(uniform_error):
+    sentences, full_cost = [], cost_of_softmax(question) or math.inf
+    for reference, comparable, baseline in by_reference(question, points):
+        if not math.isfinite(baseline):
             continue  # Not computed yet.
-        if not uniform_error:
+        if not baseline:
             sentences.append(
                 _(
                     "On this input, even equal weights have no error compared with {reference}. The errors therefore "
@@ -215,14 +215,14 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
         for attention, group in question.by_variant(comparable):
             # A setting that costs as much as softmax is usually softmax itself, such as a window over the whole text.
             if close_points := [
-                p for p in group if p.middle <= CLOSE_ERROR_SHARE * uniform_error and p.multiply_adds < softmax_cost
+                p for p in group if p.middle <= CLOSE_ERROR_SHARE * baseline and p.multiply_adds < full_cost
             ]:
                 close.append((min(close_points, key=lambda p: p.multiply_adds), _(attention.title)))
             else:
                 not_close.append(_(attention.title))
-        values = {"reference": reference_name(ac.get(reference)), "zero": error_text(question, uniform_error)}
+        values = {"reference": reference_name(ac.get(reference)), "zero": error_text(question, baseline)}
         if not close:
-            best = min((p for p in comparable if p.multiply_adds < softmax_cost), key=lambda p: p.middle, default=None)
+            best = min((p for p in comparable if p.multiply_adds < full_cost), key=lambda p: p.middle, default=None)
             sentences += [
                 _("**At a cost below softmax's, no variant shown comes close to {reference}.**", **values),
                 _(
@@ -242,7 +242,7 @@ def budget_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
                 "**{name} is the cheapest setting shown that comes close to {reference}: it needs {share} of softmax's "
                 "multiply-adds and has {error}.**",
                 name=label(ac.from_word(cheapest.word)),
-                share=percent(cheapest.multiply_adds / softmax_cost),
+                share=percent(cheapest.multiply_adds / full_cost),
                 error=error_text(question, cheapest.middle),
                 **values,
             ),
@@ -275,7 +275,7 @@ def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
     """Return the best variant at the greatest length, and how its error changes with length, for each reference."""
     n = max((p.n for p in points), default=0)
     sentences = []
-    for reference, comparable, uniform_error in by_reference(question, [p for p in points if p.n == n]):
+    for reference, comparable, baseline in by_reference(question, [p for p in points if p.n == n]):
         finite = [p for p in comparable if math.isfinite(p.middle)]
         if not finite:
             continue
@@ -286,7 +286,7 @@ def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
             "error": error_text(question, best.middle),
             "n": n,
         }
-        if best.middle >= uniform_error:
+        if best.middle >= baseline:
             text = _(
                 "**At {n:,} tokens, no variant shown is closer to {reference} than equal weights.** The best, {name}, "
                 "has {error}.",
@@ -298,7 +298,7 @@ def length_headline(question: Question, points: Sequence[ErrorPoint]) -> str:
         sentences += [
             text,
             metric_scale(question, reference),
-            baseline_error(question, uniform_error),
+            baseline_error(question, baseline),
             length_trend(question, group),
         ]
     explanation = _(

@@ -23,7 +23,7 @@ from pages.inside.story import HeadData, Step, lazy_step
 from pages.inside.tokens import Pool, strip
 
 BLUR_TITLE, LEAK_TITLE = N_("Best possible error"), N_("Leakage")
-"""Titles of the steps ``blur`` and ``leak``."""
+"""Titles of the steps ``blur_step`` and ``leak_step``."""
 
 
 def name(data: HeadData, pool: Pool) -> str:

@@ -51,7 +51,7 @@ def coloured_text(
 
 
 def alternating_colours(groups: Sequence[int]) -> list[int]:
-    """Return colour numbers for `painted` that give every second run of tokens with the same owner a colour."""
+    """Return colour numbers for `coloured_text` that give every second run of tokens with the same owner a colour."""
     return [-(i % 2) for i, (_owner, run) in enumerate(groupby(groups)) for _token in run]
 
 

@@ -31,7 +31,7 @@ def headline(results: Sequence[Outcome], link: str = "") -> str:
 def cause(outcome: Outcome) -> str:
     """Return why a variant that was trained did not learn the task, with its accuracy; empty if no cause is known.
 
-    A test trains gated linear attention with a feature map, with which it learns recall within ``WITH_FEATURES`` steps.
+    A test trains gated linear attention with a feature map, with which it learns recall within ``MAX_STEPS`` steps.
     """
     if outcome.step == 0 or outcome.learned_at is not None:
         return ""

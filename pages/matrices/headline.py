@@ -31,12 +31,12 @@ class VariantError:
     Attributes:
         name: name on screen.
         error: relative error of the variant's output against its reference.
-        uniform_error: relative error of the plain mean of the values.
+        baseline: relative error of the plain mean of the values.
     """
 
     name: str
     error: float
-    uniform_error: float
+    baseline: float
 
 
 def headline(
@@ -53,9 +53,7 @@ def headline(
     groups: dict[str, list[VariantError]] = {_(REFERENCE): []}
     for attention, compared in matrices.items():
         if attention.word != REFERENCE:
-            error = VariantError(
-                name=label(attention), error=compared.output_error, uniform_error=compared.uniform_error
-            )
+            error = VariantError(name=label(attention), error=compared.output_error, baseline=compared.uniform_error)
             groups.setdefault(reference_name(attention), []).append(error)
     closest, farthest = _extremes(groups[_(REFERENCE)])
     best = closest[0] if len(closest) == 1 and closest != farthest else ""
@@ -190,8 +188,8 @@ def ranking(
     """
     ranked = sorted((each for each in errors if math.isfinite(each.error)), key=lambda each: each.name)
     invalid = sorted(each.name for each in errors if not math.isfinite(each.error))
-    uniform_error = errors[0].uniform_error
-    if ranked and not math.isfinite(uniform_error):
+    baseline = errors[0].baseline
+    if ranked and not math.isfinite(baseline):
         return paragraph(
             _("The output of {against} contains values that are not finite.", against=reference), not_finite(invalid)
         )
@@ -221,15 +219,15 @@ def _rank(
     reference: str, errors: Sequence[VariantError], *, causal: bool, cause: str, described: Collection[str]
 ) -> str:
     """Return the ranking of variants with finite errors next to the finite error of equal weights, in bold."""
-    (smallest, largest), uniform_error = _extremes(errors), errors[0].uniform_error
+    (smallest, largest), baseline = _extremes(errors), errors[0].baseline
     fields: dict[str, Any] = {
         "against": reference,
-        "zero": uniform_error,
+        "zero": baseline,
         "keys": every_key(causal=causal),
         "error": min(rival.error for rival in errors),
         "most": max(rival.error for rival in errors),
     }
-    margin = in_percent(uniform_error) - in_percent(fields["most"])
+    margin = in_percent(baseline) - in_percent(fields["most"])
     if smallest == largest:
         return paragraph(
             _("**All variants have an output error of {error:.0%} compared with {against}.**", **fields)
@@ -240,7 +238,7 @@ def _rank(
             _baseline(margin, **fields),
         )
     others = not set(largest) <= set(described)
-    if in_percent(fields["error"]) >= in_percent(uniform_error):
+    if in_percent(fields["error"]) >= in_percent(baseline):
         sentence = _("**No variant is better than equal weights on {keys} ({zero:.0%} output error).**", **fields)
         return paragraph(sentence, _closest(smallest, **fields), cause, _farthest(largest, **fields) if others else "")
     closest = paragraph(_closest(smallest, first=True, **fields), cause)

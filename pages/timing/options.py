@@ -20,7 +20,7 @@ from attention_core.limits import current
 from attention_core.runtime.devices import devices
 
 FROM_FILE, NO_RUN = "loaded", "none"
-"""Choices next to the recorded runs: a run from a file, or none; ``NONE`` is also a choice of the mask."""
+"""Choices next to the recorded runs: a run from a file, or none; ``NO_RUN`` is also a choice of the mask."""
 MIN_LENGTH = 16
 MAX_ROUNDS = 25
 """Maximum rounds of a run; the quartiles change little after these."""

@@ -200,7 +200,7 @@ def shown(address):
         tell(self, outcomes)
 
     # A GPU adds options, so the test hides it.
-    with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "tell", record_outcomes):
+    with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "draw_outcomes", record_outcomes):
         at = visit(page, parse_qs(query, strict_parsing=bool(query)))
         found = list(lines(at))
         assert not at.run().exception

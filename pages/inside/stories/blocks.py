@@ -14,7 +14,7 @@ from pages.inside.story import HeadData, LazyStep, Step, lazy_step
 from pages.inside.tokens import coloured_text
 
 OWN_BLOCK, CORRECT, WRONG, MISSED, NO_COLOUR = 0, 2, 1, 3, -1
-"""Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``ELSE`` has no colour."""
+"""Colours of the tokens: own block, correctly chosen, wrongly chosen, missed; ``NO_COLOUR`` has no colour."""
 
 
 @dataclass(frozen=True, eq=False)

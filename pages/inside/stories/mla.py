@@ -98,7 +98,7 @@ def _ranks(data: HeadData) -> Step:
 
 
 def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, head_error: float) -> str:
-    """Return the sentence about the error at the set rank, and the smallest rank that reaches ``NEAR``.
+    """Return the sentence about the error at the set rank, and the smallest rank that reaches ``TARGET_ERROR``.
 
     Args:
         ranks: the measured ranks, ascending; the last is the full rank.

@@ -73,7 +73,7 @@ def test_variants_are_ranked_only_among_those_with_the_same_reference():
 def test_the_best_variant_is_compared_with_the_mean_of_the_values(reference, middle, finding):
     name = {"softmax": "softmax", "reformer": "shared-QK softmax"}[reference]
     shown = {"softmax": "shown", "reformer": "compared with shared-QK softmax"}[reference]
-    how = {"uniform_error": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
+    how = {"baseline": 0.8, "question": make_question("local"), "reference": reference, "cost": "multiply-adds"}
     finding = finding.format(name=name, shown=shown).removesuffix(".**")
     end = ".**" if "even" in finding else "."
     assert words.verdict(point(middle, reference=reference), **how) == (

@@ -40,7 +40,7 @@ SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, 
 
 
 def make_errors(zero=0.95, **errors):
-    return [VariantError(name=name, error=error, uniform_error=zero) for name, error in errors.items()]
+    return [VariantError(name=name, error=error, baseline=zero) for name, error in errors.items()]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -453,7 +453,7 @@ def make_compared(key, *, output=0.25, zero=0.75, **numbers):
     attention = ac.get(key)
     text = compared_with_softmax(attention)
     passport = dataclasses.replace(text.passport, **numbers)
-    return attention, dataclasses.replace(text, passport=passport, output_error=output, uniform_error=zero)
+    return attention, dataclasses.replace(text, passport=passport, output_error=output, baseline=zero)
 
 
 WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
