@@ -24,9 +24,9 @@ from pages.claims.options import VERDICTS_BY_NAME, ClaimsOptions, draw_heads, is
 
 CARD_HEIGHT = 280
 """Typical height in pixels of an outcome on a card, which is reserved until the claim is checked."""
-SUMMARY_HEIGHT = 72
+BAR_HEIGHT = 72
 """Height in pixels of the bar of all verdicts on a wide screen."""
-FIRST_CLAIMS = ("memory_quadruples", "linformer_rank", "cosine_closest")
+FIRST_KEYS = ("memory_quadruples", "linformer_rank", "cosine_closest")
 """Claims whose cards come first as long as no verdict is known: one about softmax alone, and two that do not hold on
 most inputs of the survey."""
 
@@ -58,11 +58,9 @@ class Board:
             claims: the claims, in order.
             tasks: the tasks that check them.
         """
-        panel_container, failed = (
-            None,
-            [outcome.key for outcome in self.drawn_outcomes if outcome.verdict is Verdict.FAILS],
-        )
-        first_claims, name = (failed, words.FAILED_TITLE) if failed else (FIRST_CLAIMS, words.FIRST_TITLE)
+        panel_container = None
+        failed = [outcome.key for outcome in self.drawn_outcomes if outcome.verdict is Verdict.FAILS]
+        first_claims, name = (failed, words.FAILED_TITLE) if failed else (FIRST_KEYS, words.FIRST_TITLE)
 
         def group_of(claim: Claim) -> str:
             return name if claim.key in first_claims else words.SUBJECTS.get(claim.subject, "")
@@ -148,13 +146,11 @@ class Board:
 
 def show(chosen: ChosenInput) -> None:
     """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
-    all_tasks = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
+    checks = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = options.opened_claim(claims.all_claims())
-    known = {task: found for task in all_tasks if (found := dispatch.known("claims", task)) is not None}
-    on_request = {task.key: task for task in all_tasks if task not in known and not is_requested(task)}
-    tasks = sorted(
-        (task for task in all_tasks if task.key not in on_request), key=lambda task: task.key not in FIRST_CLAIMS
-    )
+    known = {task: found for task in checks if (found := dispatch.known("claims", task)) is not None}
+    on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
+    tasks = sorted((task for task in checks if task.key not in on_request), key=lambda task: task.key not in FIRST_KEYS)
     summary = st.container(key="claims-summary")
     summary.empty()  # Streamlit reserves a container's place on the page only if it has an element.
     with st.container(
@@ -178,7 +174,7 @@ def show(chosen: ChosenInput) -> None:
     board.draw_outcomes(outcome for [outcome] in known.values())
     if verdict_filter == "all":
         with place:
-            board.draw_cards(claims.all_claims(), all_tasks)
+            board.draw_cards(claims.all_claims(), checks)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
         board.draw_outcomes(outcomes)
@@ -192,17 +188,17 @@ def show(chosen: ChosenInput) -> None:
             key="claims.all",
             refuse=board.draw_failure,
             describe=words.summary,
-            height=SUMMARY_HEIGHT,
+            height=BAR_HEIGHT,
         )
     if verdict_filter != "all":
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
         verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
         with place:
             board.draw_cards(
-                [c for c in claims.all_claims() if verdicts.get(c.key) is verdict or c.key == opened], all_tasks
+                [c for c in claims.all_claims() if verdicts.get(c.key) is verdict or c.key == opened], checks
             )
     if board.drawn_outcomes:
-        _show_footer(board.drawn_outcomes, chosen, all_tasks[0].longest)
+        _show_footer(board.drawn_outcomes, chosen, checks[0].longest)
 
 
 def show_trained(chosen: ChosenInput) -> None:

@@ -178,7 +178,7 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
 
 
 def perplexity_row(word: str, points: Sequence[Both], read_row: ReadingRow) -> Row:
-    """Return a row of the perplexity map: the logarithm to base ``MAX_RATIO`` of the ratio to the original perplexity."""
+    """Return a row of the perplexity map: log of the ratio to the original perplexity, to base ``MAX_RATIO``."""
     ratios = {int(point.x): point.perplexity / read_row.perplexity for point in points if point.perplexity is not None}
     text = N_("{name}, layer {layer}: perplexity {after}, {ratio} times that of the original model")
     notes = {

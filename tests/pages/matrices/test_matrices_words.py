@@ -453,7 +453,7 @@ def make_compared(key, *, output=0.25, zero=0.75, **numbers):
     attention = ac.get(key)
     text = compared_with_softmax(attention)
     passport = dataclasses.replace(text.passport, **numbers)
-    return attention, dataclasses.replace(text, passport=passport, output_error=output, baseline=zero)
+    return attention, dataclasses.replace(text, passport=passport, output_error=output, uniform_error=zero)
 
 
 WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
