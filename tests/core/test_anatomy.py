@@ -417,7 +417,7 @@ def check_shapes(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) -
     assert parts.keys() == inside.shapes.keys()
 
 
-def test_everything_that_can_be_taken_apart_has_its_rule():
+def test_every_anatomy_has_a_rule():
     assert without_rule(NAMED) == set()
     assert {v.key for v in NAMED} == INSIDES.keys()
 
@@ -438,7 +438,7 @@ def test_the_parts_give_the_matrix(variant: Variant):
 
 @pytest.mark.parametrize("lead", [(), (1,), (4, 1, 2)])
 @pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
-def test_however_many_axes_lead(variant: Variant, lead: tuple[int, ...]):
+def test_anatomy_with_any_leading_axes(variant: Variant, lead: tuple[int, ...]):
     a = Attention(variant, variant.params())
     for causal in causal_forms(a):
         check_whole(a, 33, lead, causal=causal)

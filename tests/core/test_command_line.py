@@ -56,7 +56,7 @@ def test_the_columns_of_the_list_are_aligned(capsys):
         (["swap", "--variants", "none_such", "--text", "one two"], 141),
     ],
 )
-def test_a_reader_that_leaves_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
+def test_closed_pipe_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
     """Check a reader that closes the pipe before anything is written, like ``python -m attention_core list | head``."""
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
@@ -94,7 +94,7 @@ def test_bench_writes_a_file_that_the_page_loads(tmp_path, capsys, mode, dtype):
         (["--out", "/nowhere/at/all.json"], "folder"),
     ],
 )
-def test_a_request_that_does_not_fit_gets_a_sentence_and_no_file(tmp_path, capsys, monkeypatch, arguments, word):
+def test_invalid_bench_request_prints_a_sentence_and_writes_no_file(tmp_path, capsys, monkeypatch, arguments, word):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     out = tmp_path / "run.json"
     assert main(["bench", *TINY, "--out", str(out), *arguments]) == 2
@@ -160,7 +160,7 @@ def test_claims_about_trained_models_are_not_testable_on_a_synthetic_input(capsy
     assert out.endswith("of 2 claims: holds: 1, holds partly: 0, does not hold here: 0, not testable on this input: 1")
 
 
-def test_claims_looks_at_all_heads_unless_one_is_asked_for(capsys):
+def test_claims_uses_all_heads_by_default(capsys):
     said = []
     for head in ([], ["--head", "1"]):
         assert main(["claims", "--tokens", "24", *head, "--only", "cosine_closest"]) == 0

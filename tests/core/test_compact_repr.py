@@ -39,7 +39,7 @@ def records():
             yield from (c for c in vars(loaded).values() if inspect.isclass(c) and c.__module__ == module.name)
 
 
-def test_whatever_holds_an_array_prints_briefly():
+def test_records_with_arrays_have_a_short_repr():
     holding = set()
     for record in filter(dataclasses.is_dataclass, records()):
         kinds = [str(field.type) for field in dataclasses.fields(record) if field.repr]

@@ -291,7 +291,7 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     ("variant", "check"),
     [pytest.param(v, check, id=name) for check, variants in WRONG.items() for name, v in variants.items()],
 )
-def test_bites(variant: Variant, check: Callable[[Any], None]):
+def test_contract_detects_wrong_variants(variant: Variant, check: Callable[[Any], None]):
     subject = variant if check in PER_VARIANT else Attention(variant, variant.params())
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         check(subject)

@@ -18,7 +18,7 @@ EDGES = {
 
 @pytest.mark.parametrize("name", EDGES)
 @given(data=st.data())
-def test_a_special_case_is_what_it_is_said_to_be(name, data):
+def test_special_cases_are_equal(name, data):
     edge = EDGES[name]
     n, d = data.draw(st.integers(1, 24)), 2 * data.draw(st.integers(1, 6))
     shared = [s for s in edge.general.params.settings() if s.name in edge.case.shared]
@@ -35,7 +35,7 @@ def test_a_special_case_is_what_it_is_said_to_be(name, data):
 
 
 @pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
-def test_the_settings_are_what_makes_it_so(edge):
+def test_special_cases_need_their_settings(edge):
     """Check that a variant differs from its special case at the defaults."""
     q, k = torch.randn(2, 1, 4, 40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     _, special = edge.attentions(40)
@@ -47,7 +47,7 @@ def test_the_settings_are_what_makes_it_so(edge):
     )
 
 
-def test_every_variant_that_grows_out_of_another_stands_in_the_tree_once():
+def test_every_special_case_is_in_the_tree_once():
     seen = []
 
     def walk(branch: Branch, parent: Branch | None = None):

@@ -69,7 +69,7 @@ def test_bounds_round_away_from_the_truth(value, words):
         (1e45, ".3g", "1 × 10⁴⁵"),
     ],
 )
-def test_what_python_writes_awkwardly_is_written_for_reading(value, form, words):
+def test_readable_formats(value, form, words):
     assert formatted(value, form).replace("\N{NO-BREAK SPACE}", " ") == words
     assert format(FormattedFloat(value), form).replace("\N{NO-BREAK SPACE}", " ") == words
 

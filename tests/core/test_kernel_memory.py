@@ -45,10 +45,10 @@ def held(attention, mode, causal):
 
 
 @pytest.mark.parametrize(("attention", "causal"), cases(FORMS))
-def test_at_most_twice_the_output_is_held(attention, causal):
+def test_memory_is_at_most_twice_the_output(attention, causal):
     assert held(attention, "forward", causal) <= 2 * OUTPUT
 
 
 @pytest.mark.parametrize(("attention", "causal"), cases(TRAINED))
-def test_training_holds_at_most_three_times_what_full_attention_does(attention, causal):
+def test_training_memory_is_at_most_three_times_full_attention(attention, causal):
     assert held(attention, "backward", causal) <= 3 * held(ac.get("softmax"), "backward", causal)

@@ -37,7 +37,7 @@ def test_every_bound_is_used(field):
     assert any(re.search(rf"\.{field}\b", file.read_text()) for file in FILES)
 
 
-def test_a_shared_server_allows_no_more_than_a_machine_of_ones_own():
+def test_hosted_limits_are_at_most_the_local_ones():
     # More visitors share the cache, so it holds more results.
     more = {f.name for f in fields(Limits) if getattr(HOSTED, f.name) > getattr(OWN_MACHINE, f.name)}
     assert more == {"cache_entries"}
@@ -71,7 +71,7 @@ def test_no_constant_of_a_question_goes_beyond_the_smaller_profile(file):
     assert not overruling(file.read_text())
 
 
-def test_it_bites():
+def test_limits_check_detects_violations():
     beyond = 'MOST = 2**20\n"""Tokens at most."""\nALIVE = 2 * 3**20\n"""Numbers held."""\n'
     assert overruling(beyond) == [("MOST", 2**20), ("ALIVE", 2 * 3**20)]
     assert not overruling(

@@ -78,7 +78,7 @@ def value(formula: str, known: dict[str, float]) -> float:
 
 
 @pytest.mark.parametrize("variant", [v for v in NAMED if v.pairs], ids=lambda v: v.key)
-def test_the_pair_count_on_screen_is_about_the_count(variant: Variant):
+def test_stated_pair_count_approximates_the_count(variant: Variant):
     n, a = 1024, Attention(variant, variant.params())
     q, k, _ = inputs(n, lead=(1,))
     seen = a.mask(n) if variant.mask else variant.pattern(q, k, a.params, causal=False)

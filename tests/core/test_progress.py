@@ -35,12 +35,12 @@ def layers(monkeypatch):
     return seen
 
 
-def test_nothing_happens_where_nobody_watches():
+def test_steps_outside_a_watched_block_do_nothing():
     progress.check()
     progress.step(1, 2)
 
 
-def test_who_watches_is_told_of_steps_until_the_block_ends():
+def test_watcher_receives_steps_until_the_block_ends():
     messages = []
     with progress.watched(lambda *at: messages.append(at)):
         progress.step(1, 3)
@@ -51,7 +51,7 @@ def test_who_watches_is_told_of_steps_until_the_block_ends():
     assert messages == [(1, 3), (3, 3)]
 
 
-def test_a_writer_tells_of_every_token():
+def test_generation_reports_every_token():
     messages = []
     with progress.watched(lambda *at: messages.append(at)):
         continuation.run(continuation.ContinuationTask(text=TEXT, steps=3))
@@ -69,7 +69,7 @@ def test_a_writer_tells_of_every_token():
     ],
     ids=["writing", "reading", "copying"],
 )
-def test_once_asked_to_stop_no_layer_more_is_computed(layers, made, word, after):
+def test_no_layer_runs_after_a_stop_request(layers, made, word, after):
     task = made(word=word, layers=tuple(range(30)))
     run = continuation.run if isinstance(task, continuation.ContinuationTask) else swap.run
     most = 90 if run is continuation.run else 30
@@ -82,7 +82,7 @@ def test_once_asked_to_stop_no_layer_more_is_computed(layers, made, word, after)
     assert len(layers) == min(after, most)
 
 
-def test_after_a_stop_the_model_is_as_it_was(layers):
+def test_model_is_unchanged_after_a_stop(layers):
     task = swap.ReadingTask(text=TEXT, live=True)
     before = swap.compute(task).perplexity
     layers.clear()
@@ -106,6 +106,6 @@ def test_another_thread_is_not_stopped():
     assert len(found) == 1
 
 
-def test_a_record_that_others_wait_for_too_is_read_to_its_end():
+def test_shared_record_is_read_completely_despite_a_stop():
     with progress.watched(lambda *at: None, lambda: True):
         assert Records().load(TextSource(TEXT, "smollm2", 1)).n > 5

@@ -111,7 +111,7 @@ def test_unknown_setting_names_the_nearest():
         ac.get("local", windw=3)
 
 
-def test_setting_where_there_are_none():
+def test_unknown_setting_of_a_variant_without_settings():
     with pytest.raises(SettingError, match="This variant has no settings"):
         ac.get("efficient", window=3)
 

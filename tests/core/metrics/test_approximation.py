@@ -64,7 +64,7 @@ def test_renaming_the_tokens_changes_nothing(name):
     ("name", "same"),
     [("relative_error", 0), ("cosine", 1), ("wrong_mass", 0), ("kl_divergence", 0), ("top_k_overlap", 1)],
 )
-def test_a_matrix_beside_itself(name, same):
+def test_matrix_compared_with_itself(name, same):
     for a in (pair()[0], torch.eye(4), torch.zeros(4, 4), random(2, 5, 5)):
         assert METRICS[name](a, a).flatten().tolist() == pytest.approx([same] * max(1, a[..., 0, 0].numel()), abs=1e-12)
 
@@ -93,7 +93,7 @@ def test_cosine_of_outputs():
     assert float(metrics.cosine(a, b)) == pytest.approx((-1 + math.sqrt(0.5) + 1 + 0) / 4)
 
 
-def test_disjoint_rows_are_wholly_wrong():
+def test_disjoint_rows_have_total_variation_one():
     a, b = torch.eye(4), torch.eye(4).flip(0)
     assert metrics.total_variation(a, b).tolist() == [1.0] * 4
     assert metrics.kl_divergence(a, b).tolist() == [math.inf] * 4
@@ -114,7 +114,7 @@ def test_divergence_is_never_negative():
     assert (found < 1e-14).all()
 
 
-def test_sparse_attention_diverges_finitely_from_softmax_but_not_the_other_way():
+def test_kl_is_finite_from_sparse_to_softmax_only():
     dense = pair()[0]
     sparse = torch.where(dense > 0.1, dense, 0)
     sparse /= sparse.sum(-1, keepdim=True)
@@ -125,7 +125,7 @@ def test_sparse_attention_diverges_finitely_from_softmax_but_not_the_other_way()
 
 @settings(max_examples=60, deadline=None)
 @given(arrays(np.float64, (2, 3, 6), elements=st.floats(0, 1)))
-def test_pinsker(rows):
+def test_pinsker_inequality_holds(rows):
     p, r = metrics.distribution(torch.from_numpy(rows) + 1e-9)
     assert (metrics.total_variation(p, r) ** 2 <= metrics.kl_divergence(p, r) / 2 + 1e-12).all()
 
@@ -141,13 +141,13 @@ def brute_overlap(a, b, k):
 
 @settings(max_examples=150, deadline=None)
 @given(arrays(np.float32, (2, 4, 7), elements=st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.75, 1.0])), st.integers(1, 9))
-def test_overlap_counts_like_sets(rows, k):
+def test_top_k_overlap_equals_set_overlap(rows, k):
     a, b = torch.from_numpy(rows)
     expected = [brute_overlap(x, y, k) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert metrics.top_k_overlap(a, b, k).tolist() == pytest.approx(expected)
 
 
-def test_uniform_rows_overlap_by_no_luck():
+def test_uniform_rows_overlap_by_k_over_n():
     assert metrics.top_k_overlap(torch.full((20, 20), 1 / 20), pair(20, 1)[0][0], 5).tolist() == [0.25] * 20
 
 
@@ -174,7 +174,7 @@ def test_oracle_floor_by_hand():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_uniform_error_is_the_error_of_the_plain_mean(causal):
+def test_uniform_error_is_the_error_of_the_mean(causal):
     q, k = random(2, 2, 6, 4)
     softmax = masked_softmax(scores(q, k), causal_mask(6) if causal else None)
     # With values that mark their keys, the plain mean of the values is the matrix of uniform attention.

@@ -34,7 +34,7 @@ def test_the_area_between_two_curves(first, second, distance, above):
     assert share_above([0, 1, 2], first, second) == pytest.approx(above)
 
 
-def test_a_wide_segment_counts_by_its_width():
+def test_segments_are_weighted_by_width():
     assert mean_gap([0, 3, 4], [1, 1, 5], [1, 1, 1]) == pytest.approx(0.5)
 
 

@@ -25,12 +25,12 @@ def test_uniform_rows_have_log_n(n):
     torch.testing.assert_close(metrics.entropy(rows, base=2), torch.full((2, n), math.log2(n), dtype=torch.float64))
 
 
-def test_one_hot_and_zero_rows_have_none():
+def test_one_hot_and_zero_rows_have_entropy_zero():
     assert metrics.entropy(torch.eye(5)).tolist() == [0.0] * 5
     assert metrics.entropy(torch.zeros(3, 3)).tolist() == [0.0] * 3
 
 
-def test_a_coin_of_one_quarter():
+def test_entropy_of_a_quarter_and_three_quarters():
     rows = torch.tensor([[0.25, 0.75]])
     assert float(metrics.entropy(rows, base=2)) == pytest.approx(2 - 0.75 * math.log2(3))
 
@@ -91,7 +91,7 @@ def test_sparsity_is_one_for_equal_weights_and_one_over_the_root_of_n_for_a_sing
     assert metrics.sparsity(torch.zeros(2, n)).tolist() == [0, 0]
 
 
-def test_what_a_query_may_not_see_makes_its_row_no_sparser():
+def test_hidden_keys_do_not_change_sparsity():
     rows = torch.ones(6, 6).tril()
     torch.testing.assert_close(metrics.sparsity(rows, torch.arange(1, 7)), torch.ones(6, dtype=torch.float64))
     assert metrics.sparsity(rows)[0] == pytest.approx(6**-0.5)

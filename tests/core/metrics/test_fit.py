@@ -11,7 +11,7 @@ N = (16, 32, 64, 300, 4096)
 
 
 @pytest.mark.parametrize("exponent", [-1.5, 0.0, 0.69, 1.0, 2.0])
-def test_an_exact_power_law_is_found_again(exponent):
+def test_exact_power_law_is_recovered(exponent):
     fit = fit_power(N, [3.5 * n**exponent for n in N])
     assert (fit.exponent, fit.factor, fit.r2) == pytest.approx((exponent, 3.5, 1.0), abs=1e-9)
     assert fit.at(1000) == pytest.approx(3.5 * 1000**exponent)
@@ -59,19 +59,19 @@ def test_values_beyond_every_number_are_infinite():
         ((1, 2), (math.inf, 1)),
     ],
 )
-def test_what_has_no_power_law_is_refused(x, y):
+def test_invalid_points_raise(x, y):
     with pytest.raises(ValueError, match="power law"):
         fit_power(x, y)
 
 
-def test_growth_is_stated_from_three_positions_over_a_factor_of_four_on():
+def test_growth_needs_three_positions_and_a_factor_of_four():
     assert fit_growth([1, 2, 4], [1, 4, 16]).exponent == pytest.approx(2)
     assert fit_growth([1, 2, 3.9], [1, 4, 16]) is None
     assert fit_growth([1, 8], [1, 4]) is None
 
 
 @pytest.mark.parametrize(("late", "bends"), [(1.0, False), (1.1, False), (1.4, True), (0.5, True)])
-def test_a_curve_bends_where_its_end_has_another_exponent(late, bends):
+def test_bend_is_found_if_the_last_exponent_differs(late, bends):
     x = [2.0**i for i in range(9)]
     y = [2 ** (min(i, 4) + max(0, i - 4) * late) for i in range(9)]
     tail = fit_bend(x, y)

@@ -20,7 +20,7 @@ def attention(seed, n, sharpness=2.0):
     return (sharpness * drawn(seed, n, n)).softmax(-1)
 
 
-def test_the_svd_curve_is_what_numpy_leaves_over():
+def test_svd_errors_equal_numpy_residuals():
     reference = attention(0, 12).expand(2, 12, 12)
     own = reference[0].numpy()
     u, s, vh = np.linalg.svd(own)
@@ -30,7 +30,7 @@ def test_the_svd_curve_is_what_numpy_leaves_over():
     np.testing.assert_allclose(found[1], left, atol=1e-12)
 
 
-def test_the_top_k_curve_is_what_a_sort_of_each_row_leaves_over():
+def test_top_k_errors_equal_sorted_residuals():
     reference = attention(1, 9)
     found = metrics.oracle_top_k_errors(reference)
     for k in range(10):
@@ -41,7 +41,7 @@ def test_the_top_k_curve_is_what_a_sort_of_each_row_leaves_over():
         assert float(found[k]) == pytest.approx(np.linalg.norm(kept - reference.numpy()) / float(reference.norm()))
 
 
-def test_rows_may_keep_different_numbers_of_keys():
+def test_rows_can_have_different_numbers_of_keys():
     reference = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
     assert float(metrics.oracle_keys_error(reference, torch.tensor([2, 1]))) == pytest.approx(6 / math.sqrt(125))
     assert float(metrics.oracle_keys_error(reference, torch.tensor([0, 2]))) == pytest.approx(5 / math.sqrt(125))
@@ -50,7 +50,7 @@ def test_rows_may_keep_different_numbers_of_keys():
 
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 14), seed=st.integers(0, 999), share=st.floats(0.05, 1.0), single=st.booleans())
-def test_no_matrix_lies_below_its_floor(n, seed, share, single):
+def test_no_matrix_has_an_error_below_its_floor(n, seed, share, single):
     reference = attention(seed, n)
     # Matrices close to the bound of their kind: the reference with entries set to zero or directions removed.
     sparse = reference * (torch.rand(n, n, generator=torch.Generator().manual_seed(seed)) < share)
@@ -64,7 +64,7 @@ def test_no_matrix_lies_below_its_floor(n, seed, share, single):
         assert floor.error <= float(metrics.relative_error(own, reference)) + rounding + 1e-12
 
 
-def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
+def test_low_rank_matrix_reaches_the_rank_floor():
     reference = attention(3, 16)
     u, s, vh = torch.linalg.svd(reference)
     best = (u[:, :5] * s[:5]) @ vh[:5]
@@ -73,7 +73,7 @@ def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
     assert floor.error == pytest.approx(float(metrics.relative_error(best, reference)), abs=1e-9)
 
 
-def test_few_keys_are_judged_by_keys_and_reach_their_floor():
+def test_sparse_matrix_reaches_the_keys_floor():
     reference = attention(4, 16)
     kept = torch.where(reference >= reference.topk(3).values[:, -1:], reference, 0)
     floor = error_floor(kept, reference)
@@ -82,12 +82,12 @@ def test_few_keys_are_judged_by_keys_and_reach_their_floor():
     assert floor.error == pytest.approx(float(metrics.relative_error(kept, reference)), abs=1e-12)
 
 
-def test_a_matrix_with_all_its_keys_and_its_rank_has_no_floor():
+def test_full_dense_matrix_has_no_floor():
     floor = error_floor(attention(5, 10), attention(6, 10))
     assert (floor.kind, floor.error, floor.rank) == ("", 0, 10)
 
 
-def test_the_higher_floor_counts_where_both_hold():
+def test_the_higher_of_both_floors_counts():
     reference = attention(7, 12)
     # Equal rows, every fourth of which is empty: rank one, and no key in every fourth row.
     own = reference[0].expand(12, 12) * (torch.arange(12) % 4 > 0)[:, None]
@@ -98,7 +98,7 @@ def test_the_higher_floor_counts_where_both_hold():
     assert floor.kind == ("rank" if both[0] > both[1] else "keys")
 
 
-def test_what_lies_beyond_the_numerical_rank_lowers_the_floor():
+def test_singular_values_beyond_the_rank_lower_the_floor():
     u, _ = torch.linalg.qr(drawn(3, 12, 12))
     v, _ = torch.linalg.qr(drawn(4, 12, 12))
     sizes = torch.tensor([1.0, 0.5, 0.25] + [0.05] * 9, dtype=torch.float64)

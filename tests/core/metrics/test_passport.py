@@ -18,7 +18,7 @@ def softmax(*shape, seed=0):
     return (2 * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))).softmax(-1)
 
 
-def test_a_matrix_beside_itself():
+def test_matrix_compared_with_itself():
     matrix = softmax(2, 12, 12)
     found = passport(matrix, matrix, causal=False)
     assert (found.row_sum_min, found.row_sum_max) == pytest.approx((1, 1), abs=1e-6)
@@ -26,7 +26,7 @@ def test_a_matrix_beside_itself():
     assert (found.density, found.top_k_overlap, Ranks.of(matrix).rank) == (1, 1, 12)
 
 
-def test_the_identity_beside_uniform_attention():
+def test_identity_compared_with_uniform_attention():
     n = 20
     found = passport(torch.eye(n), torch.full((n, n), 1 / n), causal=False)
     expected = {
@@ -59,7 +59,7 @@ def test_heads_are_averaged_and_row_sums_ranged():
     assert found.perplexity == pytest.approx(2)
 
 
-def test_rank_is_judged_at_the_matrix_own_precision():
+def test_rank_uses_the_precision_of_the_matrix():
     left, right = torch.randn(2, 40, 5, generator=torch.Generator().manual_seed(0))
     assert Ranks.of(left @ right.mT).rank == 5
 
@@ -73,7 +73,7 @@ def test_causal_density_counts_the_past_only():
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 11])
-def test_overlap_looks_at_ten_keys_or_all(n):
+def test_overlap_compares_ten_keys_or_all(n):
     found = passport(softmax(1, n, n), softmax(1, n, n, seed=1), causal=False)
     assert (found.top_k_overlap == 1) == (n <= 10)
 
@@ -174,11 +174,11 @@ def test_a_cell_holds_the_number_or_both_ends_of_a_range():
     ("low", "high", "negative", "whole"),
     [(1, 1, 0, True), (0.996, 1.004, 0.0004, True), (0.994, 1, 0, False), (1, 1.006, 0, False), (1, 1, 0.0006, False)],
 )
-def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
+def test_rows_are_distributions_only_if_they_sum_to_one_without_negative_mass(low, high, negative, whole):
     assert rows_are_distributions(low, high, negative) == whole
 
 
-def test_sparsity_is_taken_over_the_keys_that_may_be_seen():
+def test_sparsity_is_over_visible_keys():
     rows = torch.ones(6, 6).tril() / torch.arange(1, 7)[:, None]
     assert passport(rows, rows, causal=True).sparsity == pytest.approx(1)
     assert passport(rows, rows, causal=False).sparsity < 0.8

@@ -13,7 +13,7 @@ from attention_core.metrics.ranks import ranks
 VALUES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12)
 
 
-def test_equal_values_share_the_mean_of_their_places():
+def test_equal_values_share_their_mean_rank():
     assert ranks([3.0, 1.0, 3.0, 2.0]).tolist() == [3.5, 1.0, 3.5, 2.0]
 
 
@@ -44,14 +44,14 @@ def test_only_the_order_counts(pairs):
     assert rank_correlation([-v for v in x], y) == pytest.approx(-found)
 
 
-def test_one_order_is_one_and_the_other_minus_one():
+def test_correlation_of_equal_and_reversed_orders():
     assert rank_correlation([1, 2, 5, 9], [1, 10, 11, 1e9]) == pytest.approx(1)
     assert kendall([1, 2, 5, 9], [4, 3, 2, 1]) == pytest.approx(-1)
     # Without ties, ρ is 1 - 6 Σ (squared rank differences) / (m (m² - 1)).
     assert rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(1 - 6 * 4 / 60)
 
 
-def test_who_differs_most_lies_farthest_off():
+def test_farthest_off_has_the_largest_rank_difference():
     assert farthest_off([1, 2, 3, 4], [2, 3, 4, 1]) == 3
 
 

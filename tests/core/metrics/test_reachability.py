@@ -35,7 +35,7 @@ def stacks(draw):
 
 @given(stacks())
 @settings(max_examples=60, deadline=None)
-def test_first_layers_are_those_a_search_finds(layers):
+def test_first_layers_equal_a_graph_search(layers):
     depth = 2 * len(layers) + 1
     repeated = [layers[i % len(layers)] for i in range(depth)]
     assert first_layers(layers, depth).tolist() == searched(repeated)
@@ -43,7 +43,7 @@ def test_first_layers_are_those_a_search_finds(layers):
 
 @pytest.mark.parametrize("n", [63, 64, 65, 128, 130])
 @pytest.mark.parametrize("share", [0.005, 0.05, 0.24, 0.26, 1.0])
-def test_long_patterns_sparse_and_dense_are_searched_alike(n, share):
+def test_sparse_and_dense_layers_give_equal_first_layers(n, share):
     generator = torch.Generator().manual_seed(n)
     layers = [torch.rand(n, n, generator=generator) < each for each in (share, share / 2)]
     layers[1][n // 2] = False  # A query that attends to nothing.
@@ -79,7 +79,7 @@ def test_the_smallest_depth_is_the_first_that_connects_all(layers, causal):
 @pytest.mark.parametrize("n", [2, 17, 64, 129])
 @pytest.mark.parametrize("w", [1, 3, 16, 200])
 @pytest.mark.parametrize("causal", [False, True])
-def test_locals_diameter_is_the_length_over_the_window(n, w, causal):
+def test_smallest_depth_of_local_is_length_over_window(n, w, causal):
     layer = ac.get("local", window=w).mask(n, causal=causal)
     assert smallest_depth([layer], causal=causal) == math.ceil((n - 1) / w)
 
@@ -102,7 +102,7 @@ def test_atrous_alone_never_connects_its_classes():
 
 
 @pytest.mark.parametrize("key", [v.key for v in ac.all_variants() if v.mask is not None])
-def test_causal_reach_never_goes_to_the_future(key):
+def test_causal_layers_never_reach_later_tokens(key):
     layer = ac.get(key).mask(50, causal=True)
     first = first_layers([layer], 6)
     assert (first.triu(1) == torch.full((50, 50), -1).triu(1)).all()

@@ -14,19 +14,19 @@ def random(*shape, seed=0, dtype=torch.float64):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 64])
-def test_identity_uses_every_direction(n):
+def test_identity_has_full_effective_rank(n):
     assert float(metrics.rank(torch.eye(n))) == n
     assert float(metrics.effective_rank(torch.eye(n))) == pytest.approx(n)
 
 
-def test_rank_one_uses_one():
+def test_rank_one_has_effective_rank_one():
     one = random(2, 20, 1) @ random(2, 1, 20, seed=1)
     assert metrics.rank(one).tolist() == [1, 1]
     assert metrics.effective_rank(one).tolist() == pytest.approx([1, 1])
     assert float(metrics.effective_rank(torch.full((30, 30), 1 / 30))) == pytest.approx(1)
 
 
-def test_zero_uses_none():
+def test_zero_matrix_has_effective_rank_zero():
     assert float(metrics.rank(torch.zeros(4, 4))) == 0
     assert float(metrics.effective_rank(torch.zeros(4, 4))) == 0
 
@@ -40,13 +40,13 @@ def test_effective_rank_of_known_singular_values():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("true_rank", [1, 5, 31])
-def test_rank_sees_through_rounding(dtype, true_rank):
+def test_rank_ignores_rounding_errors(dtype, true_rank):
     matrix = random(3, 40, true_rank, dtype=dtype) @ random(3, true_rank, 40, seed=1, dtype=dtype)
     assert metrics.rank(matrix).tolist() == [true_rank] * 3
     assert np.linalg.matrix_rank(matrix.numpy()).tolist() == [true_rank] * 3
 
 
-def test_rank_is_judged_at_the_precision_of_the_matrix():
+def test_rank_tolerance_uses_the_precision_of_the_matrix():
     tiny = torch.diag(torch.tensor([1.0, 1e-9], dtype=torch.float64))
     assert float(metrics.rank(tiny)) == 2
     assert float(metrics.rank(tiny.float())) == 1
@@ -77,7 +77,7 @@ def test_singular_values_over_many_decades_against_numpy(rows, columns, decades,
     np.testing.assert_allclose(metrics.singular_values(matrix), wanted, rtol=0, atol=off * wanted[0])
 
 
-def test_a_broken_head_is_nan_and_spares_the_others():
+def test_non_finite_head_is_nan_without_affecting_others():
     matrix = random(3, 6, 6)
     expected = metrics.effective_rank(matrix[2])
     matrix[0, 1, 1], matrix[1, 0, 0] = math.nan, math.inf
@@ -114,7 +114,7 @@ def test_no_low_rank_matrix_beats_the_svd(m, seed, sharpness):
     torch.testing.assert_close(metrics.relative_error(best, reference), floor, atol=1e-12, rtol=1e-9)
 
 
-def test_floor_at_its_ends():
+def test_svd_error_at_rank_zero_and_full_rank():
     matrix = random(7, 7)
     assert float(metrics.truncated_svd_error(matrix, 0)) == pytest.approx(1)
     assert float(metrics.truncated_svd_error(matrix, 7)) == 0

@@ -36,6 +36,6 @@ with torch.no_grad():
         "import transformers.modeling_utils; import attention_core as ac",
     ],
 )
-def test_the_advised_name_is_known_in_any_program_that_imports_the_library(imports):
+def test_importing_the_library_registers_the_attention_name(imports):
     done = subprocess.run([sys.executable, "-c", imports + SWAP], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

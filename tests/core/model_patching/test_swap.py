@@ -77,7 +77,7 @@ LLAMA = LlamaConfig(
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_softmax_through_the_swap_is_transformers_own_padding_included(both, side):
+def test_swapped_softmax_equals_transformers_with_padding(both, side):
     loaded, own = both
     each = [torch.tensor(loaded.tokenizer.encode(text).ids) for text in TEXTS]
     ids = torch.nn.utils.rnn.pad_sequence(each, batch_first=True, padding_side=side)
@@ -97,7 +97,7 @@ def test_softmax_through_the_swap_is_transformers_own_padding_included(both, sid
                 torch.testing.assert_close(ours @ words.mT, theirs @ words.mT, atol=1e-4, rtol=1e-4)
 
 
-def test_perplexity_is_transformers_loss(smol):
+def test_perplexity_equals_transformers_loss(smol):
     own = LlamaForCausalLM._from_config(copy.deepcopy(smol.model.config), attn_implementation="sdpa").eval()
     own.model.load_state_dict(smol.model.state_dict())
     own.tie_weights()
@@ -112,7 +112,7 @@ def test_perplexity_is_transformers_loss(smol):
 @pytest.mark.parametrize(
     "word", ["topk~k~24", "local~window~24", "sink~window~24~sinks~0", "sink~window~24~sinks~4", "atrous~stride~1"]
 )
-def test_a_decoder_that_sees_all_there_is_says_what_it_said(smol, word):
+def test_decoder_with_a_full_window_is_unchanged(smol, word):
     ids = smol.tokenizer.encode(TEXTS[0]).ids
     assert len(ids) <= 24
     before = losses(smol, ids)
@@ -120,7 +120,7 @@ def test_a_decoder_that_sees_all_there_is_says_what_it_said(smol, word):
         torch.testing.assert_close(losses(smol, ids), before, atol=1e-3, rtol=1e-4)
 
 
-def test_an_encoder_with_every_token_a_landmark_says_what_it_said():
+def test_encoder_with_one_landmark_per_token_is_unchanged():
     loaded = models.load("minilm")
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[1]).ids])
     before = read(loaded, ids)
@@ -128,7 +128,7 @@ def test_an_encoder_with_every_token_a_landmark_says_what_it_said():
         torch.testing.assert_close(read(loaded, ids), before, atol=1e-3, rtol=1e-3)
 
 
-def test_after_the_block_the_model_is_what_it_was_to_the_bit(both):
+def test_model_is_bit_identical_after_the_block(both):
     loaded, _ = both
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
     before, state, config = read(loaded, ids), copy.deepcopy(loaded.model.state_dict()), loaded.model.config.to_dict()
@@ -141,7 +141,7 @@ def test_after_the_block_the_model_is_what_it_was_to_the_bit(both):
     assert all(torch.equal(state[name], now) for name, now in loaded.model.state_dict().items())
 
 
-def test_only_the_layers_that_are_named_attend_otherwise(smol):
+def test_only_the_given_layers_are_replaced(smol):
     ids = smol.tokenizer.encode(TEXTS[0]).ids
     before = record(smol.model, ids)
     with swapped(smol.model, {12: MEAN}):
@@ -150,7 +150,7 @@ def test_only_the_layers_that_are_named_attend_otherwise(smol):
         assert torch.equal(inside[layer].q, before[layer].q) == (layer <= 12)
 
 
-def test_an_inner_swap_holds_inside_an_outer_one(smol):
+def test_inner_swap_takes_precedence(smol):
     ids = torch.tensor([smol.tokenizer.encode(TEXTS[1]).ids])
     with swapped(smol.model, {1: MEAN, 5: SOFTMAX}):
         with swapped(smol.model, {5: MEAN}):
@@ -162,7 +162,7 @@ def test_an_inner_swap_holds_inside_an_outer_one(smol):
         torch.testing.assert_close(read(smol, ids), outer, atol=1e-4, rtol=1e-4)
 
 
-def test_two_who_swap_at_once_never_see_each_others_model():
+def test_concurrent_swaps_are_independent():
     loaded = models.load("minilm")
     ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
     words = ("uniform", "local~window~1", "linear", None)
@@ -185,7 +185,7 @@ def test_two_who_swap_at_once_never_see_each_others_model():
             assert all(torch.equal(each, true[word]) for each in found)
 
 
-def test_what_cannot_be_causal_is_refused_with_its_reason_and_leaves_nothing_behind(smol):
+def test_non_causal_variant_raises_and_restores_the_model(smol):
     ids = smol.tokenizer.encode(TEXTS[1]).ids
     before = losses(smol, ids)
     variant = ac.get("nystrom")
@@ -199,7 +199,7 @@ def test_what_cannot_be_causal_is_refused_with_its_reason_and_leaves_nothing_beh
 
 
 @pytest.mark.parametrize("variant", [v for v in ac.all_variants() if not v.causal_reason], ids=lambda v: v.key)
-def test_every_causal_variant_reads_without_seeing_what_comes(variant):
+def test_causal_variants_do_not_use_later_tokens(variant):
     model = tiny(LLAMA)
     ids = torch.randint(64, (1, 21), generator=torch.Generator().manual_seed(1))
     other = ids.clone()
@@ -213,7 +213,7 @@ def test_every_causal_variant_reads_without_seeing_what_comes(variant):
 @pytest.mark.parametrize(
     "word", ["softmax", "local~window~3", "sink~window~4", "topk~k~2", "linear", "reformer", "uniform"]
 )
-def test_read_token_by_token_with_a_cache_it_says_the_same(word):
+def test_decoding_with_a_cache_gives_the_same_outputs(word):
     model = tiny(LLAMA)
     ids = torch.randint(64, (1, 12), generator=torch.Generator().manual_seed(2))
     with swapped(model, dict.fromkeys(range(3), from_word(word))), torch.no_grad():
@@ -232,7 +232,7 @@ def test_a_cache_from_before_the_swap_is_refused():
             model(input_ids=torch.tensor([[4]]), past_key_values=cache, use_cache=True)
 
 
-def test_gpt2_with_logits_scaled_by_layer_stays_what_it_is():
+def test_gpt2_with_logits_scaled_by_layer_is_unchanged():
     config = GPT2Config(
         n_embd=24, n_layer=3, n_head=3, n_positions=32, vocab_size=64, scale_attn_by_inverse_layer_idx=True
     )
@@ -243,7 +243,7 @@ def test_gpt2_with_logits_scaled_by_layer_stays_what_it_is():
             torch.testing.assert_close(model(input_ids=ids).last_hidden_state, before, atol=1e-5, rtol=1e-5)
 
 
-def test_a_layer_that_hides_more_than_the_future_is_refused():
+def test_layer_with_another_mask_raises():
     config = MistralConfig(
         hidden_size=32,
         num_hidden_layers=2,
@@ -260,30 +260,30 @@ def test_a_layer_that_hides_more_than_the_future_is_refused():
 
 
 @pytest.mark.parametrize(("places", "word"), [({30: MEAN}, "from 0 to 29"), ({-1: MEAN}, "from 0 to 29")])
-def test_a_layer_that_is_not_there_is_named(smol, places, word):
+def test_missing_layer_is_named_in_the_error(smol, places, word):
     with pytest.raises(InputError, match=word), swapped(smol.model, places):
         pass
 
 
-def test_a_model_that_attends_otherwise_is_refused():
+def test_model_without_the_interface_raises():
     model = LlamaModel(LLAMA).eval()
     with pytest.raises(ModelError, match=RECORDER), swapped(model, {0: MEAN}):
         pass
 
 
-def test_an_encoder_predicts_no_next_token():
+def test_losses_of_an_encoder_raise():
     with pytest.raises(ModelError, match="next token"):
         losses(models.load("minilm"), [1, 2, 3])
 
 
 @pytest.mark.parametrize("ids", [[], [5]])
-def test_too_few_tokens_get_a_sentence(smol, ids):
+def test_too_few_tokens_raise(smol, ids):
     with pytest.raises(InputError, match="at least two"):
         losses(smol, ids)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_mean_is_the_mean(causal):
+def test_mean_attention_is_uniform(causal):
     q, k, v = torch.randn(3, 2, 7, 4, generator=torch.Generator().manual_seed(0))
     found = MEAN.attend(q, k, v, causal=causal)
     true = torch.stack([v[:, : i + 1].mean(1) for i in range(7)], 1) if causal else v.mean(1, keepdim=True).expand_as(v)
@@ -291,7 +291,7 @@ def test_the_mean_is_the_mean(causal):
     torch.testing.assert_close(MEAN.weights(q, k, causal=causal) @ v, true)
 
 
-def test_layers_are_named_in_words():
+def test_layer_range_parses_words():
     assert layer_range("all", 5) == (0, 1, 2, 3, 4)
     assert layer_range("3", 5) == (3,)
     assert layer_range("1-3", 5) == (1, 2, 3)
@@ -300,7 +300,7 @@ def test_layers_are_named_in_words():
             layer_range(word, 5)
 
 
-def test_the_copy_test_says_ordinary_tokens_twice(smol):
+def test_repeated_returns_ordinary_tokens_twice(smol):
     found = repeated(smol, 40, 3)
     assert found[:40] == found[40:] == repeated(smol, 40, 3)[:40]
     assert found != repeated(smol, 40, 4)
@@ -324,7 +324,7 @@ def test_perplexity_of_a_loss_beyond_floats_is_infinite():
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_window_that_hides_keys_from_late_queries_alone_is_refused_in_a_padded_batch(side):
+def test_window_mask_in_a_padded_batch_raises(side):
     mask = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
     real = torch.tensor([[True] * 6, [False] * 2 + [True] * 4 if side == "left" else [True] * 4 + [False] * 2])
     assert torch.equal(_token_mask(mask & real[:, None, None], causal=True), real)

@@ -45,7 +45,7 @@ def signed_reference(q, k, v, causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 7, 33, 129, 8 * ROWS + 3])
 @pytest.mark.parametrize("lead", [(), (3,), (2, 2)])
-def test_softmax_in_blocks_is_the_fused_kernel_s(lead, n, causal):
+def test_blockwise_softmax_equals_the_fused_kernel(lead, n, causal):
     q, k, v = inputs(*lead, n=n)
     out = blockwise_attention(softmax, q, k, v, causal=causal)
     q4, k4, v4 = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
@@ -66,7 +66,7 @@ def test_softmax_in_blocks_is_the_fused_kernel_s(lead, n, causal):
     causal=st.booleans(),
     per_pair=st.integers(1, 20),
 )
-def test_a_rule_that_knows_its_rows(n, d, d_v, heads, causal, per_pair):
+def test_rule_with_row_positions_matches_the_full_matrix(n, d, d_v, heads, causal, per_pair):
     q, k, v = inputs(heads, n=n, d=d, d_v=d_v)
     out = blockwise_attention(signed, q, k, v, causal=causal, per_pair=per_pair)
     expected = signed_reference(q, k, v, causal)
@@ -82,7 +82,7 @@ def test_gradients_are_the_finite_differences(causal):
     assert torch.autograd.gradcheck(lambda *x: blockwise_attention(signed, *x, causal=causal), (q, k, v))
 
 
-def test_a_second_derivative_is_refused_rather_than_wrong():
+def test_second_derivative_raises():
     q, k, v = inputs(n=9)
     out = blockwise_attention(softmax, q, k, v, causal=False)
     (first,) = torch.autograd.grad(out.square().sum(), q, create_graph=True)
@@ -90,7 +90,7 @@ def test_a_second_derivative_is_refused_rather_than_wrong():
         first.sum().backward()
 
 
-def test_queries_and_keys_without_heads_serve_all_heads():
+def test_queries_and_keys_without_heads_are_shared_by_all_heads():
     n = 8 * ROWS + 3
     q, k, _ = inputs(n=n)
     _, _, v = inputs(2, 3, n=n)
@@ -102,7 +102,7 @@ def test_queries_and_keys_without_heads_serve_all_heads():
     torch.testing.assert_close(found, wanted)
 
 
-def test_inputs_may_be_views_of_any_stride_and_stay_as_they_are():
+def test_strided_views_are_accepted_and_not_changed():
     q, k, v = (tokens(2, 50, 3, 4, seed=s).transpose(1, 2) for s in range(3))
     copies = [x.clone() for x in (q, k, v)]
     expected = blockwise_attention(softmax, *copies, causal=True)
@@ -110,7 +110,7 @@ def test_inputs_may_be_views_of_any_stride_and_stay_as_they_are():
     assert all(torch.equal(x, c) for x, c in zip((q, k, v), copies, strict=True))
 
 
-def test_gradients_over_many_blocks_keep_half_precision_s_digits():
+def test_half_precision_gradients_over_many_blocks_are_accurate():
     n = 64 * ROWS
     q, k, v = (x.detach().requires_grad_() for x in inputs(n=n, d=1, d_v=1, dtype=torch.bfloat16))
     out = blockwise_attention(lambda q, k, rows: (q * 0 + 1) @ (k.mT * 0 + 1), q, k, v, causal=False)
@@ -131,7 +131,7 @@ def test_blocks_cover_every_query_once_and_pairs_counts_them(causal, per_pair):
     assert n_pairs(4096, causal=True) < 0.51 * n_pairs(4096, causal=False) == 0.51 * 4096**2
 
 
-def test_rows_know_what_they_see():
+def test_row_block_counts_and_masks_its_keys():
     rows = RowBlock(2, 4, 6, True)
     assert (rows.size, rows.key_count) == (2, 4)
     assert rows.key_counts(torch.device("cpu")).tolist() == [[3.0], [4.0]]
@@ -142,7 +142,7 @@ def test_rows_know_what_they_see():
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_memory_is_linear_in_n_and_little_more_than_the_fused_kernel_s(backward):
+def test_memory_is_linear_in_n_and_close_to_the_fused_kernel(backward):
     def peak(call, n, d=64, heads=8):
         q, k, v = (x.detach().requires_grad_(backward) for x in inputs(heads, n=n, d=d, d_v=d, dtype=torch.float32))
 

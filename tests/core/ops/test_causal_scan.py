@@ -36,7 +36,7 @@ def test_outputs_and_gradients_equal_the_definition(n: int, mode: str):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
 
 
-def test_gradcheck_of_the_written_backward(monkeypatch: pytest.MonkeyPatch):
+def test_custom_backward_passes_gradcheck(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("attention_core.ops.linear.causal_scan.CHUNK", 4)
     assert torch.autograd.gradcheck(
         lambda q, k, v: causal_attention(Features(q, k), v, mode="chunked", normalise=True), positive(9, ())
@@ -63,7 +63,7 @@ def training_peak(n: int, *, referenced: bool) -> int:
     return count(call).peak_elements
 
 
-def test_training_holds_outputs_and_gradients_and_one_state():
+def test_training_memory_is_outputs_gradients_and_one_state():
     """Check that training stores the output, its normaliser and three gradients, for any number of states."""
     per_token = (training_peak(2048, referenced=False) - training_peak(1024, referenced=False)) / 1024
     assert per_token <= (3 + 1) + (4 + 4 + 3) + 0.01
@@ -71,14 +71,14 @@ def test_training_holds_outputs_and_gradients_and_one_state():
     assert per_token < all_states
 
 
-def test_training_with_references_holds_one_state_per_chunk():
+def test_training_memory_with_references_is_one_state_per_chunk():
     per_token = (training_peak(2048, referenced=True) - training_peak(1024, referenced=True)) / 1024
     features, output, gradients, state = 4 + 4 + 4, 3, 4 + 4 + 3, 4 * (3 + 1) + 4
     assert per_token <= features + output + gradients + state / CHUNK
 
 
 @pytest.mark.parametrize("referenced", [False, True])
-def test_tokens_may_be_folded_in_any_pieces(referenced: bool):
+def test_scan_step_accepts_chunks_of_any_size(referenced: bool):
     q, k, v = (x.detach() for x in positive(50))
     f = exponential_features(9 * q, 9 * k, causal=True) if referenced else Features(q, k)
     whole = causal_attention(f, v, mode="chunked", normalise=True)

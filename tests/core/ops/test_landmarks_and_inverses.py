@@ -12,7 +12,7 @@ def attention(m: int, lead: tuple[int, ...] = (3,)) -> torch.Tensor:
     return torch.randn(*lead, m, m, generator=torch.Generator().manual_seed(m), dtype=torch.float64).softmax(-1)
 
 
-def test_clusters_are_found_wherever_their_tokens_stand():
+def test_clusters_do_not_depend_on_token_positions():
     source = torch.Generator().manual_seed(0)
     centres = 20 * torch.randn(4, 3, generator=source)
     owner = torch.cat([torch.arange(4), torch.randint(4, (60,), generator=source)]).repeat_interleave(2)
@@ -27,7 +27,7 @@ def test_clusters_do_not_depend_on_other_heads():
     torch.testing.assert_close(landmarks(x, 6, "kmeans")[1, 2], landmarks(x[1, 2], 6, "kmeans"))
 
 
-def test_equal_tokens_leave_centres_where_they_were():
+def test_equal_tokens_do_not_move_the_centres():
     x = torch.ones(10, 3, requires_grad=True)
     found = landmarks(x, 4, "kmeans")
     torch.testing.assert_close(found, torch.ones(4, 3))
@@ -44,7 +44,7 @@ def test_each_step_cubes_the_residual():
         assert torch.linalg.matrix_norm(following, 2).max() <= 1 + 1e-9
 
 
-def test_start_depends_on_its_own_matrix_alone():
+def test_starting_value_depends_on_its_own_matrix_only():
     a, b = attention(6, ()), 5 * attention(6, ()).square()
     together = list(inverse_steps(torch.stack([a, b]), 3))[-1]
     torch.testing.assert_close(together[0], list(inverse_steps(a, 3))[-1])
@@ -58,7 +58,7 @@ def test_exact_inverse_keeps_penroses_equations():
         torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-8)
 
 
-def test_exact_inverse_drops_rounding():
+def test_exact_inverse_ignores_rounding_errors():
     u, _ = torch.linalg.qr(torch.randn(5, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64))
     a = u @ torch.diag(torch.tensor([1.0, 0.5, 0.1, 1e-12, 1e-15], dtype=torch.float64)) @ u.mT
     assert exact_inverse(a).abs().max() < 11

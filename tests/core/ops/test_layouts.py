@@ -21,7 +21,7 @@ def positions(n: int) -> torch.Tensor:
 
 @given(n=st.integers(1, 60), block=st.integers(1, 20), before=st.integers(0, 70), after=st.integers(0, 70))
 @settings(max_examples=100, deadline=None)
-def test_windows_hold_each_allowed_pair_once(n: int, block: int, before: int, after: int):
+def test_window_groups_contain_each_allowed_pair_once(n: int, block: int, before: int, after: int):
     x = positions(n)
     groups = list(
         window_groups(x, x, x, block=block, before=before, after=after, allowed=lambda d: (d <= before) & (d >= -after))
@@ -50,7 +50,7 @@ def test_windows_without_a_rule_have_no_mask():
 
 @given(n=st.integers(1, 60), stride=st.integers(1, 70))
 @settings(max_examples=100, deadline=None)
-def test_residues_are_views_that_return_to_their_places(n: int, stride: int):
+def test_residue_groups_are_views_and_are_restored_in_order(n: int, stride: int):
     x = positions(n).requires_grad_()
     groups = list(residue_groups(x, stride))
     pairs = 0

@@ -94,7 +94,7 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
 
 
 @pytest.mark.parametrize("dtype", KERNEL_DTYPES)
-def test_the_kernel_runs_where_all_it_assumes_holds(dtype: torch.dtype):
+def test_the_kernel_runs_if_all_assumptions_hold(dtype: torch.dtype):
     """Check the installed version of torch as well; another version must first be read and compared."""
     q, k, v = (x.detach() for x in inputs(dtype=dtype))
     assert takes(q, k, v)
@@ -138,7 +138,7 @@ def other_kind(q: Tensor) -> Tensor:
         "subclass",
     ],
 )
-def test_the_kernel_does_not_run_where_an_assumption_fails(change, at: int):
+def test_the_kernel_does_not_run_if_an_assumption_fails(change, at: int):
     x = [y.detach() for y in inputs(m=13)]
     assert takes(*x)
     x[at] = change(x[at])
@@ -151,7 +151,7 @@ def test_the_kernel_does_not_run_with_a_bias_of_another_shape_type_or_order(bias
     assert not takes(q, k, v, bias)
 
 
-def test_another_version_of_torch_runs_the_formulas(monkeypatch: pytest.MonkeyPatch):
+def test_other_torch_versions_use_the_formulas(monkeypatch: pytest.MonkeyPatch):
     q, k, v = inputs(m=13)
     wanted = partial_attention(q, k, v, causal=True)
     monkeypatch.setattr(torch, "__version__", "2.130.0")

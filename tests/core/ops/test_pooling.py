@@ -21,7 +21,7 @@ tokens = st.integers(1, 40)
 
 @settings(max_examples=80, deadline=None)
 @given(tokens, st.integers(1, 50))
-def test_segments_are_numpys_array_split(n, m):
+def test_segments_equal_numpy_array_split(n, m):
     x = normal(2, n, 3)
     segments = even_segments(n, m)
     pieces = np.array_split(x.numpy(), min(m, n), axis=1)
@@ -35,7 +35,7 @@ def test_segments_are_numpys_array_split(n, m):
 
 @settings(max_examples=60, deadline=None)
 @given(tokens, st.integers(1, 50))
-def test_strided_segments_are_the_fewest_that_keep_to_the_stride(n, stride):
+def test_strided_segments_are_the_fewest_within_the_stride(n, stride):
     segments = strided_segments(n, stride)
     longest = max(size for _, size in segments)
     assert longest <= stride
@@ -47,7 +47,7 @@ def test_no_tokens_make_no_segments():
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 7])
-def test_where_the_width_divides_n_it_is_torchs_pooling_and_convolution(width):
+def test_pooling_equals_torch_if_the_width_divides_n(width):
     x = normal(2, 5 * width, 3)
     segments, channels = even_segments(5 * width, 5), x.mT
     torch.testing.assert_close(pool(x, segments), F.avg_pool1d(channels, width).mT)
@@ -59,7 +59,7 @@ def test_where_the_width_divides_n_it_is_torchs_pooling_and_convolution(width):
 
 @pytest.mark.parametrize("how", ["mean", "conv"])
 @pytest.mark.parametrize("segments", [even_segments(11, 4), (Run(1, 1), *strided_segments(10, 4))])
-def test_matrices_do_what_the_reshapes_do(segments, how):
+def test_pooling_matrices_equal_the_reshapes(segments, how):
     x, y = normal(2, 11, 3), normal(2, 4, 3)
     P = pooling_matrix(segments, x, how)
     torch.testing.assert_close(P @ x, pool(x, segments, how))
@@ -70,7 +70,7 @@ def test_matrices_do_what_the_reshapes_do(segments, how):
 
 @pytest.mark.parametrize("how", ["mean", "conv"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_long_segments_keep_their_digits_in_low_precision(dtype, how):
+def test_long_segments_are_accurate_in_low_precision(dtype, how):
     segments, x = even_segments(2001, 2), torch.ones(1, 2001, 2, dtype=dtype)
     torch.testing.assert_close(pool(x, segments, how), x[:, :2], rtol=torch.finfo(dtype).eps, atol=0)
     P, exact = (pooling_matrix(segments, like, how) for like in (x, normal(1)))

@@ -15,7 +15,7 @@ def test_a_draw_is_a_function_of_seed_and_stream_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_every_precision_sees_the_same_numbers():
+def test_every_precision_gets_the_same_numbers():
     wide = normal((5, 7), 3, F64)
     assert wide.dtype == torch.float64
     assert torch.equal(wide.float(), normal((5, 7), 3, F32))
@@ -24,7 +24,7 @@ def test_every_precision_sees_the_same_numbers():
     assert torch.equal(table.float(), normal_table(range(70), 9, 3, F32))
 
 
-def test_a_link_made_long_ago_shows_the_same_picture():
+def test_recorded_random_numbers_do_not_change():
     torch.testing.assert_close(normal((3,), 0, F64), PINNED, atol=1e-5, rtol=0)
     torch.testing.assert_close(normal_table(range(TILE, TILE + 1), 3, 0, F64)[0], PINNED_ROW, atol=1e-5, rtol=0)
 
@@ -33,7 +33,7 @@ PINNED = torch.tensor([-1.612418, -0.160537, -0.550678], dtype=torch.float64)
 PINNED_ROW = torch.tensor([-0.113834, 0.339755, -0.685865], dtype=torch.float64)
 
 
-def test_a_part_of_the_table_holds_the_table_s_numbers():
+def test_part_of_the_table_equals_the_whole_table():
     whole = normal_table(range(3 * TILE + 5), 2 * TILE + 3, 7, F32)
     assert whole.shape == (3 * TILE + 5, 2 * TILE + 3)
     for rows in (range(1), range(5, 6), range(TILE), range(TILE - 1, TILE + 2), range(10, 2 * TILE + 9)):
@@ -52,6 +52,6 @@ def test_the_table_is_standard_normal_and_its_squares_differ():
     assert abs((table**4).mean() - 3) < 0.08
 
 
-def test_neighbouring_seeds_are_unrelated():
+def test_neighbouring_seeds_are_uncorrelated():
     draws = torch.stack([torch.randn(1000, generator=generator(seed)) for seed in range(20)])
     assert torch.corrcoef(draws).fill_diagonal_(0).abs().max() < 0.17

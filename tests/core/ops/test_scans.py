@@ -42,7 +42,7 @@ def test_running_sum_is_differentiable():
 
 @given(st.lists(st.text("ab", min_size=1, max_size=2), min_size=1, max_size=40))
 @settings(max_examples=30, deadline=None)
-def test_order_is_kept(words: list[str]):
+def test_prefix_scan_keeps_the_order(words: list[str]):
     # The product of 2 x 2 matrices depends on their order.
     letters = {"a": torch.tensor([[1.0, 1.0], [0.0, 1.0]]), "b": torch.tensor([[1.0, 0.0], [1.0, 1.0]])}
     matrices = torch.stack(

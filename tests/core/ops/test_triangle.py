@@ -27,7 +27,7 @@ def test_exponential_features_of_any_size(n: int, size: float, seed: int):
     torch.testing.assert_close(similarity / similarity.sum(-1, keepdim=True), exact(a, b), rtol=1e-9, atol=1e-12)
 
 
-def test_float32_keeps_its_digits_where_logarithms_are_in_the_hundreds():
+def test_float32_is_accurate_with_logarithms_in_the_hundreds():
     a, b = logarithms(64, 300.0, dtype=torch.float32)
     f = exponential_features(a, b, causal=True)
     assert max(f.q.max(), f.k.max()) <= 1
@@ -38,7 +38,7 @@ def test_float32_keeps_its_digits_where_logarithms_are_in_the_hundreds():
 
 
 @pytest.mark.parametrize("rise", [0.5 * SPREAD, 3 * SPREAD])
-def test_both_ways_agree_with_the_sum_over_features(rise: float):
+def test_both_algorithms_equal_the_sum_over_features(rise: float):
     source = torch.Generator().manual_seed(1)
     n = 21
     q, k = (torch.randn(2, n, 4, generator=source, dtype=torch.float64) for _ in range(2))

@@ -31,7 +31,7 @@ def test_output_and_gradients_are_those_of_the_explicit_matrix(key, data, n, hea
 
 
 @given(heads=st.integers(1, 20), blocks=st.integers(1, 50), most=st.integers(0, 2000))
-def test_shares_hold_every_block_of_every_head_once_and_no_more_than_they_may(heads, blocks, most):
+def test_piece_slices_cover_every_block_once_within_the_limit(heads, blocks, most):
     seen = torch.zeros(heads, blocks)
     for some, chosen in piece_slices(heads, blocks, most):
         held = seen[some, chosen.start : chosen.stop]
@@ -53,12 +53,12 @@ def peak(attend, n, mode):
 @pytest.mark.parametrize("n", [512, 2048])
 @pytest.mark.parametrize(("mode", "most"), [("forward", 1.25), ("backward", 3.0)])
 @pytest.mark.parametrize("case", FIXED, ids=lambda case: case.label)
-def test_a_fixed_pattern_holds_hardly_more_than_the_fused_kernel(case, mode, most, n):
+def test_memory_of_fixed_patterns_is_close_to_the_fused_kernel(case, mode, most, n):
     full = 4 * 8 * n * (65 if mode == "forward" else 4 * 64 + 1)
     assert peak(case.attention(case.settings_at(n)), n, mode) <= most * full
 
 
-def test_the_fused_kernels_own_peak_is_what_the_others_are_held_against():
+def test_the_fused_kernel_peak_is_the_baseline():
     q, k, v = torch.randn(3, 1, 8, 512, 64)
     assert count(lambda: F.scaled_dot_product_attention(q, k, v), unit=torch.uint8).peak_elements == 4 * 8 * 512 * 65
     assert peak(ac.get("softmax"), 512, "backward") == 4 * 8 * 512 * (4 * 64 + 1)

@@ -12,7 +12,7 @@ import attention_core as ac
 from attention_core.ops.blocks import key_blocks
 
 
-def test_blocks_that_tie_are_taken_from_the_first_on():
+def test_tied_blocks_are_selected_in_order():
     q, k = normal(12, 2), torch.ones(12, 2, dtype=torch.float64)
     seen = ac.get("blocks", block=3, blocks=1).weights(q, k) > 0
     assert seen[0].nonzero().flatten().tolist() == [0, 1, 2, 3, 4, 5]
@@ -32,7 +32,7 @@ def test_the_best_blocks_are_the_first_of_a_stable_order(scores, m):
         assert len(set(at)) == m
 
 
-def test_no_product_of_a_block_exceeds_its_bound_and_keys_that_are_alike_reach_it():
+def test_bound_is_an_upper_bound_and_tight_for_equal_keys():
     q, k = normal(20, 5), normal(20, 5, seed=1)
     bound = key_blocks.block_scorer(k, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q, 4)
     best = torch.stack([x.amax(-1) for x in (q @ k.mT / 5**0.5).split(6, -1)], -1)
@@ -53,7 +53,7 @@ def test_second_order_is_the_mass_where_logits_are_small(block):
     assert (found - mass).abs().max() < 0.01 * (mean - mass).abs().max()
 
 
-def test_what_should_have_been_chosen_holds_the_most_mass():
+def test_best_blocks_have_the_most_mass():
     q, k, v = normal(3, 2, 45, 4)
     attention = ac.get("blocks", block=6, blocks=2)
     for causal in (False, True):
@@ -71,7 +71,7 @@ def test_what_should_have_been_chosen_holds_the_most_mass():
             assert torch.equal(parts[name], wanted), name
 
 
-def test_many_queries_are_served_in_stretches(monkeypatch):
+def test_many_queries_are_computed_in_several_slices(monkeypatch):
     q, k, v = normal(3, 2, 70, 4)
     attention = ac.get("blocks", block=5, blocks=3)
     whole = attention.attend(q, k, v, causal=True)

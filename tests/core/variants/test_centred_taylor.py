@@ -11,7 +11,7 @@ softmax = ac.get("softmax")
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_is_softmax_s_own_series_in_the_size_of_the_queries(causal):
+def test_equals_the_taylor_series_of_softmax(causal):
     """Check that the two orders are the first two derivatives of softmax at q = 0 along q, by torch's autograd."""
     q, k = normal(6, 4), 2 + normal(6, 4, seed=1)
 

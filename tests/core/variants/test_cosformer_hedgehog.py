@@ -25,7 +25,7 @@ def test_no_weight_of_cosformer_is_negative_however_far_past_its_length():
 
 @pytest.mark.parametrize("length", [1, 25, 41, 50, 64, 100])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_cosformer_rectifies_before_it_turns(length, dtype):
+def test_cosformer_applies_relu_before_the_angle(length, dtype):
     # Beyond the length, all tokens have a quarter turn, whose cosine 0 is rounded to a negative number at some lengths.
     n = length + 60
     q, k, v = normal(n, 6).to(dtype), normal(n, 6, seed=1).to(dtype), normal(n, 3, seed=2).to(dtype)
@@ -42,7 +42,7 @@ def test_cosformer_rectifies_before_it_turns(length, dtype):
 
 
 @pytest.mark.parametrize("length", [25, 64, 100])
-def test_cosformer_weighs_nothing_at_its_length(length):
+def test_cosformer_weight_is_zero_at_its_length(length):
     # The only key that shares an entry with the last query is a quarter turn away.
     q, k = torch.zeros(length + 1, 2), torch.zeros(length + 1, 2)
     q[:, 0], k[:, 1], k[0] = 1.0, 1.0, torch.tensor([1.0, 0.0])

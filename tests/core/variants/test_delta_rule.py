@@ -21,7 +21,7 @@ DELTA = ac.get("deltanet")
 
 @pytest.mark.parametrize("reference", [torch_recurrent_gated_delta_rule, torch_chunk_gated_delta_rule])
 @pytest.mark.parametrize(("strength", "decay"), [(1.0, 1.0), (0.7, 0.9), (0.3, 0.5)])
-def test_it_is_what_qwen3_next_computes_with_constant_gates(reference, strength, decay):
+def test_equals_qwen3_next_with_constant_gates(reference, strength, decay):
     q, k, v = (normal(1, 2, 130, size, seed=size).float() for size in (8, 8, 8))
     beta = torch.full((1, 130, 2), strength)
     found, _ = reference(
@@ -37,7 +37,7 @@ def test_it_is_what_qwen3_next_computes_with_constant_gates(reference, strength,
     torch.testing.assert_close(own, found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
 
 
-def test_a_key_met_again_stands_for_its_last_value():
+def test_repeated_key_retrieves_its_last_value():
     keys, v = torch.eye(4).double().repeat(2, 1), normal(8, 3, seed=1)
     torch.testing.assert_close(DELTA.attend(keys, keys, v), torch.cat([v[4:], v[4:]]))
     torch.testing.assert_close(DELTA.attend(keys, keys, v, causal=True), v)
@@ -71,7 +71,7 @@ def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
-def test_the_exact_step_never_leaves_the_stable_range(size):
+def test_exact_step_is_always_stable(size):
     p = DELTA.variant.params(keys="exact", strength=2.0)
     k = normalise(size * normal(50, 8, seed=1), p)
     beta = beta_from_strength(k, p.keys, p.strength)

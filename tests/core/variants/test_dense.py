@@ -52,7 +52,7 @@ def test_memory_is_at_most_twice_the_fused_kernel_s(key, settings, backward):
 
 
 @pytest.mark.parametrize(("key", "settings"), CASES, ids=IDS)
-def test_float32_and_float64_show_one_picture(key, settings):
+def test_float32_weights_equal_float64_weights(key, settings):
     q, k, _ = inputs(2, 70, 8)
     wide = ac.get(key, **settings).weights(q, k)
     close(ac.get(key, **settings).weights(q.float(), k.float()).double(), wide, rtol=1e-4, atol=1e-6)

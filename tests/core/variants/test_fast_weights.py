@@ -59,7 +59,7 @@ def chunked_outputs(inputs, v, *, causal):
 @pytest.mark.parametrize("n", [1, 5, CHUNK, CHUNK + 3])
 @pytest.mark.parametrize("shape", [(1,), (4,)])
 @pytest.mark.parametrize("fall", [0.0, 1e-9, 30.0, 700.0, 1e4])
-def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
+def test_gates_of_one_near_one_and_underflowing(n, shape, fall):
     """Check gates where every other token decays by e^-fall: 700 leaves the smallest numbers, 1e4 leaves zero."""
     q, k, v = normal(n, 4), normal(n, 4, seed=1), normal(n, 3, seed=2)
     unit = k / k.norm(dim=-1, keepdim=True)
@@ -77,7 +77,7 @@ def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
             check(matrix(given, causal=causal) @ v, wanted)
 
 
-def test_what_is_not_written_is_not_read():
+def test_unwritten_tokens_are_not_read():
     q, k, v = normal(70, 5), normal(70, 5, seed=1), normal(70, 3, seed=2)
     none = torch.zeros(70, 1).double()
     for erase in (None, none):
@@ -90,7 +90,7 @@ def by_token(*tensors):
 
 
 @pytest.mark.parametrize("gate", ["constant", "keys"])
-def test_scalar_decay_is_mamba_2s_scan_with_the_same_gate(gate):
+def test_scalar_decay_equals_mamba2_scan(gate):
     q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
     fallen = torch.stack([gates("scalar_decay", gate, head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
     # In Mamba-2, the step is both the gate's rate and the strength, so values are divided by it first.
@@ -101,7 +101,7 @@ def test_scalar_decay_is_mamba_2s_scan_with_the_same_gate(gate):
 
 
 @pytest.mark.parametrize("reference", [chunk_kimi_delta_attention, recurrent_kimi_delta_attention])
-def test_kda_is_what_kimi_linear_computes_with_the_same_gates(reference):
+def test_kda_equals_kimi_linear(reference):
     q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
     fallen = torch.stack([gates("kda", "keys", head).log() for head in k[0]], 1).unsqueeze(0).float()
     queries, keys, values = by_token(q, k, v)
@@ -113,7 +113,7 @@ def test_kda_is_what_kimi_linear_computes_with_the_same_gates(reference):
     torch.testing.assert_close(own.float(), found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
 
 
-def test_gated_deltanet_with_a_gate_of_keys_is_qwen3_nexts():
+def test_gated_deltanet_equals_qwen3_next():
     q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
     fallen = torch.stack([gates("gated_deltanet", "keys", head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
     queries, keys, values = by_token(q, k, v)
@@ -138,7 +138,7 @@ def pair(one, other, q, k, v):
         ("kda", {"gate": "harmonic", "strength": 0.5}, "gated_deltanet", {"gate": "harmonic", "strength": 0.5}),
     ],
 )
-def test_at_its_special_setting_it_is_the_plainer_one(special, settings, plain, same):
+def test_special_settings_equal_the_simpler_variant(special, settings, plain, same):
     x = normal(3, 90, 6), normal(3, 90, 6, seed=1), normal(3, 90, 4, seed=2)
     for one, other in pair(ac.get(special, **settings), ac.get(plain, **same), *x):
         check(one, other)
@@ -151,7 +151,7 @@ def test_a_constant_gate_inside_softmax_is_alibi(decay):
         check(one, other)
 
 
-def test_a_text_of_many_tokens_costs_the_gate_no_digits():
+def test_gate_sums_of_long_texts_are_accurate():
     """Check a long text: after 4000 tokens with decay 0.1, float32 holds the sum of logarithms to a thousandth only."""
     q, k, v = (x.float() for x in (normal(4000, 8), normal(4000, 8, seed=1), normal(4000, 8, seed=2)))
     a = ac.get("fox", gate="constant", decay=0.1)

@@ -40,7 +40,7 @@ def longformer_of_transformers(hidden, heads, window, global_tokens):
 
 @pytest.mark.parametrize("global_tokens", [0, 1, 3])
 @pytest.mark.parametrize("window", [2, 8])
-def test_longformer_is_the_one_of_transformers(window, global_tokens):
+def test_longformer_equals_transformers(window, global_tokens):
     out, q, k, v = longformer_of_transformers(normal(2, 64, 24), 3, window, global_tokens)
     found = ac.get("longformer", window=window, global_tokens=global_tokens).attend(q, k, v)
     torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # The softmax of transformers is in float32.
@@ -60,20 +60,20 @@ def test_more_random_keys_keep_the_earlier_ones(causal):
         assert more.sum() > fewer.sum()
 
 
-def test_causal_draws_do_not_know_the_length():
+def test_causal_draws_do_not_depend_on_length():
     long = random_pairs(90, causal=True, random_keys=4)
     for n in (2, 17, 89):
         assert torch.equal(random_pairs(n, causal=True, random_keys=4), long[:n, :n])
 
 
-def test_a_link_made_long_ago_shows_the_same_draws():
+def test_recorded_draws_do_not_change():
     found = random_pairs(50, random_keys=2, seed=1)
     assert found[:4].nonzero().tolist() == [[0, 6], [0, 26], [1, 14], [1, 19], [2, 38], [2, 39], [3, 7], [3, 31]]
     assert not torch.equal(found, random_pairs(50, random_keys=2, seed=2))
 
 
 @pytest.mark.parametrize("causal", FORMS)
-def test_draws_are_uniform_over_what_a_query_sees(causal):
+def test_draws_are_uniform_over_visible_keys(causal):
     n, draws = 200, 60
     rows, keys = random_pairs(n, causal=causal, random_keys=draws).nonzero().T
     far = rows >= 100  # 60 draws of over 100 keys: few coincide, and the number does not depend on the row.
@@ -103,7 +103,7 @@ def test_one_global_token_joins_all_pairs_in_two_layers(key):
         ("sink", {"window": 4096, "sinks": 64}),
     ],
 )
-def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
+def test_window_longer_than_the_text_needs_no_quadratic_memory(key, settings, causal):
     n = 1024
     q, k, v = normal(3, n, 4, dtype=torch.float32)
     with torch.no_grad():
@@ -123,7 +123,7 @@ def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
 
 
 @pytest.mark.parametrize(("key", "settings"), [("local", {"window": 16}), ("atrous", {"stride": 16}), ("sparse", {})])
-def test_rows_without_much_to_see_stay_exact_in_float32(key, settings):
+def test_rows_with_small_sums_are_accurate_in_float32(key, settings):
     """Check that logits in the thousands in one part of a row do not hide the other part."""
     q, k, v = normal(3, 2, 3, 70, 4, dtype=torch.float32)
     attention = ac.get(key, **settings)

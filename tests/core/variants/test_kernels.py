@@ -31,7 +31,7 @@ def inside(attention, q, k):
 # Cosine
 
 
-def test_cosine_knows_directions_only():
+def test_cosine_depends_on_directions_only():
     q, k = normal(2, 3, 40, 6)
     sizes = normal(3, 40, 1, seed=1).exp() * 1e6
     torch.testing.assert_close(cosine.weights(sizes * q, k / sizes), cosine.weights(q, k))
@@ -78,7 +78,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
 
 
 @pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
-def test_retention_fades_evenly_over_any_length(feature_map):
+def test_retention_decay_is_even_at_any_length(feature_map):
     """Check lengths at which rounding of ``n log γ`` would show and ``γ^n`` is far below the smallest number."""
     q, k, v = normal(3, 20_000, 3)
     for decay in (0.1, 0.7, 0.99):
@@ -150,7 +150,7 @@ def test_emanet_finds_the_clusters_of_its_keys():
     assert relative_error(A, same / 10) < 0.05
 
 
-def test_emanet_settles():
+def test_emanet_converges():
     k = normal(200, 8, size=2.0)
     bases = inside(ac.get("emanet", iterations=20), k, k)["bases"]
     moves = (bases[1:] - bases[:-1]).norm(dim=(-2, -1))
@@ -189,7 +189,7 @@ def test_emanet_with_bases_that_no_token_chooses():
     ],
     ids=lambda a: a.word,
 )
-def test_chunks_give_what_the_matrix_does_however_far_their_keys_rise(attention, rise, causal):
+def test_chunks_equal_the_matrix_for_rapidly_rising_keys(attention, rise, causal):
     # For a small rise, one reference is enough for a chunk. For a large rise, it would leave the first rows at zero.
     q, k, v = torch.randn(3, 3, 200, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     k = k + rise * torch.arange(200).unsqueeze(-1) / 8

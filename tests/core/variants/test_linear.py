@@ -16,7 +16,7 @@ def inputs(n: int, size: float = 1.0, dtype: torch.dtype = torch.float64) -> lis
 
 @pytest.mark.parametrize("n", [1, 5, 64, 130])
 @pytest.mark.parametrize("feature_map", MAPS)
-def test_three_algorithms_one_answer_one_gradient(feature_map: str, n: int):
+def test_three_algorithms_agree_with_gradients(feature_map: str, n: int):
     q, k, v = inputs(n)
     attention = ac.get("linear", feature_map=feature_map)
     wanted = attention.variant.definition(q, k, v, attention.params, causal=True)
@@ -30,7 +30,7 @@ def test_three_algorithms_one_answer_one_gradient(feature_map: str, n: int):
 
 
 @pytest.mark.parametrize("mode", ["chunked", "recurrent", "cumsum"])
-def test_exp_survives_jumps_of_hundreds(mode: str):
+def test_exp_is_finite_with_jumps_of_hundreds(mode: str):
     """Compare float32 with logarithms in float64; every row sums to one and every gradient is finite."""
     q, k, v = inputs(130, 200.0, torch.float32)
     attention = ac.get("linear", feature_map="exp", mode=mode)
@@ -44,7 +44,7 @@ def test_exp_survives_jumps_of_hundreds(mode: str):
         assert all(g.isfinite().all() for g in torch.autograd.grad(out.sum(), (q, k, v)))
 
 
-def test_relu_rows_without_features_are_zero_in_both_faces():
+def test_relu_rows_without_features_are_zero_in_weights_and_output():
     q, k, v = inputs(6)
     with torch.no_grad():
         q[0, 2] = -1
@@ -56,7 +56,7 @@ def test_relu_rows_without_features_are_zero_in_both_faces():
         torch.testing.assert_close(out, matrix @ v)
 
 
-def test_elu_plus_one_keeps_its_digits_far_below_zero():
+def test_elu_plus_one_is_accurate_far_below_zero():
     q = torch.full((1, 2, 1), -20.0)
     k = torch.tensor([[[-20.0], [-21.0]]])
     found = ac.get("linear").weights(q, k)[0, 0]

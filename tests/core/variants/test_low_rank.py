@@ -49,7 +49,7 @@ def test_on_a_smooth_text_more_budget_is_closer_to_softmax(key, settings):
 
 
 @pytest.mark.parametrize(("key", "settings"), LEAKING)
-def test_it_leaks_and_says_so(key, settings):
+def test_non_causal_variants_leak_and_state_it(key, settings):
     q, k, v = numbers(3, 1, 24, 4)
     attention = ac.get(key, **settings)
     before = attention.attend(q, k, v)
@@ -74,7 +74,7 @@ def test_its_rank_is_its_budget_and_its_error_above_the_svds(key, settings):
 
 
 @pytest.mark.parametrize(("key", "settings"), WINDOWED)
-def test_its_provenance_shares_out_every_token(key, settings):
+def test_provenance_covers_every_token(key, settings):
     q, k, v = numbers(3, 2, 21, 4)
     attention = ac.get(key, **settings)
     provenance = attention.variant.anatomy(q, k, v, attention.params, causal=False)["provenance"]
@@ -84,7 +84,7 @@ def test_its_provenance_shares_out_every_token(key, settings):
     assert ((provenance > 0).sum(0) == (4 if key == "pyramid" else 1)).all()
 
 
-def test_linformer_shares_its_projection_or_not():
+def test_linformer_share_setting():
     q, k, v = numbers(3, 30, 4)
     for share in (True, False):
         attention = ac.get("linformer", rank=6, projection="gaussian", share=share)

@@ -26,7 +26,7 @@ def check(found, wanted):
 
 
 @pytest.mark.parametrize("settings", [{}, {"decay": 0.9}, {"gate": "harmonic"}])
-def test_the_state_is_where_the_errors_squares_are_least(settings):
+def test_state_is_the_least_squares_solution(settings):
     """Check that the gradient of the weighted squared errors is zero at the state that the queries read."""
     n, d, ridge = 40, 5, 0.3
     k, v = normal(n, d), normal(n, 3, seed=1)

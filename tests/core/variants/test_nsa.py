@@ -23,7 +23,7 @@ def test_each_part_is_the_matrix_with_its_gate_alone(name, causal):
     torch.testing.assert_close(parts[name], ac.get("nsa", **settings, **gates).weights(q, k, causal=causal))
 
 
-def test_closed_gates_let_nothing_through_and_may_all_be_closed():
+def test_branches_with_zero_gates_add_nothing():
     a = ac.get("nsa", gate_compressed=0.0, gate_selected=0.0, gate_window=0.0)
     q, k = normal(20, 6), normal(20, 6, seed=1)
     for causal in (False, True):

@@ -59,7 +59,7 @@ def test_iterations_approach_the_exact_inverse():
 
 
 @pytest.mark.parametrize("method", ["segment_means", "kmeans"])
-def test_it_would_leak(method: str):
+def test_nystrom_would_leak_later_tokens(method: str):
     """Check the reason why the variant is not causal: a late token changes the first output."""
     q, k, v = inputs(40)
     attention = ac.get("nystrom", landmarks=8, method=method)

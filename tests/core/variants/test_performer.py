@@ -88,7 +88,7 @@ def test_orthogonal_directions_beat_independent_ones(kind):
     assert orthogonal < 0.85 * independent
 
 
-def test_rows_of_fixed_length_err_less():
+def test_rows_of_fixed_length_have_smaller_errors():
     q, k = normal(2, 4, 64, 16)
     exact = softmax.weights(q, k)
     fixed, chi = (
@@ -103,7 +103,7 @@ def test_rows_of_fixed_length_err_less():
     assert fixed < 0.95 * chi
 
 
-def test_hyperbolic_features_err_less_than_as_many_positive_ones():
+def test_hyperbolic_features_have_smaller_errors_than_positive_ones():
     q, k = normal(2, 8, 8, size=0.5)
     both = {"row_norms": "chi", "orthogonal": False}
     hyperbolic = mean_square_error(q, k, 400, kind="hyperbolic", features=16, **both)
@@ -130,7 +130,7 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 10.0, 300.0])
-def test_no_floor_at_any_magnitude(causal, scale):
+def test_no_constant_is_added_at_any_magnitude(causal, scale):
     """Check logits in the thousands, which only sums of logarithms can handle: no row becomes a mean of v."""
     q, k, v = normal(3, 300, 6, size=scale)
     attention = ac.get("performer", features=16)

@@ -16,7 +16,7 @@ def survivors(q, k, **changed):
 
 
 @pytest.mark.parametrize("size", [1, 12, 20])
-def test_in_float32_the_tokens_survive_that_float64_lets_survive(size):
+def test_survivors_are_equal_in_float32_and_float64(size):
     q, k = (size * normal(1, 16, 16, seed=seed).float() for seed in (1, 2))
     received = reference.softmax(q, k).sum((0, 1))
     for count in range(1, 16):
@@ -35,7 +35,7 @@ def test_a_share_of_the_tokens_survives_and_one_at_least(n, keep, count):
     assert (rows == 0).sum(-1).tolist() == [n - count] * 3
 
 
-def test_more_is_nearer_to_softmax():
+def test_larger_keep_is_closer_to_softmax():
     q, k, v = normal(3, 2, 60, 6)
     exact = softmax.attend(q, k, v)
     errors = [(ac.get("power_bert", keep=s).attend(q, k, v) - exact).norm().item() for s in (0.1, 0.4, 0.7, 1.0)]
@@ -44,7 +44,7 @@ def test_more_is_nearer_to_softmax():
     assert errors[-1] < 1e-9
 
 
-def test_of_tokens_alike_the_earlier_survive():
+def test_earlier_of_equal_tokens_survives():
     q = torch.zeros(2, 20, 4, dtype=torch.float64)
     assert survivors(q, q, keep=0.35).tolist() == list(range(7))
     assert survivors(q[0], q[0], keep=0.35).tolist() == list(range(7))
@@ -58,7 +58,7 @@ def test_a_token_that_all_attend_to_survives_and_one_that_none_does_is_dropped()
     assert 4 not in survivors(q, k, keep=0.95)
 
 
-def test_heads_choose_together_and_examples_apart():
+def test_survivors_are_shared_by_heads_not_by_examples():
     q, k = normal(2, 2, 3, 40, 6)
     attention = ac.get("power_bert")
     assert attention.variant.couples_heads

@@ -138,7 +138,7 @@ def test_in_the_same_buckets_transformers_differs_in_the_first_chunk_alone():
 
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(2, 150), t=st.integers(1, 149), c=st.integers(2, 12), seed=st.integers(0, 99))
-def test_causal_a_text_that_goes_on_moves_no_earlier_output(n, t, c, seed):
+def test_causal_outputs_do_not_change_when_text_is_appended(n, t, c, seed):
     q, v = normal(2, 2, n, 5, seed=seed)
     t = min(t, n - 1)
     attention = ac.get("reformer", bucket_size=c, rounds=2)
@@ -161,7 +161,7 @@ def test_with_chunks_as_long_as_the_text_it_is_softmax_of_its_own_logits(causal)
 
 
 @BOTH
-def test_another_round_loses_no_pair_and_finds_some(causal):
+def test_another_round_adds_pairs(causal):
     # Without the pairs of a token with itself: a token that attends to another one no longer attends to itself.
     q, two = normal(2, 200, 8), ~torch.eye(200).bool()
     found = [pattern(ac.get("reformer", rounds=r), q, causal=causal) & two for r in range(1, 6)]
@@ -171,7 +171,7 @@ def test_another_round_loses_no_pair_and_finds_some(causal):
 
 
 @BOTH
-def test_a_round_shows_a_token_two_chunks_at_most(causal):
+def test_round_allows_two_chunks_at_most(causal):
     q = normal(2, 300, 8)
     for rounds in (1, 3):
         most = pattern(ac.get("reformer", bucket_size=8, rounds=rounds), q, causal=causal).sum(-1).max()
@@ -179,7 +179,7 @@ def test_a_round_shows_a_token_two_chunks_at_most(causal):
 
 
 @BOTH
-def test_it_finds_likenesses_however_far_apart(causal):
+def test_similar_distant_tokens_share_a_bucket(causal):
     # The second half repeats the first, slightly changed and in another order: 150 pairs of near copies.
     first, shuffled = normal(150, 16), torch.randperm(150, generator=torch.Generator().manual_seed(1))
     q = torch.cat([first, (first + 0.1 * normal(150, 16, seed=2))[shuffled]])
@@ -189,7 +189,7 @@ def test_it_finds_likenesses_however_far_apart(causal):
     assert seen[copy, original].double().mean() > max(0.8, 3 * by_chance)
 
 
-def test_the_keys_given_do_not_matter_and_a_heads_neighbours_neither():
+def test_keys_and_other_heads_do_not_matter():
     q, v = normal(2, 40, 6).unsqueeze(1).expand(2, 3, 40, 6)
     attention = ac.get("reformer")
     assert torch.equal(attention.attend(q, q, v), attention.attend(q, v, v))
@@ -199,7 +199,7 @@ def test_the_keys_given_do_not_matter_and_a_heads_neighbours_neither():
 
 
 @BOTH
-def test_a_token_looks_at_itself_only_if_there_is_no_other(causal):
+def test_token_attends_to_itself_only_without_other_keys(causal):
     q, v = normal(2, 60, 6)
     seen = pattern(ac.get("reformer", bucket_size=4), q, causal=causal)
     itself = seen.diagonal()
@@ -210,7 +210,7 @@ def test_a_token_looks_at_itself_only_if_there_is_no_other(causal):
 
 
 @BOTH
-def test_tokens_of_zeros_are_no_trouble(causal):
+def test_zero_tokens_are_finite(causal):
     q, v = normal(2, 30, 6)
     q[::3] = 0
     q.requires_grad_()
@@ -221,7 +221,7 @@ def test_tokens_of_zeros_are_no_trouble(causal):
 
 
 @BOTH
-def test_its_inside_fits_together(causal):
+def test_anatomy_is_consistent(causal):
     q, v = normal(2, 2, 90, 6)
     attention = ac.get("reformer", bucket_size=4, rounds=3)
     inside = attention.variant.anatomy(q, q, v, attention.params, causal=causal)

@@ -86,7 +86,7 @@ def test_the_latents_of_a_long_text_use_all_its_tokens():
     torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-9)
 
 
-def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
+def test_keys_of_lower_rank_are_exact_and_differentiable():
     few = normal(20, 2) @ normal(2, 12, seed=1)  # Rank 2: all 10 other singular values are equal to zero.
     k = few.unflatten(-1, (3, 4)).transpose(0, 1).requires_grad_()
     q = normal(3, 20, 4, seed=2)
@@ -96,7 +96,7 @@ def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
     assert slope.isfinite().all()
 
 
-def test_the_inside_tells_singular_values_and_what_a_rank_costs():
+def test_anatomy_has_singular_values_and_errors():
     q, k, v = normal(3, 3, 10, 4)
     parts = ac.get("mla", rank=5).anatomy(q, k, v)
     torch.testing.assert_close(parts["key_sizes"], torch.linalg.svdvals(torch.cat(list(k), -1)))
@@ -113,7 +113,7 @@ def test_the_inside_tells_singular_values_and_what_a_rank_costs():
 # Quantised keys
 
 
-def test_codes_settle_where_keys_lie_in_heaps():
+def test_codes_converge_to_key_clusters():
     from attention_core.variants.cache.quantised_keys import quantise
 
     centres = 10 * normal(4, 3)
@@ -146,7 +146,7 @@ def test_without_heavy_hitters_it_is_a_window_and_ties_drop_the_later():
     assert (alike[-1] > 0).nonzero().flatten().tolist() == [0, 1, 11]
 
 
-def test_steps_give_what_the_text_gives_and_the_cache_does_not_grow():
+def test_decoder_equals_attend_with_a_constant_cache():
     q, k, v = normal(3, 2, 30, 4)
     attention = ac.get("heavy_hitters", recent=3, heavy=4)
     decoder, p = attention.variant.decoder, attention.params
@@ -161,7 +161,7 @@ def test_steps_give_what_the_text_gives_and_the_cache_does_not_grow():
 # All variants
 
 
-def test_what_is_kept_of_a_token():
+def test_cache_sizes_per_token():
     def kept(word, heads=6, d=8, d_v=4):
         attention = ac.registry.from_word(word)
         return attention.variant.cache(heads, d, d_v, attention.params)

@@ -10,7 +10,7 @@ import attention_core as ac
 from attention_core.variants.gated.softmax_gdn import capped_weights
 
 
-def test_its_matrix_is_what_becomes_of_the_unit_matrix():
+def test_matrix_is_the_output_for_the_identity():
     q, k = normal(2, 70, 6), normal(2, 70, 6, seed=1)
     units = torch.eye(70).double().expand(2, 70, 70)
     a = ac.get("softmax_gdn")

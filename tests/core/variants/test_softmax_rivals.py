@@ -26,7 +26,7 @@ def logits_of(q, k, causal):
 
 
 @pytest.mark.parametrize("logit", [-2.0, 0.0, 3.0])
-def test_the_sink_logit_is_gpt_oss(logit):
+def test_sink_logit_equals_gpt_oss(logit):
     q, k, v = (normal(1, 3, 20, 8, seed=i).float() for i in range(3))
     module = types.SimpleNamespace(sinks=torch.full((3,), logit), num_key_value_groups=1, training=False)
     hidden = torch.full((20, 20), -torch.inf).triu(1)[None, None]
@@ -72,7 +72,7 @@ logits = st.lists(st.floats(-60, 60), min_size=1, max_size=40)
 
 
 @given(logits)
-def test_entmax_is_what_sorting_finds(z):
+def test_entmax_equals_the_sorting_algorithm(z):
     for alpha, reference in ((2.0, sparsemax), (1.5, entmax15)):
         found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
         np.testing.assert_allclose(found, reference(np.array(z)), atol=1e-7)
@@ -115,7 +115,7 @@ def test_the_higher_alpha_the_more_is_zero_and_towards_one_it_is_softmax():
 # -- softpick
 
 
-def test_a_row_of_negative_logits_picks_nothing():
+def test_softpick_row_of_negative_logits_is_zero():
     q, k, v = torch.ones(6, 4), -torch.ones(6, 4), torch.ones(6, 3)
     assert not ac.get("softpick").weights(q, k).any()
     assert not ac.get("softpick").attend(q, k, v).any()
@@ -139,7 +139,7 @@ def test_the_sink_logit_is_softmax_with_an_output_gated_by_what_the_query_finds(
 # -- differential attention
 
 
-def test_differential_attention_is_diffllamas():
+def test_differential_attention_equals_diffllama():
     """Compare with DiffLlama: two of its heads are the halves of one head here. The final norm is omitted."""
     n, d, width = 12, 8, 32
     config = DiffLlamaConfig(
@@ -168,7 +168,7 @@ def test_differential_attention_is_diffllamas():
 # -- selective attention
 
 
-def test_the_first_key_is_never_taken_and_what_is_taken_stays_taken():
+def test_selective_never_masks_the_first_key_and_masks_permanently():
     q = k = torch.ones(12, 4, dtype=torch.float64)
     A = ac.get("selective").weights(q, k, causal=True)
     assert (A.argmax(-1)[3:] == 0).all()

@@ -29,7 +29,7 @@ def opposed(n=32, d=8):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("q_k", [normal(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
-def test_cosine_weighs_no_key_above_its_bound(q_k, causal):
+def test_cosine_weights_are_within_the_bound(q_k, causal):
     bound = said(ac.variant("cosine").note, r"at most (.*) times the mean weight of its row")
     q, k = q_k
     A = ac.get("cosine").weights(q, k, causal=causal)
@@ -58,7 +58,7 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
     assert negative < 0.8 * mirrored  # This is not the case for the positive score of the same size.
 
 
-def test_a_random_synthesizer_knows_the_position_and_nothing_else():
+def test_random_synthesizer_depends_on_positions_only():
     assert "all inputs share one matrix of logits" in ac.variant("synthesizer").summary
     A = ac.get("synthesizer", kind="random").weights(normal(12, 4), normal(12, 4, seed=1))
     other = ac.get("synthesizer", kind="random").weights(normal(12, 4, seed=2), normal(12, 4, seed=3))
@@ -121,7 +121,7 @@ def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
     assert seen.sum(-1).max() <= 2 * size
 
 
-def test_what_is_said_of_each_similarity_of_nonlocal():
+def test_nonlocal_similarities_match_their_description():
     note = ac.variant("nonlocal").note
     normalised = said(note, r'The weights of a row sum to one only with the similarity "(\w+)"')
     negative = said(

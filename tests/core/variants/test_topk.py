@@ -11,7 +11,7 @@ def inputs(n: int) -> list[Tensor]:
     return [torch.randn(2, n, 4, generator=source, dtype=torch.float64) for _ in range(3)]
 
 
-def test_ties_with_the_kth_stay():
+def test_keys_tied_with_the_kth_are_selected():
     q = torch.ones(1, 5, 1, dtype=torch.float64)
     k = torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0], dtype=torch.float64)[None, :, None]
     attention = ac.get("topk", k=2)
@@ -24,7 +24,7 @@ def test_ties_with_the_kth_stay():
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("n", [LONG - 1, LONG, LONG + 50])
-def test_kept_values_taken_one_by_one_are_those_of_the_matrix_whatever_ties(n: int, tied: bool, causal: bool):
+def test_gathered_values_equal_the_matrix_with_ties(n: int, tied: bool, causal: bool):
     q, k, v = inputs(n)
     q, k = (x.round() if tied else x for x in (q, k))
     attention = ac.get("topk", k=5)
@@ -33,7 +33,7 @@ def test_kept_values_taken_one_by_one_are_those_of_the_matrix_whatever_ties(n: i
     torch.testing.assert_close(attention.attend(q, k, v, causal=causal), attention.weights(q, k, causal=causal) @ v)
 
 
-def test_equal_keys_are_all_kept():
+def test_equal_keys_are_all_selected():
     q, _, v = inputs(6)
     torch.testing.assert_close(
         ac.get("topk", k=1).attend(q, torch.zeros_like(q), v), v.mean(-2, keepdim=True).expand_as(v)

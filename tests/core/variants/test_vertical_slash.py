@@ -32,7 +32,7 @@ def pairwise(q, k):
 
 @pytest.mark.parametrize("size", [1, 12**0.5, 12])
 @pytest.mark.parametrize("judges", [1, 4, 64])
-def test_in_float32_it_chooses_what_float64_chooses(size, judges):
+def test_selection_is_equal_in_float32_and_float64(size, judges):
     q, k = (size * normal(64, 16, seed=seed).float() for seed in (1, 2))
     p = ac.get("vertical_slash", columns=24, diagonals=24, judges=judges).params
     columns, diagonals = select_lines(q, k, p)
@@ -48,7 +48,7 @@ def test_each_head_has_columns_of_its_own():
     assert torch.equal(parts["diagonal"], torch.eye(30, dtype=torch.bool).expand(2, 30, 30))
 
 
-def test_what_the_end_of_the_text_chooses_is_refused_as_causal():
+def test_selection_uses_the_end_of_the_text_so_causal_raises():
     q, k, v = normal(3, 2, 9, 4)
     with pytest.raises(NotCausalError, match="depends on the end of the text"):
         ac.get("vertical_slash").attend(q, k, v, causal=True)
