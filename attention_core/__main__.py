@@ -19,9 +19,9 @@ from attention_core import claims, registry
 from attention_core.benchmarking.device import stamp
 from attention_core.benchmarking.kernels import bench as bench_of_kernels
 from attention_core.benchmarking.kernels.roofline import roof_of
-from attention_core.benchmarking.kernels.stamp import device_stamp, state
+from attention_core.benchmarking.kernels.stamp import device_stamp, device_state
 from attention_core.benchmarking.run_file import to_json
-from attention_core.benchmarking.run_records import Skipped, gather
+from attention_core.benchmarking.run_records import Skipped, group_samples
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     learn.add_argument("--seeds", type=int, default=1, help="number of seeds; each trains one model per variant")
     learn.add_argument("--steps", type=int, default=400, help="number of training steps")
     learn.add_argument(
-        "--every", type=int, default=learning.EVERY, help="number of training steps between two measurements"
+        "--every", type=int, default=learning.MEASURE_INTERVAL, help="number of training steps between two measurements"
     )
     learn.add_argument("--length", type=int, help="number of tokens in a training sequence")
     learn.add_argument("--items", type=int, help="number of pairs or symbols that the model must remember")
@@ -286,11 +286,11 @@ def _bench(args: argparse.Namespace) -> None:
     )
     _check_folder(args.out)
     machine, rows = stamp(spec.device), []
-    for row in timing_length.measure(spec, longest=args.longest):
+    for row in timing_length.measure(spec, max_seconds=args.longest):
         rows.append(row)
         result = row.reason.format(**row.fields) if isinstance(row, Skipped) else f"{row.ms:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {result}", file=sys.stderr)
-    args.out.write_bytes(to_json(gather(spec, machine, rows)))
+    args.out.write_bytes(to_json(group_samples(spec, machine, rows)))
     print(f"{args.out}: {len(rows)} samples on {machine.device}")
 
 
@@ -318,7 +318,7 @@ def _bench_kernels(args: argparse.Namespace) -> None:
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
         bench_of_kernels.save(args.out, machine, rows)  # saved after each row, so that a later failure loses nothing
     if args.device == "cuda":
-        machine |= {f"{name} at the end": value for name, value in state().items()}
+        machine |= {f"{name} at the end": value for name, value in device_state().items()}
         bench_of_kernels.save(args.out, machine, rows)
     if roof_of(machine["device"]) is None:
         print(f"What {machine['device']} can do at most is not in the table: no shares.")
@@ -336,7 +336,7 @@ def _claims(args: argparse.Namespace) -> None:
         raise InputError("--tokens is {n}. Choose a number from 1 to {most}.", n=args.tokens, most=claims.LONGEST)
     source = _source(args)
     # A synthetic input can have any length: claims about growth may use more than --tokens, as on the Claims page.
-    longest = claims.LONGEST if source.made else args.tokens or claims.LONGEST
+    longest = claims.LONGEST if source.is_generated else args.tokens or claims.LONGEST
     heads = source.load().heads
     if args.head is not None and not 0 <= args.head < heads:
         raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=args.head, last=heads - 1)
@@ -384,9 +384,10 @@ def _swap(args: argparse.Namespace) -> None:
         from_word(word)  # raises an error for a misspelt variant early, before the model reads the text
 
     def measure(word: str) -> dict[str, Any]:
-        read = swap.reading(swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model))
+        task = swap.ReadingTask(text=text, word=word, layers=layers, tokens=args.tokens, model=args.model)
+        read = swap.measure_reading(task)
         copies = [
-            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=args.model))
+            swap.measure_copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=args.model))
             for seed in range(swap.SEEDS)
         ]
         return {

@@ -7,7 +7,7 @@ import numpy as np
 import traitlets
 from anywidget import AnyWidget
 
-from attention_core.analysis.matrix.compare import visible
+from attention_core.analysis.matrix.compare import allowed_pairs
 from attention_core.comparison import Comparison, compare
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
@@ -94,7 +94,7 @@ def _panel(found: Comparison, word: str, head: int | None) -> Panel:
     matrix = found.matrices[word][every]
     if matrix.isinf().any():
         raise InputError("{title} has infinite weights on this input, which cannot be drawn.", title=attention.title)
-    allowed = visible(found.qkv, attention, causal=found.causal)[every].any(0)
+    allowed = allowed_pairs(found.qkv, attention, causal=found.causal)[every].any(0)
     values: np.ndarray = matrix.mean(0).masked_fill(~allowed, float("nan")).numpy()
     settings = ", ".join(f"{name} = {value}" for name, value in attention.params.changed().items())
     return Panel(key=word, title=attention.title, caption=settings, values=values)

@@ -71,7 +71,7 @@ class PreparedSubject:
     def sample(self, clock: Clock, shortest: float) -> tuple[float, float]:
         """Run a sample, which repeats short calls; return the seconds of one call and of the whole sample."""
         repeats = max(1, math.ceil(shortest / max(self.seconds, 1e-5)))
-        call = self.call.alone() if isinstance(self.call, Backward) else self.call
+        call = self.call.backward_only() if isinstance(self.call, Backward) else self.call
         start = clock()
         for _ in range(repeats):
             call()

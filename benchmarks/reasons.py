@@ -37,7 +37,7 @@ def explain(record: Record, build: Build, say: Callable[[str], None]) -> None:
         for case, n in _chosen((f for f in missed if f.timed), took):
             say(f"profiling {case} at {n}")
             call = build(case, n)
-            record.profiles[f"{case} at {n}"] = shares(call.alone() if isinstance(call, Backward) else call)
+            record.profiles[f"{case} at {n}"] = shares(call.backward_only() if isinstance(call, Backward) else call)
         for case, n in _chosen((f for f in missed if not f.timed), took):
             say(f"what {case} holds at {n}")
             record.held[f"{case} at {n}"] = largest_live_tensors(build(case, n))

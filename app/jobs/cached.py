@@ -24,9 +24,9 @@ import attention_core.analysis.masks.stack as _stack
 import attention_core.analysis.matrix.budgets as _budgets
 import attention_core.analysis.matrix.future as _future
 import attention_core.analysis.matrix.head_scores as _head_scores
+import attention_core.analysis.matrix.informative_query as _informative_query
 import attention_core.analysis.matrix.inside as _inside
 import attention_core.analysis.matrix.special_case as _special_case
-import attention_core.analysis.matrix.telling_row as _telling_row
 import attention_core.analysis.matrix.thresholds as _thresholds
 import attention_core.analysis.state.delta_state as _delta_state
 import attention_core.analysis.state.gating as _gating
@@ -36,7 +36,7 @@ import attention_core.analysis.state.token_weight as _token_weight
 from app.jobs.fair_lock import FairLock
 from app.jobs.singleton import cached_singleton
 from app.matrix_board import shades
-from attention_core.analysis.matrix.compare import Compared, compare
+from attention_core.analysis.matrix.compare import MatrixComparison, compare
 from attention_core.analysis.matrix.compare import ranks as ranks_of
 from attention_core.analysis.matrix.miniatures import miniatures
 from attention_core.inputs.positions import OWN
@@ -244,21 +244,21 @@ def _get_in_turn(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Calla
 
 _compared = _cached_analysis(compare, 8, 6)
 pattern = _cached_analysis(_pattern.pattern, 8, 2)
-hashed = _cached_analysis(_pattern.hashed)
+hashed = _cached_analysis(_pattern.hash_order)
 inside = _cached_analysis(_inside.look, 8, 3)
 gau = _cached_analysis(_gau.analyse_unit)
 future_share = _cached_analysis(_future.future_share, 8)
-at_every_budget = _cached_analysis(_budgets.at_every_budget, 4)
+compare_budgets = _cached_analysis(_budgets.compare_budgets, 4)
 state_history = _cached_analysis(_recurrent_state.grow, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
 gated = _cached_analysis(_gating.gated)
-delta_growth = _cached_analysis(_delta_state.growth)
+delta_growth = _cached_analysis(_delta_state.growth_by_strength)
 special_case_distance = _cached_analysis(_special_case.max_weight_difference, 4)
 thresholds = _cached_analysis(_thresholds.thresholds)
-delta_written = _cached_analysis(_delta_state.written)
+delta_written = _cached_analysis(_delta_state.growth_by_token)
 
 
-def matrix(view: View, attention: ac.Attention) -> Compared:
+def matrix(view: View, attention: ac.Attention) -> MatrixComparison:
     """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
     view = _canonical(view)
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
@@ -283,7 +283,7 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
 def most_informative_row(view: View, attention: ac.Attention) -> int | None:
     """Return the most informative query row of one variant's matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
-    compute = partial(_telling_row.of_record, weights, qkv, special=view.special)
+    compute = partial(_informative_query.informative_query_of_record, weights, qkv, special=view.special)
     return _telling.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
 
 
@@ -320,11 +320,11 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
     return _of_every_layer(_scores, source, score, score.keywords)
 
 
-_denoised: ByteLRUCache[Frozen[_denoised_image.Denoised]] = cache(8, 2)
-_attention_maps: ByteLRUCache[Frozen[_denoised_image.Maps]] = cache(4, 4)
+_denoised: ByteLRUCache[Frozen[_denoised_image.DenoisedImage]] = cache(8, 2)
+_attention_maps: ByteLRUCache[Frozen[_denoised_image.AttentionMaps]] = cache(4, 4)
 
 
-def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.Denoised:
+def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.DenoisedImage:
     """Return the image that a variant returns for the whole pixel grid of a noisy image.
 
     Raises:
@@ -335,7 +335,7 @@ def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.De
     return _get_in_turn(_denoised, _key((source, attention)), compute, qkv.n)
 
 
-def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.Maps:
+def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.AttentionMaps:
     """Return to which pixels each pixel of a noisy image attends; errors are as in ``denoised``."""
     qkv = record(source, source.size**2)
     compute = partial(_denoised_image.attention_maps, qkv, attention)

@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs import runs
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.full_matrix_mask import Masked
-from attention_core.benchmarking.run_records import Observed, Point, Run, Skipped, gather
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention
+from attention_core.benchmarking.run_records import Point, Run, Skipped, TimingRow, group_samples
 from attention_core.benchmarking.run_summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
@@ -48,7 +48,7 @@ class Series:
     name: str
     colour: int
     live: bool
-    masked: Masked | None = None
+    masked: MaskedFullAttention | None = None
     points: list[Point]
     ratios: list[Ratio]
 
@@ -67,7 +67,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
         draw: draws the run, or None without a run of this mode. Receives a key that differs from drawing to drawing.
     """
 
-    def compare(found: runs.Run[Observed] | None, key: str) -> None:
+    def compare(found: runs.Run[TimingRow] | None, key: str) -> None:
         record = _record(found)
         same = record is not None and (record.spec.mode, record.spec.causal) == (spec.mode, spec.causal)
         draw(record if same else None, key)
@@ -91,14 +91,14 @@ def measured() -> Run | None:
     return _record(runs.last(KEY))
 
 
-def _record(found: runs.Run[Observed] | None) -> Run | None:
+def _record(found: runs.Run[TimingRow] | None) -> Run | None:
     if found is None:
         return None
     assert isinstance(found.request, TimingSpec)
-    return gather(found.request, stamp(found.request.device, found.began), found.rows)
+    return group_samples(found.request, stamp(found.request.device, found.began), found.rows)
 
 
-def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
+def progress(spec: TimingSpec, found: runs.Run[TimingRow]) -> tuple[float, str]:
     """Return the fraction of a run that is done, from 0 to 1, and a text that reports it."""
     share, count = share_done(spec, found.rows), len(found.rows)
     left = runs.time_left(found.seconds, share)
@@ -106,7 +106,7 @@ def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
     return share, message
 
 
-def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
+def share_done(spec: TimingSpec, rows: Sequence[TimingRow]) -> float:
     """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
     whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
     done = sum(row.n * (2 if isinstance(row, Skipped) or row.round == 0 else 1) for row in rows)

@@ -15,7 +15,7 @@ from app.state.session import SharedOptions
 from app.ui import input_panel
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import N_
-from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.errors import InputError
 
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -82,7 +82,7 @@ class Screen:
         """Return a variant with this screen's settings, or with its defaults if it is not compared."""
         return next((each for each in self.visit.variants if each.key == key), None) or ac.get(key)
 
-    def compared(self, attention: ac.Attention) -> Compared:
+    def compared(self, attention: ac.Attention) -> MatrixComparison:
         """Return a variant's matrix as the Matrices page draws it.
 
         Raises:

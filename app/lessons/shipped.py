@@ -133,7 +133,7 @@ def _harder_words() -> tuple[list[str], list[int]] | None:
     """
     text, layers = presets.texts()["long"], tuple(range(layer_count(swap.MODEL)))
     tasks = swap.tasks(text, ["local~window~64"], layers, seeds=swap.SEEDS, live=False)
-    rows = (swap.known(task) for task in tasks if isinstance(task, swap.ReadingTask))
+    rows = (swap.recorded_row(task) for task in tasks if isinstance(task, swap.ReadingTask))
     found = [row for row in rows if isinstance(row, swap.ReadingRow) and row.losses]
     if len(found) < 2:
         return None
@@ -154,5 +154,5 @@ def _harder_words() -> tuple[list[str], list[int]] | None:
 
 def _accuracies() -> list[list[tuple[float, float]]]:
     """Return the recorded accuracy of softmax and of linear attention by training steps; empty without a record."""
-    runs = (recorded_runs.known(learning.plan([word], task="recall")) for word in ("softmax", "linear"))
+    runs = (recorded_runs.recorded_rows(learning.plan([word], task="recall")) for word in ("softmax", "linear"))
     return [[(row.row.step, row.row.accuracy) for row in rows if not row.is_test] for rows in runs if rows]

@@ -16,7 +16,7 @@ from app.matrix_board import Knob
 from app.matrix_board.board import hold, last_turn, setting_events
 from app.matrix_board.component import PANELS, mount, receiver
 from app.words.i18n import _
-from attention_core.analysis.denoised_image import Maps
+from attention_core.analysis.denoised_image import AttentionMaps
 
 _PICTURES = receiver("attention_lab_pictures", PANELS, Path(__file__).parent / "pictures.css")
 _TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
@@ -52,7 +52,7 @@ class Tile:
     details: str = ""
     tone: str = ""
     error: np.ndarray | None = None
-    maps: Maps | None = None
+    maps: AttentionMaps | None = None
     knob: Knob | None = None
     note: str = ""
     score: float | None = None

@@ -36,7 +36,7 @@ def read_presets() -> None:
     Visitors in a class start with the same controls: these texts, the model and the causal switch. The optional
     encoder is left out: with its records, the cache would have no room for the visitors' own texts.
     """
-    for model in ac.inputs.models.SET_UP:
+    for model in ac.inputs.models.DEFAULT_MODELS:
         for text, causal in product(presets.texts().values(), (False, True)):
             with contextlib.suppress(ac.LabError):
                 _compute_views(ac.inputs.TextSource(text, model.key, presets.LAYER), causal)

@@ -16,7 +16,7 @@ from app.words.i18n import LANGUAGE, N_, _, enumeration, languages
 from attention_core.inputs import ImageSource, Source, SyntheticSource, image, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
-from attention_core.inputs.trained import SEQUENCES, run_from_words, usual_run, words_of
+from attention_core.inputs.trained import SEQUENCES, run_from_words, training_run, words_of
 from attention_core.learning.train import TrainSpec
 from attention_core.limits import current
 
@@ -139,7 +139,7 @@ def kinds() -> dict[str, str]:
 class SharedOptions(Options, shared=1):
     """The options that every page has: the input, the variants, the causal switch."""
 
-    input = pills(lambda: {kind.key: kind.key for kind in Source.__subclasses__() if kind.offered}, N_("Input"))
+    input = pills(lambda: {kind.key: kind.key for kind in Source.__subclasses__() if kind.is_offered}, N_("Input"))
     text = link_only_option(
         lambda: Field(
             presets.texts()["english"],
@@ -182,7 +182,7 @@ class SharedOptions(Options, shared=1):
     )
     trained = link_only_option(
         lambda: Field(
-            usual_run("recall", rate=0.01, steps=200),
+            training_run("recall", rate=0.01, steps=200),
             read_run,
             words_of,
             accepts=is_run_allowed,
@@ -234,7 +234,7 @@ class SharedOptions(Options, shared=1):
     photo = choice({"portrait": N_("Portrait"), "camera": N_("Camera"), OWN_PHOTO: N_("Own")}, N_("Photograph"))
     grid = listed_whole(
         ImageSource.size,
-        image.SMALLEST,
+        image.MIN_SIDE,
         lambda: current().picture_side,
         N_("Pixel grid"),
         widget=st.select_slider,

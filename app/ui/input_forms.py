@@ -239,7 +239,7 @@ def _image() -> None:
         elif PHOTO in st.session_state:
             st.caption(_("Showing {name}", name=escape_markdown(st.session_state[PHOTO].photo)))
     now = SharedOptions.grid.value
-    SharedOptions.grid.draw(options=sorted({*range(image.SMALLEST, current().picture_side + 1, GRID_STEP), now}))
+    SharedOptions.grid.draw(options=sorted({*range(image.MIN_SIDE, current().picture_side + 1, GRID_STEP), now}))
     SharedOptions.patch.draw()
     SharedOptions.noise.draw()
     SharedOptions.strength.draw()

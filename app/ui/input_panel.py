@@ -14,7 +14,7 @@ from app.ui import navigation
 from app.ui.input_forms import forms, read_with
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, sentence
-from attention_core.analysis.matrix.by_scores import by_scores
+from attention_core.analysis.matrix.score_dependence import depends_only_on_scores
 from attention_core.errors import InputError
 from attention_core.inputs import TextSource
 from attention_core.inputs.models import e5, smollm2
@@ -177,7 +177,7 @@ def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: st
         st.caption(f":material/visibility: {future_share_message(share_, found.head)}")
     if found.source.positions == ALIBI:
         able = [each for each in SharedOptions.variants.value if not each.variant.causal_reason]
-        names = [[_(each.title) for each in able if by_scores(each) == alone] for alone in (True, False)]
+        names = [[_(each.title) for each in able if depends_only_on_scores(each) == alone] for alone in (True, False)]
         st.caption(describe_alibi(*names))
     return found
 

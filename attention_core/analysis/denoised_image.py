@@ -11,13 +11,13 @@ from attention_core.inputs.record import QKV
 from attention_core.metrics.image_quality import psnr, ssim
 from attention_core.variant import Attention
 
-CELLS = 1024
+MAX_CELLS = 1024
 """Most cells of an attention map: the maps of all cells of one variant are then at most a megabyte."""
 LEVELS = 127
 """Number of levels of a weight in a map, on either side of zero."""
 
 
-class Denoised(CompactRepr):
+class DenoisedImage(CompactRepr):
     """An image as a variant returns it, compared with the image without noise.
 
     Attributes:
@@ -25,7 +25,7 @@ class Denoised(CompactRepr):
         error: mean absolute difference from the image without noise over the channels, ``[h, w]`` float32.
         psnr: peak signal-to-noise ratio in dB.
         ssim: structural similarity.
-        from_mean: root mean square difference from the plain mean of the noisy image's pixels.
+        distance_from_mean: root mean square difference from the plain mean of the noisy image's pixels.
         seconds: seconds that the variant took.
     """
 
@@ -33,11 +33,11 @@ class Denoised(CompactRepr):
     error: np.ndarray
     psnr: float
     ssim: float
-    from_mean: float
+    distance_from_mean: float
     seconds: float
 
 
-def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> Denoised:
+def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> DenoisedImage:
     """Return the output of a variant for the record of a noisy image.
 
     Args:
@@ -46,12 +46,12 @@ def denoise(qkv: QKV, clean: Tensor, attention: Attention) -> Denoised:
         attention: the variant.
     """
     start = time.perf_counter()
-    found = attention.attend(*qkv.tensors)
+    output = attention.attend(*qkv.tensors)
     seconds = time.perf_counter() - start
-    return judge(found[0].reshape(clean.shape), clean, mean_image(qkv.v[0].reshape(clean.shape)), seconds=seconds)
+    return assess(output[0].reshape(clean.shape), clean, mean_image(qkv.v[0].reshape(clean.shape)), seconds=seconds)
 
 
-def judge(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -> Denoised:
+def assess(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -> DenoisedImage:
     """Compare an image with the image without noise and with the mean image.
 
     Args:
@@ -61,12 +61,12 @@ def judge(image: Tensor, clean: Tensor, mean: Tensor, *, seconds: float = 0.0) -
         seconds: seconds spent computing the image.
     """
     image, clean, mean = image.double(), clean.double(), mean.double()
-    return Denoised(
+    return DenoisedImage(
         image=image.float().numpy(),
         error=(image - clean).abs().mean(-1).float().numpy(),
         psnr=psnr(image, clean),
         ssim=ssim(image, clean),
-        from_mean=(image - mean).square().mean().sqrt().item(),
+        distance_from_mean=(image - mean).square().mean().sqrt().item(),
         seconds=seconds,
     )
 
@@ -84,10 +84,10 @@ def box_blur(noisy: Tensor) -> Tensor:
 
 def cell_side(side: int) -> int:
     """Return the side in pixels of a cell of the attention maps of an image with this side."""
-    return next(cell for cell in range(1, side + 1) if side % cell == 0 and (side // cell) ** 2 <= CELLS)
+    return next(cell for cell in range(1, side + 1) if side % cell == 0 and (side // cell) ** 2 <= MAX_CELLS)
 
 
-class Maps(CompactRepr):
+class AttentionMaps(CompactRepr):
     """The attention of one pixel of each cell to all cells.
 
     Attributes:
@@ -103,7 +103,7 @@ class Maps(CompactRepr):
     largest: float
 
 
-def attention_maps(qkv: QKV, attention: Attention) -> Maps:
+def attention_maps(qkv: QKV, attention: Attention) -> AttentionMaps:
     """Return the attention from each cell's upper left pixel to every cell, summed over the pixels attended to.
 
     Args:
@@ -120,7 +120,7 @@ def attention_maps(qkv: QKV, attention: Attention) -> Maps:
     return _maps(sums, side**2 * rows.amax(-1).median().item())
 
 
-def maps_with_mean(weights: np.ndarray) -> Maps:
+def maps_with_mean(weights: np.ndarray) -> AttentionMaps:
     """Return the attention of each pixel, and as a last row the mean of all rows: the attention that a pixel receives.
 
     Args:
@@ -130,7 +130,7 @@ def maps_with_mean(weights: np.ndarray) -> Maps:
     return _maps(torch.cat([rows, rows.mean(0, keepdim=True)]), len(rows) * rows.amax(-1).median().item())
 
 
-def _maps(sums: Tensor, largest: float) -> Maps:
+def _maps(sums: Tensor, largest: float) -> AttentionMaps:
     peaks = sums.abs().amax(-1)
     levels = (LEVELS * sums / peaks.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]).round()
-    return Maps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy(), largest=largest)
+    return AttentionMaps(levels=levels.to(torch.int8).numpy(), peaks=peaks.float().numpy(), largest=largest)

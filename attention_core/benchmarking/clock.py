@@ -10,7 +10,7 @@ from attention_core.benchmarking.counting import Counts, count
 from attention_core.runtime.devices import check_device
 
 Call = Callable[[], Any]
-FLUSHED = 2**28
+FLUSH_BYTES = 2**28
 """Bytes written to flush a cache: several times the size of the largest cache."""
 
 
@@ -21,11 +21,11 @@ class Clock(Protocol):
         """Return the mean duration of a call in seconds, from ``repeats`` calls in a row."""
         ...
 
-    def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
+    def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
         """Return the seconds of each of ``repeats`` calls; ``flush`` empties the last-level cache before each."""
         ...
 
-    def peak(self, call: Call) -> int:
+    def peak_bytes(self, call: Call) -> int:
         """Return the peak memory of a call in bytes, beyond what was allocated before, its result included."""
         ...
 
@@ -44,17 +44,17 @@ class CpuClock:
             call()
         return (time.perf_counter() - start) / repeats
 
-    def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
+    def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
         """See ``Clock``."""
-        cache = torch.empty(FLUSHED, dtype=torch.uint8) if flush else None
-        found = []
+        cache = torch.empty(FLUSH_BYTES, dtype=torch.uint8) if flush else None
+        result = []
         for _ in range(repeats):
             if cache is not None:
                 cache.zero_()
-            found.append(self.seconds(call, 1))
-        return found
+            result.append(self.seconds(call, 1))
+        return result
 
-    def peak(self, call: Call) -> int:
+    def peak_bytes(self, call: Call) -> int:
         """See ``Clock``; memory that a kernel uses internally is not counted."""
         return count(call, unit=torch.uint8).peak_elements
 
@@ -78,9 +78,9 @@ class CudaClock:
         torch.cuda.synchronize()
         return start.elapsed_time(end) / 1e3 / repeats
 
-    def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
+    def each_seconds(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
         """See ``Clock``; synchronises with the device once, after the last call."""
-        cache = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda") if flush else None
+        cache = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda") if flush else None
         pairs = [tuple(torch.cuda.Event(enable_timing=True) for _ in range(2)) for _ in range(repeats)]
         for start, end in pairs:
             if cache is not None:
@@ -94,9 +94,9 @@ class CudaClock:
     def costs(self, call: Call) -> tuple[Counts, int]:
         """See ``Clock``; counts first, so that libraries have allocated their workspace before the peak is read."""
         counts = count(call, unit=torch.uint8)
-        return counts, self.peak(call)
+        return counts, self.peak_bytes(call)
 
-    def peak(self, call: Call) -> int:
+    def peak_bytes(self, call: Call) -> int:
         """See ``Clock``; call it after a warm-up call, so that libraries have allocated their workspace."""
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()

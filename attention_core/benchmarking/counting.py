@@ -56,20 +56,20 @@ def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Coun
     )
 
 
-def largest_live_tensors(call: Callable[[], Any], *, most: int = 3) -> list[tuple[int, tuple[int, ...]]]:
+def largest_live_tensors(call: Callable[[], Any], *, max_tensors: int = 3) -> list[tuple[int, tuple[int, ...]]]:
     """Return the largest tensors made by ``call`` that are alive at its memory peak, as bytes and shape.
 
     The function is run twice: once to find the peak, once to list the tensors when it is reached.
 
     Args:
         call: the function to run; its results are discarded.
-        most: maximum number of tensors to return.
+        max_tensors: maximum number of tensors to return.
     """
     with _Counter() as counter:
         call()
-    with _Counter(look_at=counter.peak) as again:
+    with _Counter(snapshot_bytes=counter.peak) as second:
         call()
-    return sorted(again.seen, reverse=True)[:most]
+    return sorted(second.snapshot, reverse=True)[:max_tensors]
 
 
 def _cpu_attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object) -> int:
@@ -86,15 +86,15 @@ def _cpu_attention_backward_flops(
     return int(sdpa_backward_flop_count(grad.shape, query.shape, key.shape, value.shape))
 
 
-def _sampled_flops(at: Tensor, left: Tensor, *_: object, **__: object) -> int:
-    return 2 * at._nnz() * left.shape[-1]
+def _sampled_flops(positions: Tensor, left: Tensor, *_: object, **__: object) -> int:
+    return 2 * positions._nnz() * left.shape[-1]
 
 
 def _bag_flops(weight: Tensor, indices: Tensor, *_: object, **__: object) -> int:
     return 2 * indices.numel() * weight.shape[-1]
 
 
-def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object) -> int:
+def _added_product_flops(target: Tensor, left: Tensor, right: Tensor, **_: object) -> int:
     return 2 * left.numel() * right.shape[-1]
 
 
@@ -128,15 +128,15 @@ def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 class _Counter(TorchDispatchMode):
     """A dispatch mode that sums the flops of all operations below autograd and tracks the storages they allocate."""
 
-    def __init__(self, look_at: int | None = None) -> None:
+    def __init__(self, snapshot_bytes: int | None = None) -> None:
         super().__init__()
-        self.seen: list[tuple[int, tuple[int, ...]]] = []
-        self._look_at = look_at
-        self._alive: dict[int, tuple[int, tuple[int, ...], weakref.ref[Any]]] = {}
+        self.snapshot: list[tuple[int, tuple[int, ...]]] = []
+        self._snapshot_bytes = snapshot_bytes
+        self._live: dict[int, tuple[int, tuple[int, ...], weakref.ref[Any]]] = {}
         self.flops = 0
         self.peak = 0
         self.largest = 0
-        self._held = 0
+        self._live_bytes = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -156,42 +156,42 @@ class _Counter(TorchDispatchMode):
         flops = int(formula(*args, **kwargs, out_val=result)) if formula else 0
         if flops:
             self.flops += _skipped_when_causal(func, args, kwargs, flops)
-        new = [part for part in _parts(result) if part.untyped_storage()._cdata not in self._alive]
-        if new:
-            inputs = {part.untyped_storage()._cdata for part in _parts((args, kwargs))}
-            for part in new:
-                if part.untyped_storage()._cdata not in inputs:
-                    self._follow(part.untyped_storage(), part.shape)
+        allocated = [tensor for tensor in _tensors_in(result) if tensor.untyped_storage()._cdata not in self._live]
+        if allocated:
+            inputs = {tensor.untyped_storage()._cdata for tensor in _tensors_in((args, kwargs))}
+            for tensor in allocated:
+                if tensor.untyped_storage()._cdata not in inputs:
+                    self._track(tensor.untyped_storage(), tensor.shape)
         return result
 
-    def _follow(self, storage: torch.UntypedStorage, shape: torch.Size) -> None:
+    def _track(self, storage: torch.UntypedStorage, shape: torch.Size) -> None:
         size, key = storage.nbytes(), storage._cdata
-        if key in self._alive:
+        if key in self._live:
             return
         # Nearly every operation makes a storage, and a plain weak reference takes a third of the time of
         # ``weakref.finalize``.
-        self._alive[key] = size, tuple(shape), weakref.ref(storage, lambda _: self._free(key))
-        self._held += size
-        self.peak = max(self.peak, self._held)
+        self._live[key] = size, tuple(shape), weakref.ref(storage, lambda _: self._free(key))
+        self._live_bytes += size
+        self.peak = max(self.peak, self._live_bytes)
         self.largest = max(self.largest, size)
-        if self._held == self._look_at and not self.seen:
-            self.seen = [(size, shape) for size, shape, _ in self._alive.values()]
+        if self._live_bytes == self._snapshot_bytes and not self.snapshot:
+            self.snapshot = [(size, shape) for size, shape, _ in self._live.values()]
 
     def _free(self, key: int) -> None:
-        self._held -= self._alive.pop(key)[0]
+        self._live_bytes -= self._live.pop(key)[0]
 
 
-def _parts(items: object) -> list[Tensor]:
+def _tensors_in(items: object) -> list[Tensor]:
     """Return the tensors among the items, sparse ones by parts; torch's own tree walk took half the time of a count."""
-    found: list[Tensor] = []
-    todo = [items]
-    while todo:
-        item = todo.pop()
+    tensors: list[Tensor] = []
+    remaining = [items]
+    while remaining:
+        item = remaining.pop()
         if isinstance(item, Tensor):
-            sparse = item.layout == torch.sparse_csr
-            found += (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
+            is_sparse = item.layout == torch.sparse_csr
+            tensors += (item.crow_indices(), item.col_indices(), item.values()) if is_sparse else (item,)
         elif isinstance(item, list | tuple):
-            todo += item
+            remaining += item
         elif isinstance(item, dict):
-            todo += item.values()
-    return found
+            remaining += item.values()
+    return tensors

@@ -10,10 +10,10 @@ from typing import Annotated
 import torch
 from msgspec import Meta
 
-LARGEST = 2**63 - 1
+MAX_NUMBER = 2**63 - 1
 """Largest number in a saved measurement: more than the bytes or multiply-adds of any machine."""
-Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
-Text = Annotated[str, Meta(max_length=200)]
+PositiveInt = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
+ShortText = Annotated[str, Meta(max_length=200)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,20 +29,20 @@ class Stamp:
         date: UTC, ``2026-01-31T12:00:00Z``.
     """
 
-    device: Text
-    cpu: Text
-    cores: Whole
-    threads: Whole
-    torch: Text
-    date: Text
+    device: ShortText
+    cpu: ShortText
+    cores: PositiveInt
+    threads: PositiveInt
+    torch: ShortText
+    date: ShortText
 
 
-def stamp(device: str, at: datetime | None = None) -> Stamp:
+def stamp(device: str, date: datetime | None = None) -> Stamp:
     """Return a stamp that describes this machine.
 
     Args:
         device: one of ``devices()``.
-        at: the date, in UTC; None for now.
+        date: the date, in UTC; None for now.
     """
     cpu = cpu_model()
     return Stamp(
@@ -51,13 +51,13 @@ def stamp(device: str, at: datetime | None = None) -> Stamp:
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         threads=torch.get_num_threads(),
         torch=str(torch.__version__),  # msgspec cannot encode torch's own class of strings
-        date=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        date=(date or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 
 
 def cpu_model() -> str:
     """Return the processor's name as reported by the operating system."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(errors="replace").splitlines() if info.exists() else []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, "") or platform.processor() or platform.machine() or "unknown"
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine() or "unknown"

@@ -16,12 +16,12 @@ Form = Literal["fused", "explicit"]
 FORMS: tuple[Form, ...] = get_args(Form)
 """``fused``: torch's fused kernel, the same as for softmax, gets the mask. ``explicit``: the n x n scores are computed,
 masked and passed to softmax."""
-MAKING = 24
+MASK_BYTES = 24
 """Bytes per pair that making a mask may take: integer distances, and the values compared with them."""
 
 
 @dataclass(frozen=True, repr=False)
-class Masked(Attention):
+class MaskedFullAttention(Attention):
     """A variant with a data-independent mask, computed as full attention under that mask.
 
     Its ``word`` is the form, a dot and the variant's word: ``fused.local~window~16``.
@@ -72,13 +72,13 @@ class Masked(Attention):
         self.check_causal(causal)
         if keys not in (None, n):
             self.check_cross(causal)
-        held = n * (d + 1) if self.form == "fused" else n * n
-        return Cost(multiply_adds=heads * 2 * n * n * d, peak_elements=heads * (n * n + held))
+        buffers = n * (d + 1) if self.form == "fused" else n * n
+        return Cost(multiply_adds=heads * 2 * n * n * d, peak_elements=heads * (n * n + buffers))
 
     def bytes(self, n: int, heads: int, element: torch.dtype) -> int:
         """Estimate the peak bytes of making the mask and of one forward and backward call."""
-        each = 1 if self.form == "fused" else 3 * heads
-        return n * n * (MAKING + each * element.itemsize)
+        scores = 1 if self.form == "fused" else 3 * heads
+        return n * n * (MASK_BYTES + scores * element.itemsize)
 
 
 def attention_from_word(word: str) -> Attention:
@@ -87,13 +87,13 @@ def attention_from_word(word: str) -> Attention:
     Raises:
         LabError: for an unknown variant or setting, or for a mask on the full matrix that depends on the data.
     """
-    form, dot, rest = word.partition(".")
-    if not dot or form not in FORMS:
+    form, separator, variant_word = word.partition(".")
+    if not separator or form not in FORMS:
         return registry.from_word(word)
-    plain = registry.from_word(rest)
-    if plain.variant.mask is None:
+    attention = registry.from_word(variant_word)
+    if attention.variant.mask is None:
         raise SettingError(
             "{title} has no fixed mask to apply to the full matrix. Choose a variant that has one, such as local.",
-            title=plain.title,
+            title=attention.title,
         )
-    return Masked(plain.variant, plain.params, form)
+    return MaskedFullAttention(attention.variant, attention.params, form)

@@ -12,25 +12,25 @@ from attention_core.benchmarking.clock import Call, Clock
 T = TypeVar("T")
 
 
-def next_subject(taken: Mapping[T, int], rounds: int) -> T | None:
+def next_subject(counts: Mapping[T, int], rounds: int) -> T | None:
     """Return the subject to measure next, given how often each was measured; None after the last round."""
-    least = min(taken.values(), default=rounds)
-    if least >= rounds:
+    fewest = min(counts.values(), default=rounds)
+    if fewest >= rounds:
         return None
-    waiting = [each for each, count in taken.items() if count == least]
-    return waiting[0] if least % 2 == 0 else waiting[-1]
+    remaining = [subject for subject, count in counts.items() if count == fewest]
+    return remaining[0] if fewest % 2 == 0 else remaining[-1]
 
 
-def sample(clock: Clock, call: Call, *, before: float | None, least: float) -> float:
+def measure_ms(clock: Clock, call: Call, *, first_ms: float | None, min_seconds: float) -> float:
     """Measure the milliseconds of a call, repeated until the resolution of the clock does not matter.
 
     Args:
         clock: clock of the device.
         call: the call to measure.
-        before: milliseconds of an earlier sample; if None, the call is first warmed up and measured once.
-        least: minimum duration of the sample in seconds.
+        first_ms: milliseconds of an earlier sample; if None, the call is first warmed up and measured once.
+        min_seconds: minimum duration of the sample in seconds.
     """
-    if before is None:
+    if first_ms is None:
         call()
-        before = 1e3 * clock.seconds(call, 1)
-    return 1e3 * clock.seconds(call, math.ceil(1e3 * least / max(before, 1e-2)))
+        first_ms = 1e3 * clock.seconds(call, 1)
+    return 1e3 * clock.seconds(call, math.ceil(1e3 * min_seconds / max(first_ms, 1e-2)))

@@ -15,7 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from attention_core.benchmarking.device import Stamp, Text, Whole
+from attention_core.benchmarking.device import PositiveInt, ShortText, Stamp
 from attention_core.benchmarking.run_records import Point, Run, Skipped
 from attention_core.benchmarking.timing import BOUNDS, TimingSpec
 from attention_core.errors import InputError, LabError
@@ -23,29 +23,29 @@ from attention_core.formatting import N_
 from attention_core.limits import current
 
 FORMAT, VERSION = "attention-lab timing", 1
-MOST_SIZES = 64
+MAX_SIZES = 64
 """Maximum number of sequence lengths in a file."""
 
 
 class SpecRecord(msgspec.Struct, frozen=True):
     """The ``TimingSpec`` in a file, with all fields written out, including defaults."""
 
-    variants: Annotated[tuple[Text, ...], Meta(max_length=BOUNDS["variants"])]
-    sizes: Annotated[tuple[Whole, ...], Meta(max_length=MOST_SIZES)]
-    mode: Text
+    variants: Annotated[tuple[ShortText, ...], Meta(max_length=BOUNDS["variants"])]
+    sizes: Annotated[tuple[PositiveInt, ...], Meta(max_length=MAX_SIZES)]
+    mode: ShortText
     causal: bool
-    device: Text
-    dtype: Text
-    heads: Whole
-    head_size: Whole
-    rounds: Whole
+    device: ShortText
+    dtype: ShortText
+    heads: PositiveInt
+    head_size: PositiveInt
+    rounds: PositiveInt
 
 
 class Document(msgspec.Struct, frozen=True):
     """The content of a timing run file."""
 
     format: str
-    version: Whole
+    version: PositiveInt
     stamp: Stamp
     spec: SpecRecord
     points: tuple[Point, ...]
@@ -73,12 +73,12 @@ def from_json(data: bytes) -> Run:
     Raises:
         InputError: for any other data; the message names what does not fit.
     """
-    most = current().run_bytes
-    if len(data) > most:
+    max_bytes = current().run_bytes
+    if len(data) > max_bytes:
         message = N_("The file has {size:,} bytes. Upload a timing run of at most {most:,} bytes.")
-        raise InputError(message, size=len(data), most=most)
+        raise InputError(message, size=len(data), most=max_bytes)
     try:
-        found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
+        document = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).replace("`", "").partition(" - at $.")
         if not place:
@@ -88,42 +88,42 @@ def from_json(data: bytes) -> Run:
         raise InputError(
             "The file is not JSON. Upload a file that was saved by this page or by the bench command."
         ) from None
-    if found.format != FORMAT:
+    if document.format != FORMAT:
         raise InputError("The file is not a timing run.")
-    _check_texts(found)
+    _check_texts(document)
     try:
-        spec = TimingSpec(**msgspec.structs.asdict(found.spec))
+        spec = TimingSpec(**msgspec.structs.asdict(document.spec))
     except LabError as error:
         raise InputError("The file is not valid: {reason}", reason=error) from None
-    _check_places(found.points, spec, "points")
-    _check_places(found.left_out, spec, "left_out")
-    if len({(point.variant, point.n) for point in found.points}) < len(found.points):
+    _check_places(document.points, spec, "points")
+    _check_places(document.left_out, spec, "left_out")
+    if len({(point.variant, point.n) for point in document.points}) < len(document.points):
         raise InputError("The file has two measurements of the same variant at the same length.")
-    if any(len(point.ms) > spec.rounds for point in found.points):
+    if any(len(point.ms) > spec.rounds for point in document.points):
         raise InputError(
             "The file lists more timed calls of one variant at one length than there were rounds. There "
             "can be at most one per round."
         )
-    return Run(spec=spec, stamp=found.stamp, points=found.points, left_out=found.left_out)
+    return Run(spec=spec, stamp=document.stamp, points=document.points, left_out=document.left_out)
 
 
-def _check_texts(found: Document) -> None:
+def _check_texts(document: Document) -> None:
     """Raise InputError for text that a page cannot show: line breaks and other control characters."""
-    spec = found.spec
-    texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in found.left_out)]
-    if not all(text.isprintable() for text in (*texts, *map(str, astuple(found.stamp)))):
+    spec = document.spec
+    texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in document.left_out)]
+    if not all(text.isprintable() for text in (*texts, *map(str, astuple(document.stamp)))):
         raise InputError("A text in the file contains control characters, such as line breaks.")
 
 
 def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str) -> None:
     """Raise InputError for too many items, or for a variant or length that is not in the spec."""
-    most = current().run_points
-    if len(items) > most:
+    max_entries = current().run_points
+    if len(items) > max_entries:
         message = N_(
             "The file has {count:,} entries in {name}, but the limit is {most:,}. Measure fewer variants or fewer "
             "sequence lengths."
         )
-        raise InputError(message, name=name, count=len(items), most=most)
+        raise InputError(message, name=name, count=len(items), most=max_entries)
     if any(item.variant not in spec.variants for item in items):
         raise InputError(
             "The file has a measurement of a variant that is not listed in the settings of its run (“spec”)."
@@ -135,7 +135,7 @@ def _check_places(items: Sequence[Point | Skipped], spec: TimingSpec, name: str)
 
 
 @cache
-def recorded() -> Mapping[str, Run]:
+def recorded_runs() -> Mapping[str, Run]:
     """Return the recorded runs of the package by file name, without the suffix."""
     folder = resources.files(__package__) / "recorded"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)

@@ -7,14 +7,14 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from attention_core.benchmarking.device import LARGEST, Stamp, Text, Whole
+from attention_core.benchmarking.device import MAX_NUMBER, PositiveInt, ShortText, Stamp
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.formatting import N_
 
-Count = Annotated[int, Meta(ge=0, le=LARGEST)]
-BOUNDED = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
+Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+LIMIT_REASONS = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
 """Templates of the reasons for not measuring a variant at a length because a bound forbids it."""
-Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(LARGEST))]
+Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(MAX_NUMBER))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ class Point:
         peak_bytes: most bytes in memory at the same time, not counting the inputs.
     """
 
-    variant: Text
-    n: Whole
+    variant: ShortText
+    n: PositiveInt
     ms: Annotated[tuple[Milliseconds, ...], Meta(min_length=1)]
     multiply_adds: Count
     promised: Count | None
@@ -76,14 +76,14 @@ class Skipped:
         most: value of that bound; None without a bound.
     """
 
-    variant: Text
-    n: Whole
-    reason: Text
-    most: Annotated[float, Meta(ge=0.0, lt=float(LARGEST))] | None = None
+    variant: ShortText
+    n: PositiveInt
+    reason: ShortText
+    most: Annotated[float, Meta(ge=0.0, lt=float(MAX_NUMBER))] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if a bound is given with a template other than ours, as an uploaded file may do."""
-        if self.most is not None and self.reason not in BOUNDED:
+        if self.most is not None and self.reason not in LIMIT_REASONS:
             raise ValueError("a bound without a reason that names one")
 
     @property
@@ -92,7 +92,7 @@ class Skipped:
         return {} if self.most is None else {"most": self.most}
 
 
-Observed = Sample | Skipped
+TimingRow = Sample | Skipped
 """The result of one task of ``experiments.timing_length``."""
 
 
@@ -106,7 +106,7 @@ class Run:
     left_out: tuple[Skipped, ...]
 
 
-def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
+def group_samples(spec: TimingSpec, stamp: Stamp, rows: Iterable[TimingRow]) -> Run:
     """Group the rows of ``experiments.timing_length`` by variant and sequence length, and return them as a run."""
     samples: dict[tuple[str, int], list[Sample]] = {}
     left_out = []
@@ -129,7 +129,7 @@ def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
     return Run(spec=spec, stamp=stamp, points=points, left_out=tuple(left_out))
 
 
-def samples(run: Run, word: str, *, origin: str) -> Iterator[dict[str, object]]:
+def sample_table(run: Run, word: str, *, origin: str) -> Iterator[dict[str, object]]:
     """Yield every sample of one variant with its device, settings and length, for a table.
 
     Args:

@@ -11,7 +11,7 @@ from attention_core.benchmarking.run_records import Point, Run
 from attention_core.metrics.fit import PowerFit, fit_power
 
 REFERENCE = "softmax"
-TAIL = 4
+FITTED_LENGTHS = 4
 """Number of longest sequence lengths used to fit an exponent; at shorter lengths fixed costs of a call dominate."""
 
 
@@ -44,27 +44,27 @@ class Crossing:
     faster: int | None = None
 
 
-def of_variant(run: Run, word: str) -> list[Point]:
+def variant_points(run: Run, word: str) -> list[Point]:
     """Return the points of a variant, by ascending length."""
     return sorted((point for point in run.points if point.variant == word), key=lambda point: point.n)
 
 
-def reference(run: Run) -> str | None:
+def softmax_word(run: Run) -> str | None:
     """Return the word of softmax in this run, with any settings; None if softmax was not measured."""
     return next((point.variant for point in run.points if point.variant.partition("~")[0] == REFERENCE), None)
 
 
 def ratios(run: Run, word: str) -> list[Ratio]:
     """Return the ratios of a variant's time to softmax's at each length where both were measured."""
-    base = {point.n: point for point in run.points if point.variant == reference(run)}
-    found = []
-    for point in of_variant(run, word):
-        if point.n in base:
+    softmax = {point.n: point for point in run.points if point.variant == softmax_word(run)}
+    result = []
+    for point in variant_points(run, word):
+        if point.n in softmax:
             # Samples of one round are close in time, so a slowdown of the machine affects both and not their ratio.
-            pairs = [own / full for own, full in zip(point.ms, base[point.n].ms, strict=False)]
-            low, middle, high = np.quantile(pairs, (0.25, 0.5, 0.75)).tolist()
-            found.append(Ratio(n=point.n, low=low, middle=middle, high=high))
-    return found
+            round_ratios = [own / reference for own, reference in zip(point.ms, softmax[point.n].ms, strict=False)]
+            low, middle, high = np.quantile(round_ratios, (0.25, 0.5, 0.75)).tolist()
+            result.append(Ratio(n=point.n, low=low, middle=middle, high=high))
+    return result
 
 
 def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
@@ -83,15 +83,15 @@ def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
         return Crossing(where="even", tokens=last.n)
     if last.middle >= 1:
         return Crossing(where="beyond", tokens=last.n)
-    above = [i for i, ratio in enumerate(ratios) if ratio.middle >= 1]
-    if not above:
+    slower = [i for i, ratio in enumerate(ratios) if ratio.middle >= 1]
+    if not slower:
         return Crossing(where="below", tokens=ratios[0].n)
-    a, b = ratios[above[-1]], ratios[above[-1] + 1]
+    a, b = ratios[slower[-1]], ratios[slower[-1] + 1]
     share = math.log(a.middle) / (math.log(a.middle) - math.log(b.middle))
     return Crossing(
         where="at",
         tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))),
-        slower=max((r.n for r in ratios[: above[-1] + 1] if r.low >= 1), default=None),
+        slower=max((r.n for r in ratios[: slower[-1] + 1] if r.low >= 1), default=None),
         faster=min(r.n for r in ratios if all(later.high < 1 for later in ratios if later.n >= r.n)),
     )
 
@@ -115,19 +115,19 @@ class Overtaking:
 
 def overtaking(run: Run, word: str) -> Overtaking | None:
     """Return where a variant overtakes softmax between two measured lengths; None if it does not."""
-    at = crossing(ratios(run, word))
-    if at is None or at.where != "at":
+    crossover = crossing(ratios(run, word))
+    if crossover is None or crossover.where != "at":
         return None
-    full = {point.n: point.quartiles[1] for point in of_variant(run, reference(run) or "")}
-    both = [(point.n, point.quartiles[1], full[point.n]) for point in of_variant(run, word) if point.n in full]
-    before = next(each for each in reversed(both) if each[0] <= at.tokens)
-    after = next(each for each in both if each[0] > at.tokens)
-    share = math.log(at.tokens / before[0]) / math.log(after[0] / before[0])
+    softmax = {point.n: point.quartiles[1] for point in variant_points(run, softmax_word(run) or "")}
+    common = [(p.n, p.quartiles[1], softmax[p.n]) for p in variant_points(run, word) if p.n in softmax]
+    before = next(each for each in reversed(common) if each[0] <= crossover.tokens)
+    after = next(each for each in common if each[0] > crossover.tokens)
+    share = math.log(crossover.tokens / before[0]) / math.log(after[0] / before[0])
     ms = math.exp(math.log(before[2]) + share * math.log(after[2] / before[2]))
-    return Overtaking(tokens=at.tokens, ms=ms, before=before, after=after)
+    return Overtaking(tokens=crossover.tokens, ms=ms, before=before, after=after)
 
 
 def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
     """Fit a power law to the longest ``TAIL`` lengths; return None for fewer than two lengths or if a value is zero."""
-    x, y = sizes[-TAIL:], values[-TAIL:]
+    x, y = sizes[-FITTED_LENGTHS:], values[-FITTED_LENGTHS:]
     return fit_power(x, y) if len(x) > 1 and min(y) > 0 else None

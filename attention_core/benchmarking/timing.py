@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.errors import InputError, Name, Names
 from attention_core.formatting import N_
 from attention_core.ops.softmax.exact import exact_attention
@@ -97,10 +97,10 @@ def unsupported_reason(attention: Attention, *, mode: str, causal: bool) -> str 
     if mode == "decode":
         # A recurrent variant decodes with its state. Softmax can decode as well: one query attends to a cache of keys
         # and values.
-        able = not isinstance(attention, Masked) and (
+        can_decode = not isinstance(attention, MaskedFullAttention) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
-        return None if able else N_("It has no incremental decoding.")
+        return None if can_decode else N_("It has no incremental decoding.")
     return attention.variant.causal_reason if causal else None
 
 
@@ -113,7 +113,7 @@ def inputs(spec: TimingSpec, n: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Backward:
-    """A call that runs forward and backward together; ``alone`` returns a call of the backward only.
+    """A call that runs forward and backward together; ``backward_only`` returns a call of the backward only.
 
     Args:
         attend: function of q, k and v.
@@ -131,10 +131,10 @@ class Backward:
         """Return the gradients of q, k and v; None for an input on which the output does not depend."""
         return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
 
-    def alone(self) -> Callable[[], tuple[Tensor, ...]]:
+    def backward_only(self) -> Callable[[], tuple[Tensor, ...]]:
         """Run the forward now, and return its backward, which can be called repeatedly and retains the graph."""
-        of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
-        return partial(of, allow_unused=True, retain_graph=True)
+        backward = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
+        return partial(backward, allow_unused=True, retain_graph=True)
 
     @torch.enable_grad()
     def _forward(self) -> Tensor:
@@ -154,7 +154,7 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
     """
     if mode == "decode":
         return _step(attention, q, k, v)
-    if isinstance(attention, Masked):
+    if isinstance(attention, MaskedFullAttention):
         attend = attention.masked_call(q.shape[-2], q.device, causal=causal)
     else:
         attend = partial(attention.attend, causal=causal)

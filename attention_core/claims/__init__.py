@@ -130,13 +130,13 @@ def discover() -> dict[str, Claim]:
     Raises:
         TypeError: if a file does not define ``CLAIM``.
     """
-    found = [*_ordered(checks), *_ordered(trained)]
-    return {claim.key: replace(claim, number=number) for number, claim in enumerate(found, 1)}
+    ordered = [*_ordered(checks), *_ordered(trained)]
+    return {claim.key: replace(claim, number=number) for number, claim in enumerate(ordered, 1)}
 
 
 def _ordered(package: ModuleType) -> list[Claim]:
     """Return the claims of a package's files in the order of the Claims page."""
-    found = []
+    result = []
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:
             continue
@@ -144,14 +144,14 @@ def _ordered(package: ModuleType) -> list[Claim]:
         if not isinstance(claim, Claim):
             raise TypeError(f"{info.name} must define CLAIM, a Claim")
         *_package, subject, key = info.name.split(".")
-        found.append(replace(claim, key=key, subject=subject))
-    sources = [(claim.subject, claim.source) for claim in found]
+        result.append(replace(claim, key=key, subject=subject))
+    sources = [(claim.subject, claim.source) for claim in result]
 
-    def place(claim: Claim) -> tuple[int, int, int]:
+    def position(claim: Claim) -> tuple[int, int, int]:
         source = claim.subject, claim.source
         return SUBJECTS.index(claim.subject), -sources.count(source), sources.index(source)
 
-    return sorted(found, key=place)
+    return sorted(result, key=position)
 
 
 def all_claims() -> tuple[Claim, ...]:
@@ -170,10 +170,10 @@ def claim(key: str) -> Claim:
     Raises:
         InputError: if the key is unknown; the message suggests the nearest key.
     """
-    known = discover()
-    if key not in known:
-        raise InputError("There is no claim {key!r}. {hint}", key=key[:40], hint=name_hint(key[:40], known))
-    return known[key]
+    claims = discover()
+    if key not in claims:
+        raise InputError("There is no claim {key!r}. {hint}", key=key[:40], hint=name_hint(key[:40], claims))
+    return claims[key]
 
 
 def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
@@ -207,26 +207,26 @@ def tasks(
         keys: the keys of the claims to check; None for all claims about an input.
         longest: the largest number of tokens of the input to use.
     """
-    room = min(source.room(load(source, None)), longest)
+    max_tokens = min(source.max_tokens(load(source, None)), longest)
     return tuple(
         ClaimTask(
-            key=c.key,
+            key=claim_.key,
             source=source,
             head=head,
-            longest=room,
-            timed=c.timed,
-            runs_decoder=c.uses_decoder and source.written,
+            longest=max_tokens,
+            timed=claim_.timed,
+            runs_decoder=claim_.uses_decoder and source.is_text,
         )
-        for c in chosen(keys)
+        for claim_ in chosen(keys)
     )
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:
     """Check the task's claim and return its outcome."""
-    known = claim(task.key)
+    claim_ = claim(task.key)
     try:
-        rows = known.rows(ExperimentInput(source=task.source, head=task.head, longest=task.longest, load=load))
-    except UntestableError as why:
-        return (Outcome(key=task.key, verdict=Verdict.UNTESTABLE, untestable_reason=why),)
-    numbers, verdict = known.judge(rows)
+        rows = claim_.rows(ExperimentInput(source=task.source, head=task.head, longest=task.longest, load=load))
+    except UntestableError as reason:
+        return (Outcome(key=task.key, verdict=Verdict.UNTESTABLE, untestable_reason=reason),)
+    numbers, verdict = claim_.judge(rows)
     return (Outcome(key=task.key, verdict=verdict, numbers=numbers, rows=rows),)

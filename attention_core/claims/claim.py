@@ -70,10 +70,10 @@ class ExperimentInput:
             LabError: if the text is empty.
         """
         # The decoder's tokenizer may split the text into more or fewer tokens than ``whole``.
-        text, whole = self.text, self.load(self.source, None).n
+        text, n = self.text, self.load(self.source, None).n
         return len(
             swap.text_tokens(
-                text, tokens=min(MAX_DECODER_TOKENS, self.longest) if self.longest < whole else MAX_DECODER_TOKENS
+                text, tokens=min(MAX_DECODER_TOKENS, self.longest) if self.longest < n else MAX_DECODER_TOKENS
             ).ids
         )
 
@@ -92,13 +92,13 @@ class ExperimentInput:
             row: the row type, with an attribute ``head``.
             **attributes: its other attributes. A tensor or list has one value per head; all rows share other values.
         """
-        own = {
-            name: each.tolist() if isinstance(each, Tensor) else each
-            for name, each in attributes.items()
-            if isinstance(each, Tensor | list)
+        per_head = {
+            name: value.tolist() if isinstance(value, Tensor) else value
+            for name, value in attributes.items()
+            if isinstance(value, Tensor | list)
         }
-        for head, each in enumerate(zip(*own.values(), strict=True), self.head or 0):
-            yield row(**{**attributes, **dict(zip(own, each, strict=True))}, head=head)
+        for head, value in enumerate(zip(*per_head.values(), strict=True), self.head or 0):
+            yield row(**{**attributes, **dict(zip(per_head, value, strict=True))}, head=head)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,8 +214,8 @@ class Claim(Generic[R]):
         If the claim needs only one condition, the conditions for holding partly follow.
         """
         needed = self.verdict.needed
-        shown = dict.fromkeys([*needed, *(self.verdict.partly or ())]) if len(needed) == 1 else needed
-        return [(each.holds(numbers, self.bounds), each.margin(numbers, self.bounds)) for each in shown]
+        conditions = dict.fromkeys([*needed, *(self.verdict.partly or ())]) if len(needed) == 1 else needed
+        return [(each.holds(numbers, self.bounds), each.margin(numbers, self.bounds)) for each in conditions]
 
     def sentence(self, numbers: Numbers) -> str:
         """Return the finding that fits these numbers; placeholders are not filled."""

@@ -17,12 +17,12 @@ MEASURED_UNMASKED = Case(
     "is on tokens after the query.",
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
-MOST_HIDDEN = 10
+MAX_FUTURE = 10
 """Largest ``FUTURE``, in per cent, at which unmasked attention is still close to causal attention. Trained heads have
 up to 64; uniform attention would have 50."""
 
 
-def future(qkv: QKV) -> float:
+def future_percent(qkv: QKV) -> float:
     """Return the value of ``FUTURE`` for this record, in per cent."""
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
@@ -37,14 +37,14 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
     Raises:
         UntestableError: if more than ``MOST_HIDDEN`` per cent of the attention mass lies on the future.
     """
-    hidden = future(qkv)
-    if hidden > MOST_HIDDEN:
+    percent = future_percent(qkv)
+    if percent > MAX_FUTURE:
         raise UntestableError(
             "{method} cannot be causal, but this model is causal. Without a mask, {hidden}% of its attention would "
             "be on tokens after the query (the limit is {most}%). Choose a bidirectional model.",
             method=method,
-            hidden=format_readable(hidden, 3),
-            most=MOST_HIDDEN,
+            hidden=format_readable(percent, 3),
+            most=MAX_FUTURE,
         )
 
 

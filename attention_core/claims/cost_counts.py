@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core.benchmarking.counting import count
 from attention_core.claims.claim import ExperimentInput
 from attention_core.claims.claim_parts import values
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.metrics.fit import fit_power
 
 DECIMALS = 6
@@ -32,7 +32,7 @@ class CostRow:
 
 def cost_rows(inputs: ExperimentInput, attends: Mapping[str, Callable[..., Tensor]]) -> Iterator[CostRow]:
     """Yield the counted costs of the attentions, functions of q, k and v by name, at each length."""
-    for n in ladder(inputs.longest):
+    for n in measured_lengths(inputs.longest):
         qkv = inputs.record(n)
         for variant, attend in attends.items():
             counts = count(partial(attend, *qkv.tensors))

@@ -11,10 +11,10 @@ import numpy as np
 from attention_core import metrics, registry
 from attention_core.claims.claim import ExperimentInput
 from attention_core.claims.claim_parts import Figure, values
-from attention_core.claims.conditions import check_not_uniform, future
+from attention_core.claims.conditions import check_not_uniform, future_percent
 
 UNIFORM = "equal weights"
-SHARES, JUDGED = (8, 4, 2), 4
+TOKENS_PER_LANDMARK, JUDGED = (8, 4, 2), 4
 """Tokens per landmark: the values measured, and the value that the claims are judged at."""
 FIGURE = Figure(
     x="landmarks", y="error", by="form", x_title="number of landmarks m", y_title="matrix error", log="xy", percent=True
@@ -47,9 +47,9 @@ def landmark_rows(inputs: ExperimentInput, forms: Mapping[str, str]) -> Iterator
     """
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
-    uniform, hidden = metrics.uniform_error(exact), future(qkv)
+    uniform, hidden = metrics.uniform_error(exact), future_percent(qkv)
     check_not_uniform(uniform)
-    for share in SHARES:
+    for share in TOKENS_PER_LANDMARK:
         row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
         for form, word in forms.items():
             variant = registry.from_word(f"{word}~landmarks~{qkv.n // share}")

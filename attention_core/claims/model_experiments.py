@@ -22,7 +22,7 @@ from attention_core.variant import SOFTMAX, Paper
 
 PERIOD = 48
 """Tokens of the copy test before they repeat: more than the widest window tried."""
-SAVED = 1.0
+MIN_COPY_GAIN = 1.0
 """Least gain of the unchanged model from copying, in nats per token. Shares of a smaller gain are not meaningful."""
 REPLACEMENTS = (
     *(f"local~window~{window}" for window in (8, 32)),
@@ -75,15 +75,15 @@ def replacement_rows(inputs: ExperimentInput) -> Iterator[ReplacementRow]:
     layers = tuple(range(models.layer_count(swap.MODEL)))
     ids = tuple(swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids)
     for word in REPLACEMENTS:
-        read = reading(inputs, word, layers)
+        row = reading_row(inputs, word, layers)
         yield ReplacementRow(
             variant=from_word(word).title,
             word=word,
-            tokens=read.tokens,
-            times=read.perplexity / reading(inputs, SOFTMAX, ()).perplexity,
+            tokens=row.tokens,
+            times=row.perplexity / reading_row(inputs, SOFTMAX, ()).perplexity,
             lost=copy_loss_percent(inputs, word, layers),
             output=100 * _output_error(ids, word, layers),
-            output_copying=100 * _output_error(copied_tokens(inputs), word, layers),
+            output_copying=100 * _output_error(repeated_tokens(inputs), word, layers),
             kept=100 * _kept_weight(inputs.text, inputs.decoder_token_count, word),
         )
 
@@ -101,10 +101,10 @@ def correlation_claim(
     """
 
     def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
-        errors, found = ([getattr(row, axis) for row in rows] for axis in (figure.x, figure.y))
+        errors, effects = ([getattr(row, axis) for row in rows] for axis in (figure.x, figure.y))
         return {
-            "rho": metrics.rank_correlation(errors, found),
-            "tau": metrics.kendall(errors, found),
+            "rho": metrics.rank_correlation(errors, effects),
+            "tau": metrics.kendall(errors, effects),
             "n": len(rows),
             TOKENS.name: rows[0].tokens,
         }
@@ -127,12 +127,12 @@ def correlation_claim(
     )
 
 
-def reading(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
+def reading_row(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
     """Read the text with a variant in these layers and return the row; no layers for the unchanged model."""
-    return _reading(swap.ReadingTask(text=inputs.text, word=word, layers=layers, tokens=inputs.decoder_token_count))
+    return _reading_row(swap.ReadingTask(text=inputs.text, word=word, layers=layers, tokens=inputs.decoder_token_count))
 
 
-def copied_tokens(inputs: ExperimentInput) -> tuple[int, ...]:
+def repeated_tokens(inputs: ExperimentInput) -> tuple[int, ...]:
     """Return ``PERIOD`` tokens of the text in a random order (seed 0), followed by the same tokens again.
 
     In a random order, the second half can only be predicted by copying. The tokens come from the text, so that the
@@ -140,31 +140,31 @@ def copied_tokens(inputs: ExperimentInput) -> tuple[int, ...]:
     """
     ids = swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids
     shuffled = torch.randperm(len(ids), generator=torch.Generator().manual_seed(0))[:PERIOD]
-    once = tuple(ids[i] for i in shuffled.tolist())
-    return once + once
+    tokens = tuple(ids[i] for i in shuffled.tolist())
+    return tokens + tokens
 
 
 def copy_loss_percent(inputs: ExperimentInput, word: str, layers: tuple[int, ...]) -> float:
     """Return the per cent of the model's gain from copying, in nats, that a variant in these layers loses.
 
     Raises:
-        UntestableError: if the unchanged model saves less than ``SAVED`` by copying.
+        UntestableError: if the unchanged model saves less than ``MIN_COPY_GAIN`` by copying.
     """
-    ids = copied_tokens(inputs)
+    ids = repeated_tokens(inputs)
     first, second = _copying(ids, SOFTMAX, ())
-    if first - second < SAVED:
+    if first - second < MIN_COPY_GAIN:
         raise UntestableError(
             "SmolLM2 reads shuffled tokens of this text twice, but its loss is only {saved} nats per token lower the "
             "second time. This claim needs a difference of at least {least} nats. Choose a text with more different "
             "words.",
             saved=format_readable(first - second, 2),
-            least=format_readable(SAVED, None),
+            least=format_readable(MIN_COPY_GAIN, None),
         )
     return 100 * (_copying(ids, word, layers)[1] - second) / (first - second)
 
 
 # These results are cached because several claims need them. Each entry is only a few numbers.
-_reading = lru_cache(256)(swap.reading)
+_reading_row = lru_cache(256)(swap.measure_reading)
 _output_error = lru_cache(256)(swap.output_error)
 
 
@@ -173,25 +173,25 @@ def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[
     """Return the mean losses, in nats, of the first and of the second half, each without its first token."""
     loaded, half = models.load(swap.MODEL), len(ids) // 2
     with swapped(loaded.model, dict.fromkeys(layers, from_word(word))):
-        found = losses(loaded, ids)
-    return float(found[: half - 1].mean()), float(found[half:].mean())
+        token_losses = losses(loaded, ids)
+    return float(token_losses[: half - 1].mean()), float(token_losses[half:].mean())
 
 
-def reread(inputs: ExperimentInput, keys: int) -> float:
+def reread_perplexity(inputs: ExperimentInput, keys: int) -> float:
     """Return the text's perplexity when every token is predicted from the last ``keys`` tokens alone.
 
     The unchanged model reads these tokens again for every prediction, so that no layer has information about earlier
     ones.
     """
-    return _reread(tuple(swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids), keys)
+    return _reread_perplexity(tuple(swap.text_tokens(inputs.text, tokens=inputs.decoder_token_count).ids), keys)
 
 
 @lru_cache(16)
-def _reread(ids: tuple[int, ...], keys: int) -> float:
+def _reread_perplexity(ids: tuple[int, ...], keys: int) -> float:
     loaded = models.load(swap.MODEL)
     first = losses(loaded, ids[: keys + 1])  # no token here has more than ``keys`` predecessors, so one pass is enough
-    last = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
-    return perplexity(torch.cat([first, *last]))
+    later = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
+    return perplexity(torch.cat([first, *later]))
 
 
 @lru_cache(256)
@@ -201,10 +201,10 @@ def _kept_weight(text: str, tokens: int, word: str) -> float:
 
     loaded = models.load(swap.MODEL)
     ids = swap.text_tokens(text, tokens=tokens).ids
-    attends, exact, found = from_word(word), registry.get(SOFTMAX), []
+    attention, exact, kept = from_word(word), registry.get(SOFTMAX), []
     for layer in record(loaded.model, ids, set(range(models.layer_count(swap.MODEL)))).values():
-        own, true = (each.weights(layer.q, layer.k, causal=True) for each in (attends, exact))
-        sharpest = true.argmax(-1, keepdim=True)
-        here, there = (weights.gather(-1, sharpest) for weights in (own, true))
-        found.append((torch.minimum(here, there).clamp(min=0) / there).double().mean())
-    return float(torch.stack(found).mean())
+        weights, softmax = (each.weights(layer.q, layer.k, causal=True) for each in (attention, exact))
+        highest = softmax.argmax(-1, keepdim=True)
+        kept_weights, softmax_weights = (weights.gather(-1, highest) for weights in (weights, softmax))
+        kept.append((torch.minimum(kept_weights, softmax_weights).clamp(min=0) / softmax_weights).double().mean())
+    return float(torch.stack(kept).mean())

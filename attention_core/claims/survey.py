@@ -58,7 +58,7 @@ class SurveyInput:
     timed: bool = False
 
 
-def _texts() -> Iterator[SurveyInput]:
+def _text_inputs() -> Iterator[SurveyInput]:
     """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads with little future mass."""
     layers = {
         "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
@@ -76,12 +76,12 @@ def _texts() -> Iterator[SurveyInput]:
 
 
 def _text(name: str, text: str, model: str, layer: int, head: int | None = None, *, timed: bool = False) -> SurveyInput:
-    which = "" if head is None else f", head {head}"
+    suffix = "" if head is None else f", head {head}"
     source = TextSource(" ".join(text.split()), model, layer)
-    return SurveyInput(name=f"{name}, {model} layer {layer}{which}", source=source, head=head, timed=timed)
+    return SurveyInput(name=f"{name}, {model} layer {layer}{suffix}", source=source, head=head, timed=timed)
 
 
-def _synthetic() -> Iterator[SurveyInput]:
+def _synthetic_inputs() -> Iterator[SurveyInput]:
     """Yield every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
@@ -89,8 +89,8 @@ def _synthetic() -> Iterator[SurveyInput]:
     ):
         for kind in KINDS:
             spec = replace(plain, kind=kind.key, n=n, d=d, sharpness=sharpness, seed=seed, rope=rope)
-            yield _made(spec, timed=kind is KINDS[0])
-    for how in (
+            yield _synthetic_input(spec, timed=kind is KINDS[0])
+    for settings in (
         {"n": 10, "d": 8},
         {"n": 20, "d": 8, "kind": "needle"},
         {"n": 64, "d": 64},
@@ -101,16 +101,16 @@ def _synthetic() -> Iterator[SurveyInput]:
         {"n": 256, "kind": "low_rank", "sharpness": 0.2},
         {"n": 512, "d": 16, "seed": 7},
     ):
-        yield _made(replace(plain, **how))
+        yield _synthetic_input(replace(plain, **settings))
 
 
-def _made(spec: SyntheticSpec, *, timed: bool = False) -> SurveyInput:
-    turned = ", RoPE" if spec.rope else ""
-    name = f"{spec.kind}, d = {spec.d}, sharpness {spec.sharpness:g}, seed {spec.seed}{turned}"
+def _synthetic_input(spec: SyntheticSpec, *, timed: bool = False) -> SurveyInput:
+    suffix = ", RoPE" if spec.rope else ""
+    name = f"{spec.kind}, d = {spec.d}, sharpness {spec.sharpness:g}, seed {spec.seed}{suffix}"
     return SurveyInput(name=name, source=SyntheticSource(spec), timed=timed)
 
 
-INPUTS = (*_texts(), *_synthetic())
+INPUTS = (*_text_inputs(), *_synthetic_inputs())
 """Every input, fixed and seeded."""
 
 
@@ -147,22 +147,22 @@ def run(
     Raises:
         LabError: if a model is not available, or a key is unknown.
     """
-    found: dict[str, list[Verdict]] = {claim.key: [] for claim in claims.chosen(keys)}
+    verdicts_by_key: dict[str, list[Verdict]] = {claim.key: [] for claim in claims.chosen(keys)}
     tokens = []
     for number, surveyed in enumerate(inputs, start=1):
         on_input(number, surveyed)
-        read: Load = lru_cache(load)  # cached per input, because all claims load it at the same few lengths
-        tokens.append(claims.length(surveyed.source, read))
-        for task in _tasks(surveyed, read, list(found)):
-            found[task.key].extend(outcome.verdict for outcome in claims.run(task, load=read))
-    verdicts = {key: tuple(each) for key, each in found.items()}
+        cached_load: Load = lru_cache(load)  # cached per input, because all claims load it at the same few lengths
+        tokens.append(claims.length(surveyed.source, cached_load))
+        for task in _tasks(surveyed, cached_load, list(verdicts_by_key)):
+            verdicts_by_key[task.key].extend(outcome.verdict for outcome in claims.run(task, load=cached_load))
+    verdicts = {key: tuple(verdicts_) for key, verdicts_ in verdicts_by_key.items()}
     return Survey(inputs=tuple(inputs), tokens=tuple(tokens), verdicts=verdicts)
 
 
-def _tasks(surveyed: SurveyInput, read: Load, keys: Sequence[str]) -> list[ClaimTask]:
-    longest = claims.length(surveyed.source, read)
-    every = claims.tasks(surveyed.source, head=surveyed.head, load=read, keys=keys, longest=longest)
-    return [task for task in every if surveyed.timed or not task.timed]
+def _tasks(surveyed: SurveyInput, cached_load: Load, keys: Sequence[str]) -> list[ClaimTask]:
+    longest = claims.length(surveyed.source, cached_load)
+    tasks = claims.tasks(surveyed.source, head=surveyed.head, load=cached_load, keys=keys, longest=longest)
+    return [task for task in tasks if surveyed.timed or not task.timed]
 
 
 def single_verdict(verdicts: Sequence[Verdict]) -> Verdict | None:
@@ -174,19 +174,19 @@ def single_verdict(verdicts: Sequence[Verdict]) -> Verdict | None:
 def table(survey: Survey) -> str:
     """Return the survey as a Markdown document: counts, rules and inputs."""
     checked = [claim for claim in claims.all_claims() if claim.key in survey.verdicts]
-    few = sum(surveyed.timed for surveyed in survey.inputs)
+    timed = sum(surveyed.timed for surveyed in survey.inputs)
     lines = [
         "# Verdicts of the claims on a fixed list of inputs",
         "",
         f"Written by `{COMMAND} --out docs/claims.md`, attention-lab {version('attention-lab')}, "
         f"torch {torch.__version__}.",
         "",
-        f"{len(survey.inputs)} inputs, listed below. Claims that measure time were checked on {few} of them, and their "
-        "counts differ from run to run. A synthetic input grows to its own length only; on the Claims page it grows "
-        f"to {claims.LONGEST} tokens.",
+        f"{len(survey.inputs)} inputs, listed below. Claims that measure time were checked on {timed} of them, and "
+        "their counts differ from run to run. A synthetic input grows to its own length only; on the Claims page it "
+        f"grows to {claims.LONGEST} tokens.",
         "",
         *_rows("number", "claim", *Verdict, "remark"),
-        *(_row(claim.number, claim.statement, *_counted(survey, claim), _remark(survey, claim)) for claim in checked),
+        *(_row(claim.number, claim.statement, *_counts(survey, claim), _remark(survey, claim)) for claim in checked),
         "",
         "## Rules",
         "",
@@ -202,12 +202,12 @@ def table(survey: Survey) -> str:
             for surveyed, n in zip(survey.inputs, survey.tokens, strict=True)
         ),
         "",
-        *trained(),
+        *trained_lines(),
     ]
     return "\n".join(lines) + "\n"
 
 
-def trained() -> list[str]:
+def trained_lines() -> list[str]:
     """Return the claims about trained models with their verdicts on the recorded runs, as lines of Markdown."""
     source = SyntheticSource(SyntheticSpec())  # these claims read no input
     keys = [claim.key for claim in claims.trained_claims()]
@@ -219,14 +219,14 @@ def trained() -> list[str]:
     ]
     for task in claims.tasks(source, keys=keys):
         [outcome] = claims.run(task)
-        claim, found = outcome.claim, " ".join(outcome.sentences).format(**outcome.formatted_numbers)
+        claim, text = outcome.claim, " ".join(outcome.sentences).format(**outcome.formatted_numbers)
         verdict = "not recorded" if outcome.untestable_reason else outcome.verdict
         rule = claim.rule.format(**claim.thresholds())
-        lines.append(f"{claim.number}. {claim.statement} **Verdict: {verdict}.** {found} Rule: {rule}")
+        lines.append(f"{claim.number}. {claim.statement} **Verdict: {verdict}.** {text} Rule: {rule}")
     return lines
 
 
-def _counted(survey: Survey, claim: Claim) -> list[int]:
+def _counts(survey: Survey, claim: Claim) -> list[int]:
     count = Counter(survey.verdicts[claim.key])
     return [count[verdict] for verdict in Verdict]
 

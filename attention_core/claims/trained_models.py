@@ -12,11 +12,11 @@ LEARNED = 95
 """Per cent of correct answers from which a model has learned its task: within 5 points of 100%."""
 CLOSE = 5
 """Percentage points up to which two accuracies count as equal."""
-NOT_RECALL, NOT_PARITY = 62.5, 75
+NOT_RECALLED, NOT_PARITY = 62.5, 75
 """Per cent of correct answers below which a model has not learned recall or parity: half way between guessing, which
 is correct in 25% or 50% of the cases, and 100%."""
-OVER_STEPS = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="correct answers (%)")
-OVER_LENGTHS = Figure(
+STEPS_FIGURE = Figure(x="step", y="accuracy", by="model", x_title="training steps", y_title="correct answers (%)")
+LENGTHS_FIGURE = Figure(
     x="length", y="accuracy", by="model", x_title="tokens in a sequence", y_title="correct answers (%)", log="x"
 )
 
@@ -42,7 +42,7 @@ class TrainedRow:
     accuracy: float
 
 
-def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = False) -> Iterator[TrainedRow]:
+def recorded_rows(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = False) -> Iterator[TrainedRow]:
     """Yield the recorded rows of a claim's runs.
 
     Args:
@@ -56,13 +56,13 @@ def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = 
     from attention_core.learning import recorded_runs  # It needs msgspec, without which the library can be installed.
 
     for plan in STUDIES[study]():
-        known = [found for found in recorded_runs.known(plan) if found.is_test == tests]
-        if {found.spec for found in known} != set(plan.specs):
+        rows = [each for each in recorded_runs.recorded_rows(plan) if each.is_test == tests]
+        if {each.spec for each in rows} != set(plan.specs):
             raise UntestableError("The training runs of this claim are not recorded.")
-        for found in known:
-            row = found.row
+        for each in rows:
+            row = each.row
             yield TrainedRow(
-                model=describe(found.spec.model),
+                model=describe(each.spec.model),
                 seed=row.seed,
                 step=row.step,
                 length=row.length,
@@ -73,5 +73,5 @@ def recorded(study: str, describe: Callable[[ModelSpec], str], *, tests: bool = 
 
 def accuracy(rows: Sequence[TrainedRow], model: str, **where: int) -> float:
     """Return the median accuracy of a model over its seeds in per cent, by default after the last training step."""
-    chosen: dict[str, float] = {**where} if where else {"step": max(values(rows, "step", model=model))}
-    return median(values(rows, "accuracy", model=model, **chosen))
+    selection: dict[str, float] = {**where} if where else {"step": max(values(rows, "step", model=model))}
+    return median(values(rows, "accuracy", model=model, **selection))

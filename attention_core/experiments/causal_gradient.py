@@ -17,23 +17,23 @@ from attention_core.limits import current
 from attention_core.ops.softmax.masked import safe_divisor
 
 SUMS, STATES = "chunked", "cumsum"
-WAYS = (SUMS, STATES, MATRIX)
-"""The library's backward pass in constant extra memory, and two forms that autograd differentiates by itself."""
+ALGORITHMS = (SUMS, STATES, MATRIX)
+"""The library's backward pass in constant extra memory, and two algorithms that autograd differentiates by itself."""
 LONGEST = 2048
 """Longest length in tokens. Autograd then stores 64 MiB of states per head of size 64, several times."""
-COPIES = 4
+STATE_COPIES = 4
 """How many times autograd stores all states at its peak."""
-COMPARED = 512
+COMPARED_TOKENS = 512
 """Maximum number of tokens on which gradients are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BytesTask:
-    """A task that counts the memory of forward and backward in one of the ``WAYS``, on one head of Gaussian q, k and v.
+    """A task that counts the memory of forward and backward by one algorithm, on one head of Gaussian q, k, v.
 
     Attributes:
-        word: a variant that has all ``WAYS``, with its settings.
-        way: one of ``WAYS``.
+        word: a variant that has all ``ALGORITHMS``, with its settings.
+        way: one of ``ALGORITHMS``.
     """
 
     word: str
@@ -45,7 +45,7 @@ class BytesTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesRow:
-    """The peak bytes of forward and backward in one of the ``WAYS``, beyond q, k, v and the output's gradient."""
+    """The peak bytes of forward and backward in one of the ``ALGORITHMS``, beyond q, k, v and the output's gradient."""
 
     way: str
     n: int
@@ -54,10 +54,10 @@ class BytesRow:
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceTask:
-    """A task that compares the gradients of all ways on an input.
+    """A task that compares the gradients of all algorithms on an input.
 
     Attributes:
-        word: a variant that has all ``WAYS``, with its settings.
+        word: a variant that has all ``ALGORITHMS``, with its settings.
     """
 
     word: str
@@ -67,7 +67,7 @@ class DifferenceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceRow:
-    """The difference between the gradients by running sums and by another of the ``WAYS``, at one dtype of ``DTYPES``.
+    """The difference between the gradients by running sums and by another algorithm, at one dtype of ``DTYPES``.
 
     Attributes:
         gradient: ``"q"``, ``"k"`` or ``"v"``.
@@ -82,7 +82,7 @@ class DifferenceRow:
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
     """Return powers of two from 16 up to the longest length whose states, ``COPIES`` times, fit the byte limit."""
-    state = 4 * d * (d_v + 1) * COPIES
+    state = 4 * d * (d_v + 1) * STATE_COPIES
     longest = min(LONGEST, max(32, current().timed_bytes // state))
     return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))
 
@@ -97,49 +97,49 @@ def tasks(
         d: size of queries and keys.
         d_v: size of values.
         head: index of the only head whose gradients are compared; None for all heads.
-        word: a variant that has all ``WAYS``, with its settings.
+        word: a variant that has all ``ALGORITHMS``, with its settings.
     """
-    held = [BytesTask(word=word, way=way, n=n, d=d, d_v=d_v) for n in lengths(d, d_v) for way in WAYS]
-    return (DifferenceTask(word=word, source=source, head=head), *held)
+    bytes_tasks = [BytesTask(word=word, way=way, n=n, d=d, d_v=d_v) for n in lengths(d, d_v) for way in ALGORITHMS]
+    return (DifferenceTask(word=word, source=source, head=head), *bytes_tasks)
 
 
 def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[DifferenceRow, ...] | tuple[BytesRow]:
     """Compare gradients, or count bytes.
 
     Returns:
-        For a difference task, one row per dtype, gradient and way of autograd; for a bytes task, one row.
+        For a difference task, one row per dtype, gradient and algorithm of autograd; for a bytes task, one row.
     """
     return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 
 
 def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
     """Return a function that computes the gradients at q, k and v from one random gradient at the output."""
-    compute = causal_forward(registry.from_word(word), way)
+    forward = causal_forward(registry.from_word(word), way)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-    at_output = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
-    return lambda: torch.autograd.grad(compute(q, k, v), (q, k, v), at_output)
+    output_gradient = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
+    return lambda: torch.autograd.grad(forward(q, k, v), (q, k, v), output_gradient)
 
 
 def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
-    qkv = first_tokens_at_most(load(task.source, None), COMPARED).of_head(task.head)
+    qkv = first_tokens_at_most(load(task.source, None), COMPARED_TOKENS).of_head(task.head)
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in qkv.tensors)
         # One head at a time, because autograd would store the states of all heads.
-        found: dict[str, list[Tensor]] = {}
-        for way in WAYS:
+        gradients: dict[str, list[Tensor]] = {}
+        for way in ALGORITHMS:
             heads = [_gradients(task.word, way, q[h], k[h], v[h])() for h in range(len(q))]
-            found[way] = [torch.stack(parts) for parts in zip(*heads, strict=True)]
-            check_finite(found[way])
-        for way in WAYS[1:]:
+            gradients[way] = [torch.stack(per_head) for per_head in zip(*heads, strict=True)]
+            check_finite(gradients[way])
+        for way in ALGORITHMS[1:]:
             # All differences are divided by the largest entry of the three gradients together. A single gradient may be
             # zero, for example that of q if all values are equal.
-            largest = safe_divisor(torch.stack([x.abs().amax() for x in found[way]]).amax())
+            largest = safe_divisor(torch.stack([x.abs().amax() for x in gradients[way]]).amax())
             rows += [
                 DifferenceRow(
-                    dtype=name, gradient=letter, way=way, difference=float((own - other).abs().amax() / largest)
+                    dtype=name, gradient=letter, way=way, difference=float((expected - other).abs().amax() / largest)
                 )
-                for letter, own, other in zip("qkv", found[SUMS], found[way], strict=True)
+                for letter, expected, other in zip("qkv", gradients[SUMS], gradients[way], strict=True)
             ]
     return tuple(rows)
 
@@ -159,13 +159,13 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
 
 def count_bytes(task: BytesTask) -> BytesRow:
     """Count the peak bytes of a task's forward and backward pass."""
-    source = torch.Generator().manual_seed(task.n)
-    q, k, v = (torch.randn(1, task.n, size, generator=source) for size in (task.d, task.d, task.d_v))
+    generator = torch.Generator().manual_seed(task.n)
+    q, k, v = (torch.randn(1, task.n, size, generator=generator) for size in (task.d, task.d, task.d_v))
     counts = count(_gradients(task.word, task.way, q, k, v), unit=torch.uint8)
     return BytesRow(way=task.way, n=task.n, peak_bytes=counts.peak_elements)
 
 
 def ratios(rows: Sequence[BytesRow], way: str) -> list[tuple[int, float]]:
-    """Return ``(n, factor)``: a way's bytes divided by the running sums' bytes, at lengths where both are counted."""
+    """Return ``(n, factor)``: an algorithm's bytes divided by the running sums' bytes, where both are counted."""
     sums = {row.n: row.peak_bytes for row in rows if row.way == SUMS}
     return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.way == way and row.n in sums]

@@ -1,6 +1,6 @@
 """Compares the algorithms for a variant's causal output: their results on an input, and their costs.
 
-The algorithms, here called forms, are the choices of a variant's ``mode``, and the explicit n x n matrix.
+The algorithms are the choices of a variant's ``mode``, and the explicit n x n matrix.
 """
 
 import itertools
@@ -21,21 +21,21 @@ from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Attention, Variant
 
 MATRIX = "matrix"
-"""The form that computes the explicit matrix and multiplies it by v."""
-WAYS = ("chunked", "recurrent", "cumsum", MATRIX)
-"""All forms, in display order."""
-SEVERAL = 5 * CHUNK // 2
-"""Length to which a shorter input is repeated before forms are compared: several chunks, the last one incomplete."""
-AGREED = 256
-"""Maximum tokens on which forms are compared. Beyond it, the recurrent form takes seconds for a wide float64 state."""
-SEQUENTIAL = 2048
-"""Maximum tokens at which the recurrent form is counted. Its cost is linear, but it is slow."""
+"""The algorithm that computes the explicit matrix and multiplies it by v."""
+ALGORITHMS = ("chunked", "recurrent", "cumsum", MATRIX)
+"""All algorithms, in display order."""
+MIN_COMPARED_TOKENS = 5 * CHUNK // 2
+"""Length to which shorter inputs are repeated before the comparison: several chunks, the last one incomplete."""
+MAX_COMPARED_TOKENS = 256
+"""Maximum tokens that are compared. Beyond it, the recurrent algorithm takes seconds for a wide float64 state."""
+MAX_RECURRENT_TOKENS = 2048
+"""Maximum tokens at which the recurrent algorithm is counted. Its cost is linear, but it is slow."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementTask:
-    """A task that compares the outputs of all forms of one variant on an input."""
+    """A task that compares the outputs of all algorithms of one variant on an input."""
 
     source: Source
     head: int | None
@@ -44,7 +44,7 @@ class AgreementTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementRow:
-    """The difference between the outputs of forms ``a`` and ``b`` of a variant, at one dtype of ``DTYPES``.
+    """The difference between the outputs of algorithms ``a`` and ``b`` of a variant, at one dtype of ``DTYPES``.
 
     Attributes:
         difference: largest difference of any output entry, divided by the largest output entry.
@@ -59,13 +59,13 @@ class AgreementRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CostTask:
-    """A task that counts the cost of one form at one length, on one head of Gaussian q, k and v.
+    """A task that counts the cost of one algorithm at one length, on one head of Gaussian q, k and v.
 
     The multiply-adds of matrix products are counted. ``cumsum`` computes its ``n C (d_v + 1)`` products ``φ(k) [v,
-    1]ᵀ`` elementwise. These products are added to its count, so that all forms are counted in the same way.
+    1]ᵀ`` elementwise. These products are added to its count, so that all algorithms are counted in the same way.
 
     Attributes:
-        way: one of ``WAYS``.
+        way: one of ``ALGORITHMS``.
     """
 
     word: str
@@ -76,7 +76,7 @@ class CostTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """The cost of one form of a variant (given by its word) at one length and head size.
+    """The cost of one algorithm of a variant (given by its word) at one length and head size.
 
     Attributes:
         multiply_adds: of its products, as described in ``CostTask``.
@@ -91,17 +91,17 @@ class CostRow:
     peak_bytes: int
 
 
-def forms(variant: Variant) -> tuple[str, ...]:
+def modes(variant: Variant) -> tuple[str, ...]:
     """Return the causal algorithms that a variant offers; empty if it has no choice of them."""
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
 
 
 def causal_forward(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the causal output of one form, as a function of q, k and v."""
+    """Return the causal output of one algorithm, as a function of q, k and v."""
     if way == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
-    in_mode = attention.with_settings(mode=way)
-    return lambda q, k, v: in_mode.attend(q, k, v, causal=True)
+    attention_in_mode = attention.with_settings(mode=way)
+    return lambda q, k, v: attention_in_mode.attend(q, k, v, causal=True)
 
 
 def difference(a: Tensor, b: Tensor) -> float:
@@ -115,8 +115,8 @@ def first_tokens_at_most(qkv: QKV, tokens: int) -> QKV:
 
 
 def compared_length(n: int) -> int:
-    """Return the number of tokens on which forms are compared; short inputs are repeated, long ones cut."""
-    return min(max(n, SEVERAL), AGREED)
+    """Return the number of tokens on which algorithms are compared; short inputs are repeated, long ones cut."""
+    return min(max(n, MIN_COMPARED_TOKENS), MAX_COMPARED_TOKENS)
 
 
 def lengths(d: int) -> tuple[int, ...]:
@@ -127,52 +127,52 @@ def lengths(d: int) -> tuple[int, ...]:
 def tasks(
     source: Source, words: Sequence[str], *, head: int | None, word: str, d: int
 ) -> tuple[AgreementTask | CostTask, ...]:
-    """Return tasks that compare the forms of each variant, then tasks that count one variant at growing lengths.
+    """Return tasks that compare the algorithms of each variant, then tasks that count one variant at growing lengths.
 
     Args:
         source: source of q, k and v.
-        words: the variants whose forms are compared.
+        words: the variants whose algorithms are compared.
         head: index of the only head to compare; None for all heads.
         word: the variant whose costs are counted.
         d: the head size for the costs.
     """
-    agreements = [AgreementTask(source=source, head=head, word=each) for each in words]
+    agreements = [AgreementTask(source=source, head=head, word=compared) for compared in words]
     costs = [
         CostTask(word=word, way=way, n=n, d=d)
         for n in lengths(d)
-        for way in ways(word)
-        if way != "recurrent" or n <= SEQUENTIAL
+        for way in algorithms(word)
+        if way != "recurrent" or n <= MAX_RECURRENT_TOKENS
     ]
     return (*agreements, *costs)
 
 
-def ways(word: str) -> tuple[str, ...]:
-    """Return the forms of a variant in display order, including the explicit matrix."""
-    offered = forms(registry.from_word(word).variant)
-    return tuple(way for way in WAYS if way in offered or way == MATRIX)
+def algorithms(word: str) -> tuple[str, ...]:
+    """Return the algorithms of a variant in display order, including the explicit matrix."""
+    offered = modes(registry.from_word(word).variant)
+    return tuple(way for way in ALGORITHMS if way in offered or way == MATRIX)
 
 
 def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[AgreementRow, ...] | tuple[CostRow]:
-    """Compare the forms on an input, or count the cost of one form.
+    """Compare the algorithms on an input, or count the cost of one algorithm.
 
     Returns:
-        For an agreement task, one row per dtype and pair of forms; for a cost task, one row.
+        For an agreement task, one row per dtype and pair of algorithms; for a cost task, one row.
     """
     return _agreement(task, load) if isinstance(task, AgreementTask) else (_cost(task),)
 
 
 def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
     qkv, attention = (
-        first_tokens_at_most(load(task.source, None), AGREED).of_head(task.head),
+        first_tokens_at_most(load(task.source, None), MAX_COMPARED_TOKENS).of_head(task.head),
         registry.from_word(task.word),
     )
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (_repeated(x.to(dtype), compared_length(qkv.n)) for x in qkv.tensors)
-        outs = {way: causal_forward(attention, way)(q, k, v) for way in ways(task.word)}
-        for a, b in itertools.combinations(outs, 2):
-            apart = difference(outs[a], outs[b])
-            rows.append(AgreementRow(variant=task.word, dtype=name, a=a, b=b, difference=apart))
+        outputs = {way: causal_forward(attention, way)(q, k, v) for way in algorithms(task.word)}
+        for a, b in itertools.combinations(outputs, 2):
+            largest = difference(outputs[a], outputs[b])
+            rows.append(AgreementRow(variant=task.word, dtype=name, a=a, b=b, difference=largest))
     return tuple(rows)
 
 
@@ -184,9 +184,9 @@ def _cost(task: CostTask) -> CostRow:
     counts = count(_call(task), unit=torch.uint8)
     # The counter does not count elementwise products. The algorithm "cumsum" needs one for each entry of each state, as
     # many as its counted multiply-adds, so its count is doubled.
-    adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
+    products = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
     return CostRow(
-        variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=adds, peak_bytes=counts.peak_elements
+        variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=products, peak_bytes=counts.peak_elements
     )
 
 
@@ -197,22 +197,22 @@ def _call(task: CostTask) -> Callable[[], Tensor]:
 
 
 def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return the length from which the first form costs less than the second, interpolated in logarithms.
+    """Return the length from which the first algorithm costs less than the second, interpolated in logarithms.
 
     Args:
-        first: ``(n, cost)`` of the first form, lengths rising; costs are positive.
-        second: the same for the second form.
+        first: ``(n, cost)`` of the first algorithm, lengths rising; costs are positive.
+        second: the same for the second algorithm.
 
     Returns:
         That length and the cost of both there; the shortest length if the first always costs less; None if it does not
         cost less at the longest length.
     """
-    pairs = [(n, own, other) for (n, own), (m, other) in zip(first, second, strict=False) if n == m]
-    if not pairs or pairs[-1][1] >= pairs[-1][2]:
+    costs = [(n, a, b) for (n, a), (m, b) in zip(first, second, strict=False) if n == m]
+    if not costs or costs[-1][1] >= costs[-1][2]:
         return None
-    dearer = [i for i, (_, own, other) in enumerate(pairs) if own >= other]
-    if not dearer:
-        return pairs[0][:2]
-    (n, a, b), (m, c, d) = pairs[dearer[-1]], pairs[dearer[-1] + 1]
+    not_cheaper = [i for i, (_, a, b) in enumerate(costs) if a >= b]
+    if not not_cheaper:
+        return costs[0][:2]
+    (n, a, b), (m, c, d) = costs[not_cheaper[-1]], costs[not_cheaper[-1] + 1]
     share = math.log(a / b) / (math.log(a / b) + math.log(d / c))
     return n * (m / n) ** share, a * (c / a) ** share

@@ -19,14 +19,14 @@ from attention_core.experiments import generation
 from attention_core.experiments.swap import MODEL, records, text_tokens
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
-from attention_core.inputs.models import Loaded
+from attention_core.inputs.models import LoadedModel
 from attention_core.model_patching import UNIFORM, from_word, swapped, unembedding
 from attention_core.runtime import progress
 from attention_core.variant import SOFTMAX
 
 STEPS = 20
 """Number of generated tokens: one or two sentences, in a few seconds."""
-RECORDED = "model_patching/recorded/continuation.json"
+FILE = "model_patching/recorded/continuation.json"
 """Path of the recorded file in the package; ``python -m pages.model.record`` writes it."""
 
 
@@ -84,11 +84,11 @@ def tasks(
     text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, live: bool = False, model: str = MODEL
 ) -> tuple[ContinuationTask, ...]:
     """Return tasks for the unchanged model and each variant: first greedy, then sampled, as in ``ContinuationTask``."""
-    readers: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
+    runs: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     return tuple(
-        ContinuationTask(text=text, word=word, layers=which, seed=chances, live=live, model=model)
-        for chances in (None, seed)
-        for word, which in readers
+        ContinuationTask(text=text, word=word, layers=run_layers, seed=run_seed, live=live, model=model)
+        for run_seed in (None, seed)
+        for word, run_layers in runs
     )
 
 
@@ -100,25 +100,25 @@ def key(task: ContinuationTask) -> str | None:
     return f"{records.digest(task.text)} {task.word} {records.span(task.layers)} {seed}"
 
 
-def known(task: ContinuationTask) -> ContinuationRow | None:
+def recorded_row(task: ContinuationTask) -> ContinuationRow | None:
     """Return the recorded row of a task; None if there is no row."""
-    name, found = key(task), recorded()
-    row = None if name is None or found is None else found.rows.get(name)
-    if row is None or found is None:
+    name, document = key(task), recorded_document()
+    row = None if name is None or document is None else document.rows.get(name)
+    if row is None or document is None:
         return None
-    return replace(row, recorded=f"{found.stamp.date[:10]}, {found.stamp.cpu}")
+    return replace(row, recorded=f"{document.stamp.date[:10]}, {document.stamp.cpu}")
 
 
 @cache
-def recorded() -> Document | None:
+def recorded_document() -> Document | None:
     """Return the content of the recorded file; None if the file does not exist."""
-    file = resources.files("attention_core").joinpath(RECORDED)
+    file = resources.files("attention_core").joinpath(FILE)
     return msgspec.json.decode(file.read_bytes(), type=Document) if file.is_file() else None
 
 
-def to_json(stamp: Stamp, found: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
+def to_json(stamp: Stamp, results: Iterable[tuple[ContinuationTask, ContinuationRow]]) -> bytes:
     """Encode rows as the recorded file, one row per line."""
-    rows = {name: row for task, row in found if (name := key(task)) is not None}
+    rows = {name: row for task, row in results if (name := key(task)) is not None}
     head = msgspec.json.encode(stamp)
     lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()]
     return b'{\n"stamp": ' + head + b',\n"rows": {\n' + b",\n".join(lines) + b"\n}\n}\n"
@@ -130,7 +130,7 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
     Raises:
         LabError: as in ``compute``.
     """
-    if not task.live and (found := known(task)) is not None:
+    if not task.live and (found := recorded_row(task)) is not None:
         return (found,)
     return (compute(task),)
 
@@ -144,29 +144,29 @@ def compute(task: ContinuationTask) -> ContinuationRow:
     from transformers import DynamicCache
 
     loaded, text = models.load(task.model), text_tokens(task.text, model=task.model)
-    weight, cache, ids = unembedding(loaded), DynamicCache(), list(text.ids)
-    chances = None if task.seed is None else torch.Generator().manual_seed(task.seed)
+    output_weight, cache, ids = unembedding(loaded), DynamicCache(), list(text.ids)
+    generator = None if task.seed is None else torch.Generator().manual_seed(task.seed)
     with swapped(loaded.model, dict.fromkeys(task.layers, from_word(task.word))), torch.no_grad():
-        given = torch.tensor([ids])
+        inputs = torch.tensor([ids])
         for step in range(task.steps):
-            state = loaded.model(input_ids=given, past_key_values=cache, use_cache=True).last_hidden_state[0, -1]
+            state = loaded.model(input_ids=inputs, past_key_values=cache, use_cache=True).last_hidden_state[0, -1]
             if step == 0:
-                begun = time.perf_counter()
-            logits = state @ weight.mT
-            if chances is not None:
-                logits = logits - torch.empty_like(logits).exponential_(generator=chances).log()
+                start = time.perf_counter()
+            logits = state @ output_weight.mT
+            if generator is not None:
+                logits = logits - torch.empty_like(logits).exponential_(generator=generator).log()
             ids.append(int(logits.argmax()))
             progress.step(step + 1, task.steps)
-            given = torch.tensor([[ids[-1]]])
-        seconds = time.perf_counter() - begun
-    new = ids[len(text.ids) :]
+            inputs = torch.tensor([[ids[-1]]])
+        seconds = time.perf_counter() - start
+    generated = ids[len(text.ids) :]
     return ContinuationRow(
         word=task.word,
         layers=task.layers,
         seed=task.seed,
         prompt=len(text.ids),
-        ids=tuple(new),
-        written=tuple(loaded.tokenizer.decode([i]) for i in new),
+        ids=tuple(generated),
+        written=tuple(loaded.tokenizer.decode([i]) for i in generated),
         seconds=seconds,
         held=cache_bytes(loaded, task.word, task.layers, len(ids)),
     )
@@ -177,19 +177,20 @@ def first_difference(one: ContinuationRow, other: ContinuationRow) -> int | None
     return next((i for i, (a, b) in enumerate(zip(one.ids, other.ids, strict=True)) if a != b), None)
 
 
-def cache_bytes(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int:
+def cache_bytes(loaded: LoadedModel, word: str, layers: Sequence[int], n: int) -> int:
     """Return the bytes that a float32 model needs after n tokens to continue, summed over its layers."""
     config, info = loaded.model.config.get_text_config(), loaded.info
-    groups = getattr(config, "num_key_value_heads", None) or info.heads
-    token = 2 * groups * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32
-    return (info.layers - len(layers)) * n * token + len(layers) * _of_layer(word, info.heads, info.head_size, n, token)
+    kv_heads = getattr(config, "num_key_value_heads", None) or info.heads
+    token_bytes = 2 * kv_heads * info.head_size * 4  # bytes of a key and a value in every group of heads, in float32
+    replaced = len(layers) * _layer_bytes(word, info.heads, info.head_size, n, token_bytes)
+    return (info.layers - len(layers)) * n * token_bytes + replaced
 
 
-def _of_layer(word: str, heads: int, d: int, n: int, token: int) -> int:
+def _layer_bytes(word: str, heads: int, d: int, n: int, token_bytes: int) -> int:
     """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
         return heads * d * 4  # the running sum of the values
     attention = registry.from_word(word)
     if attention.variant.decoder is not None:
-        return generation.memory(attention, heads, d, d)[0]
-    return generation.needed_keys(attention, n) * token
+        return generation.memory_bytes(attention, heads, d, d)[0]
+    return generation.needed_keys(attention, n) * token_bytes

@@ -11,9 +11,9 @@ from attention_core.inputs.source import ImageSource
 from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Attention, Value
 
-STEPS = 8
+BUDGET_STEPS = 8
 """Most measured values of a budget."""
-WITH_SQUARES = ("local", "atrous", "sparse", "longformer")
+WITH_COLUMNS = ("local", "atrous", "sparse", "longformer")
 """Keys of the variants with a setting for the number of columns of an image."""
 
 
@@ -58,14 +58,14 @@ def run(task: DenoisingTask) -> tuple[DenoisingRow, ...]:
     attention = registry.from_word(task.word)
     qkv, clean = task.source.whole(), task.source.clean()
     noisy = qkv.v[0].reshape(clean.shape)
-    found = denoise(qkv, clean, attention)
+    result = denoise(qkv, clean, attention)
     row = DenoisingRow(
         variant=attention.word,
-        psnr=found.psnr,
-        ssim=found.ssim,
+        psnr=result.psnr,
+        ssim=result.ssim,
         psnr_noisy=psnr(noisy, clean),
         psnr_mean=psnr(mean_image(noisy), clean),
-        seconds=found.seconds,
+        seconds=result.seconds,
     )
     return (row,)
 
@@ -81,10 +81,10 @@ def tasks(source: ImageSource, words: Sequence[str]) -> list[DenoisingTask]:
     return [DenoisingTask(source=source, word=registry.from_word(word).word) for word in words]
 
 
-def columns_of(attention: Attention) -> int:
+def image_columns(attention: Attention) -> int:
     """Return the number of columns of the image whose rows and columns a variant distinguishes; 0 if it does not."""
     p = attention.params
-    if attention.key not in WITH_SQUARES or getattr(p, "pattern", "") == "fixed":
+    if attention.key not in WITH_COLUMNS or getattr(p, "pattern", "") == "fixed":
         return 0
     return p.columns  # type: ignore[attr-defined]
 
@@ -102,14 +102,14 @@ def square_form(attention: Attention, columns: int) -> Attention | None:
     Returns:
         The variant; None if it has no such form, or already has it.
     """
-    p, changed = attention.params, {"columns": columns}
-    if attention.key not in WITH_SQUARES or columns_of(attention) or getattr(p, "pattern", "") == "fixed":
+    p, settings = attention.params, {"columns": columns}
+    if attention.key not in WITH_COLUMNS or image_columns(attention) or getattr(p, "pattern", "") == "fixed":
         return None
     if (window := getattr(p, "window", None)) is not None:
-        changed["window"] = max(1, (math.isqrt(2 * window + 1) - 1) // 2)
+        settings["window"] = max(1, (math.isqrt(2 * window + 1) - 1) // 2)
     if (stride := getattr(p, "stride", None)) is not None:
-        changed["stride"] = math.isqrt(stride - 1) + 1
-    return attention.with_settings(**changed)
+        settings["stride"] = math.isqrt(stride - 1) + 1
+    return attention.with_settings(**settings)
 
 
 def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
@@ -124,9 +124,9 @@ def budgets(attention: Attention, pixels: int) -> Iterator[Attention]:
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "int":
         low, high = max(1.0, low), min(high, float(pixels))
-        ratio = max(high / low, 1.0) ** (1 / (STEPS - 1))
-        values: set[Value] = {max(1, min(int(high), round(low * ratio**i))) for i in range(STEPS)}
+        ratio = max(high / low, 1.0) ** (1 / (BUDGET_STEPS - 1))
+        values: set[Value] = {max(1, min(int(high), round(low * ratio**i))) for i in range(BUDGET_STEPS)}
     else:
-        values = {low + (high - low) * i / (STEPS - 1) for i in range(STEPS)}
+        values = {low + (high - low) * i / (BUDGET_STEPS - 1) for i in range(BUDGET_STEPS)}
     for value in sorted(values | {getattr(attention.params, budget.name)}, key=float):
         yield attention.with_settings(**{budget.name: value})

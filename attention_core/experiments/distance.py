@@ -18,15 +18,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.experiments.task import Load, by_head, load
-from attention_core.inputs.positions import ALIBI, BASE, CHANNELS, Rope, remove_alibi, rotary, side_by_side, speeds
+from attention_core.experiments.task import Load, group_by_head, load
+from attention_core.inputs.positions import (
+    ALIBI,
+    ALIBI_CHANNELS,
+    BASE,
+    Rope,
+    adjacent_pairs,
+    remove_alibi,
+    rope_frequencies,
+    rotary,
+)
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
-PLAIN, TURNED, BIASED = "plain", "turned", "biased"
+PLAIN, ROTATED, BIASED = "plain", "turned", "biased"
 """Queries and keys without RoPE, with RoPE, and with ALiBi in place of RoPE."""
-EACH = 32
+DENSE_DISTANCES = 32
 """Largest distance up to which every distance is measured; beyond it, a few distances per doubling are enough."""
 
 
@@ -45,7 +54,7 @@ class DistanceRow:
     """Measurements of one head in one form, at one distance or, without a ``distance``, over all pairs.
 
     Attributes:
-        form: ``PLAIN``, ``TURNED`` or ``BIASED``.
+        form: ``PLAIN``, ``ROTATED`` or ``BIASED``.
         distance: tokens between query and key. ``weight`` to ``bound`` are means over all allowed pairs at this
             distance.
         weight: softmax's attention weight.
@@ -74,23 +83,23 @@ def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tu
 def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
     """Measure every form of one source per head: first over all pairs, then at each distance."""
     qkv, rows = task.source.at_length(task.n, task.n, load), []
-    near, found = distances(qkv.n), forms(qkv, task.source)
-    for form, (queries, keys) in found.items():
+    measured, by_form = distances(qkv.n), forms(qkv, task.source)
+    for form, (queries, keys) in by_form.items():
         for head, (q, k) in enumerate(zip(queries, keys, strict=True)):
             row = partial(DistanceRow, form=form, head=head, seed=task.seed)
             weights = registry.get("softmax").weights(q, k, causal=task.causal)
             logits = q @ k.mT / q.shape[-1] ** 0.5
             rows.append(row(entropy=float(entropy(weights).mean())))
-            plain = (found[PLAIN][0][head], found[PLAIN][1][head]) if form == TURNED and PLAIN in found else None
-            for distance in near:
-                mean = partial(_mean, distance=distance, causal=task.causal)
-                bound = _bound(*plain, distance, base(task.source), causal=task.causal) if plain else None
+            plain = (by_form[PLAIN][0][head], by_form[PLAIN][1][head]) if form == ROTATED and PLAIN in by_form else None
+            for distance in measured:
+                mean_at = partial(_mean, distance=distance, causal=task.causal)
+                bound = _bound(*plain, distance, rope_base(task.source), causal=task.causal) if plain else None
                 rows.append(
                     row(
                         distance=distance,
-                        weight=mean(weights),
-                        logit=mean(logits),
-                        size=mean(logits.abs()),
+                        weight=mean_at(weights),
+                        logit=mean_at(logits),
+                        size=mean_at(logits.abs()),
                         bound=bound,
                     )
                 )
@@ -105,25 +114,25 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     form ``BIASED``.
     """
     q, k = qkv.q.double(), qkv.k.double()
-    found = {BIASED: (q, k)} if source.positions == ALIBI else {}
-    if found:
+    biased = {BIASED: (q, k)} if source.positions == ALIBI else {}
+    if biased:
         q, k = remove_alibi(q, k)
     rope = source.own_rope or Rope()
     if rope.base is None:
-        return {TURNED: (q, k)}
+        return {ROTATED: (q, k)}
     if rope.halves:
-        q, k = side_by_side(q), side_by_side(k)
-    turned = source.rope is not None
-    other = (rotary(q, rope.base, back=turned), rotary(k, rope.base, back=turned))
-    return ({PLAIN: other, TURNED: (q, k)} if turned else {PLAIN: (q, k), TURNED: other}) | found
+        q, k = adjacent_pairs(q), adjacent_pairs(k)
+    is_rotated = source.rope is not None
+    other = (rotary(q, rope.base, inverse=is_rotated), rotary(k, rope.base, inverse=is_rotated))
+    return ({PLAIN: other, ROTATED: (q, k)} if is_rotated else {PLAIN: (q, k), ROTATED: other}) | biased
 
 
-def size(qkv: QKV, source: Source) -> int:
+def rotated_size(qkv: QKV, source: Source) -> int:
     """Return the number of coordinates of a head that RoPE rotates, or would rotate."""
-    return qkv.q.shape[-1] - (CHANNELS if source.positions == ALIBI else 0)
+    return qkv.q.shape[-1] - (ALIBI_CHANNELS if source.positions == ALIBI else 0)
 
 
-def base(source: Source) -> float:
+def rope_base(source: Source) -> float:
     """Return the RoPE base, or the default base if the source has none or an unknown one."""
     rope = source.own_rope
     return BASE if rope is None or rope.base is None else rope.base
@@ -132,10 +141,10 @@ def base(source: Source) -> float:
 def distances(n: int) -> tuple[int, ...]:
     """Return the distances to measure, ascending, up to 3n/4, because few pairs are further apart."""
     last = 3 * n // 4
-    steps = [*range(min(EACH, last) + 1)]
-    while steps[-1] < last:
-        steps.append(min(steps[-1] + max(steps[-1] // 12, 1), last))
-    return tuple(steps)
+    result = [*range(min(DENSE_DISTANCES, last) + 1)]
+    while result[-1] < last:
+        result.append(min(result[-1] + max(result[-1] // 12, 1), last))
+    return tuple(result)
 
 
 def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> list[tuple[float, float]]:
@@ -150,26 +159,26 @@ def near_and_far(rows: Iterable[DistanceRow], form: str, name: str, n: int) -> l
     Returns:
         One pair per head that has both.
     """
-    found = []
-    for head in by_head(row for row in rows if row.form == form and row.distance is not None):
+    result = []
+    for head in group_by_head(row for row in rows if row.form == form and row.distance is not None):
         values: dict[int, float] = {row.distance: getattr(row, name) for row in head if row.distance is not None}
         far = [value for distance, value in values.items() if distance > n / 2 and distance > 1]
         if 1 in values and far and values[1] is not None:
-            found.append((values[1], fmean(far)))
-    return found
+            result.append((values[1], fmean(far)))
+    return result
 
 
-def sums(distance: int, d: int, base: float = BASE) -> Tensor:
+def partial_sums(distance: int, d: int, base: float = BASE) -> Tensor:
     """Return ``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
-    angle = distance * speeds(d, base)
+    angle = distance * rope_frequencies(d, base)
     return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
 
 
-def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[float]]:
+def rope_decay(distances: Sequence[int], d: int, base: float = BASE) -> dict[str, list[float]]:
     """Compute the effect of RoPE alone at each distance, relative to its value at distance 0.
 
     Args:
-        over: distances.
+        distances: numbers of tokens between query and key.
         d: head size; a single coordinate is not rotated.
         base: RoPE's base, which sets how slowly the slowest pair rotates.
 
@@ -178,27 +187,27 @@ def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[fl
         a query and a key that are equal and have equal weight in all pairs.
     """
     if d < 2:
-        return {"sums": [1.0] * len(over), "cosines": [1.0] * len(over)}
-    start = float(sums(0, d, base).mean())
+        return {"sums": [1.0] * len(distances), "cosines": [1.0] * len(distances)}
+    first = float(partial_sums(0, d, base).mean())
     return {
-        "sums": [float(sums(x, d, base).mean()) / start for x in over],
-        "cosines": [float((x * speeds(d, base)).cos().mean()) for x in over],
+        "sums": [float(partial_sums(distance, d, base).mean()) / first for distance in distances],
+        "cosines": [float((distance * rope_frequencies(d, base)).cos().mean()) for distance in distances],
     }
 
 
 def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) -> float:
     """Return the mean upper bound of ``|q·k| / √d`` after rotation, for unrotated queries and keys ``[n, d]``."""
     d, pairs = q.shape[-1], q.shape[-1] // 2
-    total, means = float(sums(distance, d, base).sum()), []
+    total_sums, means = float(partial_sums(distance, d, base).sum()), []
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
     for i, j in _pairs_at(len(q), distance, causal=causal):
         products = torch.view_as_real(left[i] * right[j].conj())
         # The bound needs h_{d/2} = 0 after the products of all pairs. A head of size one has no pair, and ``diff``
         # needs two entries, so two zeros are appended. Their difference is zero and does not change the maximum.
-        steps = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
+        differences = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
         # If d is odd, the last coordinate belongs to no pair and is not rotated, so the size of its product is added.
-        rest = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)
-        means.append(float((steps * total + rest).mean()))
+        unpaired = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)
+        means.append(float((differences * total_sums + unpaired).mean()))
     return sum(means) / len(means) / d**0.5
 
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from attention_core import metrics
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
-from attention_core.inputs.models import Loaded
+from attention_core.inputs.models import LoadedModel
 from attention_core.inputs.text import tokenise
 from attention_core.model_patching import from_word, swapped
 
 ENCODER = "minilm"
 """The built-in encoder."""
-SENTENCE = 128
+MAX_SENTENCE_TOKENS = 128
 """Maximum number of tokens read per sentence."""
 
 
@@ -85,12 +85,12 @@ def run(task: EmbeddingTask, *, load: Load = load) -> tuple[EmbeddingRow]:
     )
 
 
-def embeddings(loaded: Loaded, texts: Sequence[str]) -> Tensor:
+def embeddings(loaded: LoadedModel, texts: Sequence[str]) -> Tensor:
     """Return the mean of each text's last hidden states, normalized to length one, float64 ``[texts, size]``."""
-    found = []
+    result = []
     for text in texts:
-        ids = tokenise(text, model=loaded.info.key, max_tokens=SENTENCE).ids
+        ids = tokenise(text, model=loaded.info.key, max_tokens=MAX_SENTENCE_TOKENS).ids
         with torch.no_grad():
             hidden = loaded.model(input_ids=torch.tensor([ids])).last_hidden_state[0].double()
-        found.append(hidden.mean(0) / hidden.mean(0).norm())
-    return torch.stack(found)
+        result.append(hidden.mean(0) / hidden.mean(0).norm())
+    return torch.stack(result)

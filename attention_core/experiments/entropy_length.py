@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.errors import InputError
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -16,7 +16,7 @@ from attention_core.limits import current
 from attention_core.metrics.entropy import entropy, sparsity
 from attention_core.variant import Attention
 
-BLOCK = 64
+BLOCK_ROWS = 64
 """Rows measured in one step, so that their float64 copies fit in the processor's cache."""
 
 
@@ -70,7 +70,7 @@ def tasks(
     """
     return tuple(
         EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)
-        for n in ladder(longest)
+        for n in measured_lengths(longest)
         for seed, seeded in source.reseeded(seeds)
         for word in variants
     )
@@ -79,13 +79,13 @@ def tasks(
 def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
     """Measure one variant at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.m)
-    several = seen > 1
+    key_counts = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.m)
+    has_several_keys = key_counts > 1
     rows = []
-    for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):
-        nats = torch.cat([entropy(block) for block in weights.split(BLOCK)])
+    for head, weights in enumerate(_head_matrices(registry.from_word(task.variant), qkv, causal=task.causal)):
+        nats = torch.cat([entropy(block) for block in weights.split(BLOCK_ROWS)])
         sums = weights.sum(-1, dtype=torch.float64)
-        shares = nats[several] / seen[several].log()
+        normalised = nats[has_several_keys] / key_counts[has_several_keys].log()
         rows.append(
             EntropyRow(
                 variant=task.variant,
@@ -93,8 +93,8 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
                 head=head,
                 seed=task.seed,
                 entropy=float(nats.mean()),
-                normalised=float(shares.mean()) if len(shares) else None,
-                sparsity=float(sparsity(weights, seen).mean()),
+                normalised=float(normalised.mean()) if len(normalised) else None,
+                sparsity=float(sparsity(weights, key_counts).mean()),
                 row_low=float(sums.min()),
                 row_high=float(sums.max()),
             )
@@ -102,20 +102,20 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
     return tuple(rows)
 
 
-def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor]:
+def _head_matrices(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor]:
     """Yield each head's matrix ``[n, n]``; all heads are computed in one step only if the variant couples them."""
     if not attention.variant.couples_heads:
         for q, k in zip(qkv.q, qkv.k, strict=True):
             yield attention.weights(q[None], k[None], causal=causal)[0]
         return
-    most = int(current().sweep_tokens / qkv.heads**0.5)
-    if qkv.m > most:
+    max_tokens = int(current().sweep_tokens / qkv.heads**0.5)
+    if qkv.m > max_tokens:
         raise InputError(
             "The heads of {title} depend on each other, so the matrices of all {heads} heads must fit into memory. "
             "They fit for up to {most} tokens, but the input has {n}.",
             title=attention.title,
             heads=qkv.heads,
-            most=most,
+            most=max_tokens,
             n=qkv.m,
         )
     yield from attention.weights(qkv.q, qkv.k, causal=causal)

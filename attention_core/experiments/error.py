@@ -27,7 +27,7 @@ UNIFORM = "uniform"
 """Value of ``variant`` in the rows of uniform attention, the plain mean of the values."""
 BUDGET_STEPS = 8
 """Number of measured values of a fractional budget."""
-BAND = (0.25, 0.5, 0.75)
+QUARTILES = (0.25, 0.5, 0.75)
 """Quantiles over heads and seeds: the edges of the band, which contains the middle half, and the median."""
 
 
@@ -37,8 +37,8 @@ class ErrorTask:
 
     Attributes:
         tokens: length of the input; None for its own length.
-        uniform: whether to measure uniform attention instead, against the variant's reference.
-        floors: whether to compute the lower bound of the matrix error too, which needs singular values.
+        is_uniform: whether to measure uniform attention instead, against the variant's reference.
+        with_floors: whether to compute the lower bound of the matrix error too, which needs singular values.
     """
 
     source: Source
@@ -46,8 +46,8 @@ class ErrorTask:
     tokens: int | None = None
     head: int | None = None
     causal: bool = False
-    uniform: bool = False
-    floors: bool = True
+    is_uniform: bool = False
+    with_floors: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +155,14 @@ def tasks(
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
     """
-    shown = _supported(words, causal)
+    attentions = _supported(words, causal)
     common = ErrorTask(source=source, word="softmax", head=head, causal=causal)
-    steps = [
-        (coarse_rank(i), replace(common, word=rung.word))
-        for attention in shown
-        for i, rung in enumerate(budget_variants(attention, n))
+    ranked = [
+        (refinement_level(i), replace(common, word=variant.word))
+        for attention in attentions
+        for i, variant in enumerate(budget_variants(attention, n))
     ]
-    return (*_uniform_tasks(shown, common), *(task for _, task in sorted(steps, key=lambda step: step[0])))
+    return (*_uniform_tasks(attentions, common), *(task for _, task in sorted(ranked, key=lambda pair: pair[0])))
 
 
 def length_tasks(
@@ -177,80 +177,80 @@ def length_tasks(
         head: index of the only head to measure; None for all heads.
         causal: whether a causal mask is used.
     """
-    shown = _supported(words, causal)
-    found: list[ErrorTask] = []
+    attentions = _supported(words, causal)
+    result: list[ErrorTask] = []
     for n in sorted(lengths):
-        common = ErrorTask(source=source, word="softmax", tokens=n, head=head, causal=causal, floors=False)
-        found += [*_uniform_tasks(shown, common), *(replace(common, word=attention.word) for attention in shown)]
-    return tuple(found)
+        common = ErrorTask(source=source, word="softmax", tokens=n, head=head, causal=causal, with_floors=False)
+        result += [*_uniform_tasks(attentions, common), *(replace(common, word=each.word) for each in attentions)]
+    return tuple(result)
 
 
 def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """Return the variant at every value of ``ladder`` and at its own budget; only itself if it has no budget."""
+    """Return the variant at every value of ``budget_values`` and at its own budget; only itself if it has no budget."""
     budget = attention.variant.budget
     if budget is None:
         return (attention,)
     own = getattr(attention.params, budget.name)
-    return tuple(attention.with_settings(**{budget.name: value}) for value in sorted({*ladder(budget, n), own}))
+    return tuple(attention.with_settings(**{budget.name: value}) for value in sorted({*budget_values(budget, n), own}))
 
 
-def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
+def budget_values(budget: Setting, n: int) -> tuple[Value, ...]:
     """Return values of a budget between its bounds: doublings up to n, or equal steps for a fraction."""
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
         return tuple(budget.check(low + (high - low) * i / (BUDGET_STEPS - 1)) for i in range(BUDGET_STEPS))
-    stops = lengths_to(int(max(min(high, n), low)), max(int(low), 1))
-    return stops if low > 0 else (0, *stops)  # doubling cannot start at 0
+    values = doubling_lengths(int(max(min(high, n), low)), max(int(low), 1))
+    return values if low > 0 else (0, *values)  # doubling cannot start at 0
 
 
-def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
+def doubling_lengths(n: int, start: int = 8) -> tuple[int, ...]:
     """Return doublings from ``start`` below n, followed by n."""
-    stops = []
+    lengths = []
     while start < n:
-        stops.append(start)
+        lengths.append(start)
         start *= 2
-    return (*stops, n)
+    return (*lengths, n)
 
 
 def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     """Measure the errors and return one row per head and seed."""
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
-    budget, n, d = None if task.uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
-    candidates = [attention] if task.uniform else draws(attention)
-    matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
+    budget, n, d = None if task.is_uniform else attention.variant.budget, qkv.m, qkv.q.shape[-1]
+    candidates = [attention] if task.is_uniform else seed_variants(attention)
+    matrices = [None if task.is_uniform else _coupled_matrices(draw, qkv, task.causal) for draw in candidates]
     # Uniform attention (the mean of the values, or a causal running mean) adds n values in each of d columns. The cost
     # of a variant is that of all heads, of which each head gets an equal share.
-    whole = attention.cost(qkv.n, d, causal=task.causal, heads=qkv.heads, keys=n).multiply_adds
-    spent = n * d if task.uniform else whole // qkv.heads
-    found = []
+    variant_cost = attention.cost(qkv.n, d, causal=task.causal, heads=qkv.heads, keys=n).multiply_adds
+    multiply_adds = n * d if task.is_uniform else variant_cost // qkv.heads
+    rows = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
         q, k, v = qkv.q[head], qkv.k[head], qkv.v[head]
         reference = attention.reference(q, k, causal=task.causal)
-        for one, every in zip(candidates, matrices, strict=True):
-            if task.uniform:
-                own = uniform(qkv.n, causal=task.causal, keys=n)
+        for draw, coupled in zip(candidates, matrices, strict=True):
+            if task.is_uniform:
+                weights = uniform_weights(qkv.n, causal=task.causal, keys=n)
             else:
-                own = one.weights(q, k, causal=task.causal) if every is None else every[head]
-            floor = error_floor(own, reference) if task.floors and own.isfinite().all() else None
+                weights = draw.weights(q, k, causal=task.causal) if coupled is None else coupled[head]
+            floor = error_floor(weights, reference) if task.with_floors and weights.isfinite().all() else None
             row = ErrorRow(
-                variant=UNIFORM if task.uniform else attention.key,
+                variant=UNIFORM if task.is_uniform else attention.key,
                 setting=None if budget is None else budget.name,
                 value=None if budget is None else getattr(attention.params, budget.name),
-                word=UNIFORM if task.uniform else task.word,
+                word=UNIFORM if task.is_uniform else task.word,
                 reference="softmax" if attention.variant.reference is None else attention.key,
                 head=head,
-                seed=getattr(one.params, "seed", None) if attention.random else None,
+                seed=getattr(draw.params, "seed", None) if attention.random else None,
                 n=n,
                 causal=task.causal,
-                multiply_adds=spent,
-                **errors(own, reference, v, v if task.uniform else one.values(qkv.v)[head]),
+                multiply_adds=multiply_adds,
+                **errors(weights, reference, v, v if task.is_uniform else draw.values(qkv.v)[head]),
                 floor=None if floor is None else floor.error,
                 floor_kind=None if floor is None else floor.kind,
                 rank=None if floor is None else floor.rank,
                 keys=None if floor is None else floor.keys,
             )
-            found.append(row)
-    return tuple(found)
+            rows.append(row)
+    return tuple(rows)
 
 
 def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
@@ -263,62 +263,62 @@ def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
     groups: dict[tuple[str, str, int], list[ErrorRow]] = {}
     for row in rows:
         groups.setdefault((row.word, row.reference, row.n), []).append(row)
-    return [_point(group, measure) for group in groups.values()]
+    return [_summarize(group, measure) for group in groups.values()]
 
 
-def pareto_front(offers: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """Return the indices of the offers that no other offer dominates, cheapest first.
+def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """Return the indices of the points that no other point dominates, cheapest first.
 
-    An offer is dominated by an offer that has no higher cost and no higher error, and is better in at least one. Equal
-    offers are all on the front or all off it. Offers that are not finite are never on it.
+    A point is dominated by a point that has no higher cost and no higher error, and is better in at least one. Equal
+    points are all on the front or all off it. Points that are not finite are never on it.
 
     Args:
-        offers: cost and error of each.
+        points: cost and error of each.
     """
-    finite = [i for i, offer in enumerate(offers) if all(map(math.isfinite, offer))]
+    finite = [i for i, point in enumerate(points) if all(map(math.isfinite, point))]
     front: list[int] = []
-    for i in sorted(finite, key=offers.__getitem__):
-        if not front or offers[i][1] < offers[front[-1]][1] or offers[i] == offers[front[-1]]:
+    for i in sorted(finite, key=points.__getitem__):
+        if not front or points[i][1] < points[front[-1]][1] or points[i] == points[front[-1]]:
             front.append(i)
     return tuple(front)
 
 
-def best_within(
-    offers: Sequence[ErrorPoint], most: float, prices: Mapping[str, float] | None = None
+def best_within_cost(
+    points: Sequence[ErrorPoint], max_cost: float, costs: Mapping[str, float] | None = None
 ) -> ErrorPoint | None:
-    """Return the point with the smallest error among those within a price limit; of equal ones, the cheapest.
+    """Return the point with the smallest error among those within a cost limit; of equal ones, the cheapest.
 
     Args:
-        offers: the points.
-        most: the largest price allowed.
-        prices: price of each point by its word; points without a price are left out. None for multiply-adds.
+        points: the points.
+        max_cost: the largest cost allowed.
+        costs: cost of each point by its word; points without a cost are left out. None for multiply-adds.
     """
-    price = {id(p): float(p.multiply_adds) if prices is None else prices.get(p.word, math.inf) for p in offers}
-    able = [p for p in offers if price[id(p)] <= most and math.isfinite(p.middle)]
-    return min(able, key=lambda p: (p.middle, price[id(p)]), default=None)
+    cost_of = {id(p): float(p.multiply_adds) if costs is None else costs.get(p.word, math.inf) for p in points}
+    affordable = [p for p in points if cost_of[id(p)] <= max_cost and math.isfinite(p.middle)]
+    return min(affordable, key=lambda p: (p.middle, cost_of[id(p)]), default=None)
 
 
-def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
+def errors(weights: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
     """Compare a matrix ``[n, n]`` and its values with a reference and v, ``[n, d_v]`` both.
 
     Returns:
         All ``MEASURES``, ``size`` and ``negative_mass``, as attributes of ``ErrorRow``.
     """
-    out, exact = own.double() @ values.double(), reference.double() @ v.double()
-    found = (
-        metrics.relative_error(own, reference),
-        metrics.wrong_mass(own, reference),
-        metrics.kl_divergence(own, reference).mean(),
-        1 - metrics.top_k_overlap(own, reference, TOP_KEYS).mean(),
-        metrics.relative_error(out, exact),
-        1 - metrics.cosine(out, exact),
-        out.norm() / exact.norm(),
-        metrics.negative_mass(own),
+    output, reference_output = weights.double() @ values.double(), reference.double() @ v.double()
+    measured = (
+        metrics.relative_error(weights, reference),
+        metrics.wrong_mass(weights, reference),
+        metrics.kl_divergence(weights, reference).mean(),
+        1 - metrics.top_k_overlap(weights, reference, TOP_KEYS).mean(),
+        metrics.relative_error(output, reference_output),
+        1 - metrics.cosine(output, reference_output),
+        output.norm() / reference_output.norm(),
+        metrics.negative_mass(weights),
     )
-    return {name: float(value) for name, value in zip((*MEASURES, "size", "negative_mass"), found, strict=True)}
+    return {name: float(value) for name, value in zip((*MEASURES, "size", "negative_mass"), measured, strict=True)}
 
 
-def uniform(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
+def uniform_weights(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
     """Return the matrix whose output is the plain mean of the values of the allowed keys, float64 ``[n, n]``.
 
     Args:
@@ -329,13 +329,13 @@ def uniform(n: int, *, causal: bool, keys: int | None = None) -> Tensor:
     return metrics.distribution(causal_mask(n) if causal else torch.ones(n, keys or n))
 
 
-def draws(attention: Attention) -> list[Attention]:
+def seed_variants(attention: Attention) -> list[Attention]:
     """Return a random variant with its own seed and the following seeds; any other variant unchanged."""
-    seed = next((s for s in attention.variant.params.settings() if s.name == "seed"), None)
+    seed = next((setting for setting in attention.variant.params.settings() if setting.name == "seed"), None)
     if not attention.random or seed is None:
         return [attention]
-    low, high, own = int(seed.low or 0), int(seed.high or 0), getattr(attention.params, "seed")  # noqa: B009
-    return [attention.with_settings(seed=low + (own - low + i) % (high - low + 1)) for i in range(SEEDS)]
+    low, high, first = int(seed.low or 0), int(seed.high or 0), getattr(attention.params, "seed")  # noqa: B009
+    return [attention.with_settings(seed=low + (first - low + i) % (high - low + 1)) for i in range(SEEDS)]
 
 
 def _supported(words: Iterable[str], causal: bool) -> list[Attention]:
@@ -343,31 +343,31 @@ def _supported(words: Iterable[str], causal: bool) -> list[Attention]:
     return [a for a in attentions if not (causal and a.variant.causal_reason)]
 
 
-def _uniform_tasks(shown: Iterable[Attention], common: ErrorTask) -> Iterator[ErrorTask]:
-    yield replace(common, uniform=True, floors=False)
-    for attention in shown:
+def _uniform_tasks(attentions: Iterable[Attention], common: ErrorTask) -> Iterator[ErrorTask]:
+    yield replace(common, is_uniform=True, with_floors=False)
+    for attention in attentions:
         if attention.variant.reference is not None:
-            yield replace(common, word=attention.word, uniform=True, floors=False)
+            yield replace(common, word=attention.word, is_uniform=True, with_floors=False)
 
 
-def coarse_rank(i: int) -> int:
-    """Return when step i of a ladder is measured: 0 for every fourth step, 1 for those half-way, 2 for the rest."""
+def refinement_level(i: int) -> int:
+    """Return when budget i of a variant is measured: 0 for every fourth step, 1 for those half-way, 2 for the rest."""
     return 0 if i % 4 == 0 else 1 if i % 2 == 0 else 2
 
 
-def _every_head(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
+def _coupled_matrices(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
     """Return all heads' matrices if the variant couples its heads; else None, to compute one by one in less memory."""
     return attention.weights(qkv.q, qkv.k, causal=causal) if attention.variant.couples_heads else None
 
 
-def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
+def _summarize(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
     first = group[0]
     low, middle, high = _quantiles([getattr(row, measure) for row in group])
     floors = [row.floor for row in group if row.floor is not None]
     kinds = [row.floor_kind for row in group if row.floor_kind is not None]
-    same = ("variant", "word", "reference", "setting", "value", "n", "multiply_adds")
+    shared = ("variant", "word", "reference", "setting", "value", "n", "multiply_adds")
     return ErrorPoint(
-        **{name: getattr(first, name) for name in same},
+        **{name: getattr(first, name) for name in shared},
         low=low,
         middle=middle,
         high=high,
@@ -392,5 +392,5 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
     if any(map(math.isnan, values)):
         return math.nan, math.nan, math.nan
     ordered = sorted(values)
-    low, middle, high = (ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in BAND)
+    low, middle, high = (ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in QUARTILES)
     return low, middle, high

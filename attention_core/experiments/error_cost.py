@@ -8,7 +8,7 @@ import torch
 
 from attention_core import registry
 from attention_core.benchmarking.clock import Call, CpuClock
-from attention_core.benchmarking.rounds import next_subject, sample
+from attention_core.benchmarking.rounds import measure_ms, next_subject
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
@@ -16,7 +16,7 @@ from attention_core.inputs.source import Source
 
 ROUNDS = 7
 """Measurements per point; their median is robust to three outliers."""
-LEAST = 1e-3
+MIN_SECONDS = 1e-3
 """Minimum seconds per measurement, by repeating shorter calls, because the clock and the loop take time themselves."""
 
 
@@ -40,14 +40,14 @@ class ErrorCostTask:
     Attributes:
         word: the variant with its settings, or ``"uniform"``.
         round: the sample's number.
-        before: milliseconds of this variant's first sample; None if this is the first sample.
+        first_ms: milliseconds of this variant's first sample; None if this is the first sample.
     """
 
     source: Source
     word: str
     causal: bool
     round: int
-    before: float | None
+    first_ms: float | None
     timed: ClassVar[bool] = True
 
 
@@ -68,18 +68,18 @@ class ErrorCostRow:
 
 def next_sample(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
     """Return the next sample after these rows: each point once per round, in the opposite order of the last round."""
-    taken = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
-    word = next_subject({word: len(ms) for word, ms in taken.items()}, ROUNDS)
+    samples = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
+    word = next_subject({word: len(ms) for word, ms in samples.items()}, ROUNDS)
     if word is None:
         return None
-    before = taken[word][0] if taken[word] else None
-    return ErrorCostTask(source=spec.source, word=word, causal=spec.causal, round=len(taken[word]), before=before)
+    first_ms = samples[word][0] if samples[word] else None
+    return ErrorCostTask(source=spec.source, word=word, causal=spec.causal, round=len(samples[word]), first_ms=first_ms)
 
 
 def run(task: ErrorCostTask, *, load: Load = load) -> tuple[ErrorCostRow]:
     """Measure ``attend`` of one point on all heads; a warm-up call precedes the point's first sample."""
     call = _call(task.word, load(task.source, None), causal=task.causal)
-    ms = sample(CpuClock(), call, before=task.before, least=LEAST)
+    ms = measure_ms(CpuClock(), call, first_ms=task.first_ms, min_seconds=MIN_SECONDS)
     return (ErrorCostRow(word=task.word, round=task.round, ms=ms),)
 
 
@@ -90,5 +90,5 @@ def _call(word: str, qkv: QKV, *, causal: bool) -> Call:
         return lambda: attention.attend(q, k, v, causal=causal)
     if not causal:
         return lambda: v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
-    seen = torch.arange(1, v.shape[-2] + 1, dtype=v.dtype)[:, None]
-    return lambda: v.cumsum(-2) / seen
+    counts = torch.arange(1, v.shape[-2] + 1, dtype=v.dtype)[:, None]
+    return lambda: v.cumsum(-2) / counts

@@ -11,11 +11,11 @@ from attention_core import registry
 from attention_core.experiments.task import Load, load
 from attention_core.variant import SOFTMAX, Attention
 
-PATTERN = 256
+PATTERN_TOKENS = 256
 """Tokens at which the keys that a fixed pattern needs are counted; they are counted again at twice this length."""
 LENGTHS = tuple(2**i for i in range(4, 18))
 """Lengths at which multiply-adds are compared with softmax's."""
-CHEAPER = 0.95
+CHEAPER_RATIO = 0.95
 """Largest ratio of multiply-adds to softmax's that counts as cheaper."""
 
 
@@ -69,37 +69,37 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[Memory
 def run(task: MemoryTask, *, load: Load = load) -> tuple[MemoryRow]:
     """Measure the memory between two tokens, and count the multiply-adds of a whole text."""
     attention = registry.from_word(task.word)
-    token = torch.float32.itemsize * task.heads * (task.d + task.d_v)
-    fixed, grown = memory(attention, task.heads, task.d, task.d_v)
+    token_bytes = torch.float32.itemsize * task.heads * (task.d + task.d_v)
+    state_bytes, grown_bytes = memory_bytes(attention, task.heads, task.d, task.d_v)
     return (
         MemoryRow(
             variant=task.word,
-            state_bytes=fixed,
-            grown_bytes=grown,
-            token_bytes=token,
-            outgrown=fixed // (token - grown) + 1 if grown < token else None,
+            state_bytes=state_bytes,
+            grown_bytes=grown_bytes,
+            token_bytes=token_bytes,
+            outgrown=state_bytes // (token_bytes - grown_bytes) + 1 if grown_bytes < token_bytes else None,
             cheaper=None if attention.variant.causal_reason else cheaper_from(attention, task.heads, task.d),
         ),
     )
 
 
-def memory(attention: Attention, heads: int, d: int, d_v: int) -> tuple[int, int]:
+def memory_bytes(attention: Attention, heads: int, d: int, d_v: int) -> tuple[int, int]:
     """Return the bytes that generation keeps for the next token: a constant part, and a part per past token.
 
     A variant with a decoder keeps the decoder's state after one float32 step. Other variants keep a cache of their own,
     or keys and values: as many as a fixed pattern needs if that number is constant, otherwise those of all tokens.
     """
-    variant, number = attention.variant, torch.float32.itemsize
+    variant, itemsize = attention.variant, torch.float32.itemsize
     if variant.decoder is not None:
-        source = torch.Generator().manual_seed(0)
-        q, k, v = (torch.randn(1, heads, size, generator=source) for size in (d, d, d_v))
+        generator = torch.Generator().manual_seed(0)
+        q, k, v = (torch.randn(1, heads, size, generator=generator) for size in (d, d, d_v))
         init = variant.decoder.init_state(q, v, attention.params)
-        return _bytes(variant.decoder.step(init, q, k, v, attention.params)[1]), 0
+        return _storage_bytes(variant.decoder.step(init, q, k, v, attention.params)[1]), 0
     if variant.cache is not None:
         cache = variant.cache(heads, d, d_v, attention.params)
-        return number * cache.fixed, number * cache.per_token
-    token, needed = number * heads * (d + d_v), needed_keys(attention, PATTERN)
-    return (needed * token, 0) if needed == needed_keys(attention, 2 * PATTERN) else (0, token)
+        return itemsize * cache.fixed, itemsize * cache.per_token
+    token_bytes, keys = itemsize * heads * (d + d_v), needed_keys(attention, PATTERN_TOKENS)
+    return (keys * token_bytes, 0) if keys == needed_keys(attention, 2 * PATTERN_TOKENS) else (0, token_bytes)
 
 
 def needed_keys(attention: Attention, n: int) -> int:
@@ -110,16 +110,16 @@ def needed_keys(attention: Attention, n: int) -> int:
 
 def cheaper_from(attention: Attention, heads: int, d: int) -> int | None:
     """Return the first of ``LENGTHS`` from which a variant takes fewer multiply-adds than softmax; None for never."""
-    softmax, found = registry.get(SOFTMAX), None
+    softmax, first = registry.get(SOFTMAX), None
     for n in reversed(LENGTHS):
-        own, other = (each.cost(n, d, causal=True, heads=heads).multiply_adds for each in (attention, softmax))
-        if own > CHEAPER * other:
+        cost, full = (each.cost(n, d, causal=True, heads=heads).multiply_adds for each in (attention, softmax))
+        if cost > CHEAPER_RATIO * full:
             break
-        found = n
-    return found
+        first = n
+    return first
 
 
-def _bytes(state: object) -> int:
+def _storage_bytes(state: object) -> int:
     """Return the bytes of the storages behind a state's tensors; a storage with several views counts once."""
     tensors = [leaf for leaf in tree_leaves(state) if isinstance(leaf, Tensor)]
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())

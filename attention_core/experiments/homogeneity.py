@@ -62,11 +62,11 @@ def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ..
     rows = []
     for word in task.variants:
         attention = registry.from_word(word)
-        plain = attention.weights(qkv.q, qkv.k, causal=task.causal)
-        steered = attention.weights(task.factor * qkv.q, qkv.k, causal=task.causal)
-        change = (steered - plain).abs().amax((-2, -1))
+        unscaled = attention.weights(qkv.q, qkv.k, causal=task.causal)
+        scaled = attention.weights(task.factor * qkv.q, qkv.k, causal=task.causal)
+        change = (scaled - unscaled).abs().amax((-2, -1))
         for head, (nats, changed, sums) in enumerate(
-            zip(entropy(steered).mean(-1), change, steered.sum(-1), strict=True)
+            zip(entropy(scaled).mean(-1), change, scaled.sum(-1), strict=True)
         ):
             rows.append(
                 HomogeneityRow(

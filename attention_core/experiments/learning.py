@@ -21,12 +21,11 @@ from attention_core.learning.learning_task import Batch, LearningTask
 from attention_core.learning.model import ModelSpec, TinyModel
 from attention_core.learning.rates import rate
 from attention_core.learning.tasks import task as task_of
-from attention_core.learning.train import Checkpoint, Row, TrainSpec, evaluation_batch, measured, model_of
-from attention_core.learning.train import steps as train_steps
+from attention_core.learning.train import Checkpoint, Row, TrainSpec, evaluation_batch, measure, model_of, train_until
 from attention_core.limits import current
 from attention_core.runtime.progress import check
 
-EVERY = 25
+MEASURE_INTERVAL = 25
 """Training steps of a task, after which the model is measured."""
 
 
@@ -44,16 +43,16 @@ class Plan:
     specs: tuple[TrainSpec, ...]
     lengths: tuple[int, ...] = ()
     items: tuple[int, ...] = ()
-    every: int = EVERY
+    every: int = MEASURE_INTERVAL
 
     @property
     def tests(self) -> tuple[tuple[int, int], ...]:
         """The pairs of length and items to test on."""
-        first = self.specs[0]
-        wanted = task_of(first.model.task)
-        longer = [(length, first.items) for length in self.lengths]
-        fuller = [(length_for(wanted, first.length, items), items) for items in self.items]
-        return tuple(dict.fromkeys([*longer, *fuller]))
+        spec = self.specs[0]
+        task = task_of(spec.model.task)
+        longer = [(length, spec.items) for length in self.lengths]
+        with_more_items = [(length_with_items(task, spec.length, items), items) for items in self.items]
+        return tuple(dict.fromkeys([*longer, *with_more_items]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +92,7 @@ class LearnRow:
     Attributes:
         row: the measured numbers.
         is_test: whether the trained model was tested on other sequences.
-        matrices: the attention matrices of every layer on ``example(spec)``, averaged over heads, ``[layers, n, n]``
+        matrices: the attention matrices of every layer on ``example_batch``, averaged over heads, ``[layers, n, n]``
             float16; None for a test, and for recorded seeds other than the first.
         checkpoint: the state of training; None for a test and for a recorded row.
     """
@@ -116,7 +115,7 @@ def plan(
     seeds: Sequence[int] = (0,),
     lengths: Sequence[int] = (),
     more_items: Sequence[int] = (),
-    every: int = EVERY,
+    every: int = MEASURE_INTERVAL,
     **model: Any,  # noqa: ANN401 - the fields of ModelSpec
 ) -> Plan:
     """Return the plan of a run: every variant with every seed, all other things equal.
@@ -137,25 +136,25 @@ def plan(
     Raises:
         LabError: if the task, a variant or a sequence that the plan needs does not exist.
     """
-    wanted = task_of(task)
-    length = wanted.length if length is None else length
-    items = wanted.items if items is None else items
-    wanted.check(length, items)
+    task_ = task_of(task)
+    length = task_.length if length is None else length
+    items = task_.items if items is None else items
+    task_.check(length, items)
     _check(steps=steps, every=every, models=len(words) * len(seeds))
-    for each in lengths:
-        wanted.check(each, items)
-    for each in more_items:
-        wanted.check(length_for(wanted, length, each), each)
-    settings: dict[str, Any] = {"positions": wanted.positions} | model
+    for value in lengths:
+        task_.check(value, items)
+    for value in more_items:
+        task_.check(length_with_items(task_, length, value), value)
+    settings: dict[str, Any] = {"positions": task_.positions} | model
     settings["tokens"] = max((length, *lengths))
     models = [  # from_word leaves out settings that are at their defaults, so equal variants have equal words
         ModelSpec(task=task, word=registry.from_word(word).word, **settings) for word in words
     ]
     return Plan(
         specs=tuple(
-            TrainSpec(model=model, length=length, items=items, steps=steps, rate=own, seed=seed)
+            TrainSpec(model=model, length=length, items=items, steps=steps, rate=rate_, seed=seed)
             for seed in seeds
-            for model, own in zip(models, rates or map(rate, models), strict=True)
+            for model, rate_ in zip(models, rates or map(rate, models), strict=True)
         ),
         lengths=tuple(lengths),
         items=tuple(more_items),
@@ -170,16 +169,16 @@ def _check(*, steps: int, every: int, models: int) -> None:
         InputError: if a number is out of bounds.
     """
     limits = current()
-    for name, value, most in (
+    for name, value, limit in (
         (N_("steps"), steps, limits.learn_steps),
         ("every", every, limits.learn_steps),
         (N_("variants × seeds"), models, limits.learn_models),
     ):
-        if not 1 <= value <= most:
-            raise InputError("{name} is {value}. Choose a number from 1 to {most}.", name=name, value=value, most=most)
+        if not 1 <= value <= limit:
+            raise InputError("{name} is {value}. Choose a number from 1 to {most}.", name=name, value=value, most=limit)
 
 
-def length_for(task: LearningTask, length: int, items: int) -> int:
+def length_with_items(task: LearningTask, length: int, items: int) -> int:
     """Return a length at which a task can have this many items: ``length``, doubled until it is long enough."""
     while task.most_items(length) < items and length < task.longest:
         length *= 2
@@ -190,22 +189,22 @@ def next_tasks(plan: Plan, rows: Sequence[LearnRow]) -> list[TrainTask | TestTas
     """Return the tasks that can run after these rows, one per model: those with the fewest steps first, tests last."""
     latest: dict[TrainSpec, Checkpoint] = {}
     tested = set()
-    for found in rows:
-        if found.is_test:
-            tested.add(found.spec)
-        elif found.checkpoint is not None:
-            latest[found.spec] = found.checkpoint
+    for row in rows:
+        if row.is_test:
+            tested.add(row.spec)
+        elif row.checkpoint is not None:
+            latest[row.spec] = row.checkpoint
     train: list[tuple[int, TrainTask]] = []
     test: list[TrainTask | TestTask] = []
     for spec in plan.specs:
-        at = latest.get(spec)
-        if at is None:
+        checkpoint = latest.get(spec)
+        if checkpoint is None:
             train.append((-1, TrainTask(spec=spec, start=None, until=0)))
-        elif at.step < spec.steps:
-            until = min(at.step + plan.every, spec.steps)
-            train.append((at.step, TrainTask(spec=spec, start=at, until=until)))
+        elif checkpoint.step < spec.steps:
+            until = min(checkpoint.step + plan.every, spec.steps)
+            train.append((checkpoint.step, TrainTask(spec=spec, start=checkpoint, until=until)))
         elif plan.tests and spec not in tested:
-            test.append(TestTask(spec=spec, end=at, tests=plan.tests))
+            test.append(TestTask(spec=spec, end=checkpoint, tests=plan.tests))
     return [task for _step, task in sorted(train, key=itemgetter(0))] + test
 
 
@@ -222,30 +221,30 @@ def run(task: TrainTask | TestTask, *, load: Load = load) -> tuple[LearnRow, ...
     """
     check()
     if isinstance(task, TrainTask):
-        spec, at, found = task.spec, task.start, []
+        spec, state, rows = task.spec, task.start, []
         for until in [*(range(0, task.until, task.every) if task.every else ()), task.until]:
-            model, at = train_steps(spec, until, at)
-            last = at if until == task.until else None
-            row = LearnRow(spec=spec, row=measured(spec, model, at), matrices=matrices(spec, model), checkpoint=last)
-            found.append(row)
-        return tuple(found)
+            model, state = train_until(spec, until, state)
+            last = state if until == task.until else None
+            row = LearnRow(spec=spec, row=measure(spec, model, state), matrices=matrices(spec, model), checkpoint=last)
+            rows.append(row)
+        return tuple(rows)
     model = model_of(task.spec, task.end.weights)
     return tuple(
-        LearnRow(spec=task.spec, row=measured(task.spec, model, task.end, length=length, items=items), is_test=True)
+        LearnRow(spec=task.spec, row=measure(task.spec, model, task.end, length=length, items=items), is_test=True)
         for length, items in task.tests
     )
 
 
-def example(spec: TrainSpec) -> Batch:
+def example_batch(spec: TrainSpec) -> Batch:
     """Return one sequence of the evaluation, ``[1, n]``, which is the same for all variants of a plan with one seed."""
     return evaluation_batch(spec, spec.length, spec.items, sequences=1)
 
 
 def example_labels(spec: TrainSpec) -> list[str]:
     """Return the names of the example's tokens; their numbers for a task of vectors."""
-    return task_of(spec.model.task).names(example(spec).inputs[0])
+    return task_of(spec.model.task).names(example_batch(spec).inputs[0])
 
 
 def matrices(spec: TrainSpec, model: TinyModel) -> np.ndarray:
     """Return the attention matrices of all layers on the example, averaged over heads, ``[layers, n, n]`` float16."""
-    return torch.stack([each[0].mean(0) for each in model.matrices(example(spec).inputs)]).half().numpy()
+    return torch.stack([layer[0].mean(0) for layer in model.matrices(example_batch(spec).inputs)]).half().numpy()

@@ -13,7 +13,7 @@ import torch
 from attention_core import registry
 from attention_core.experiments.normalizer_length import NormalizerTask
 from attention_core.experiments.normalizer_length import tasks as tasks
-from attention_core.experiments.task import Load, by_head, load
+from attention_core.experiments.task import Load, group_by_head, load
 from attention_core.ops.softmax.masked import key_counts, safe_divisor
 
 NORMALIZERS = ("length", "squared", "fixed", "sum")
@@ -44,20 +44,20 @@ class DriftRow:
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     """Measure row sums and outputs with every normalizer and softmax at one length, per head."""
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = key_counts(qkv.k, causal=task.causal)
-    plain = registry.get("relu2", normalizer="fixed", base_length=1)
+    counts = key_counts(qkv.k, causal=task.causal)
+    undivided = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
         # A column of ones next to the values makes the last column of the output the row's total. The results for all
         # divisors follow from one pass.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
-        squares, full = (
+        sums, softmax = (
             attention.attend(q, k, values, causal=task.causal).double()
-            for attention in (plain, registry.get("softmax"))
+            for attention in (undivided, registry.get("softmax"))
         )
-        total = safe_divisor(squares[:, -1:])
-        divisors = {"length": seen, "squared": seen.square(), "fixed": torch.ones_like(seen), "sum": total}
-        found = {name: squares / divisors[name] for name in NORMALIZERS} | {SOFTMAX: full}
+        total = safe_divisor(sums[:, -1:])
+        divisors = {"length": counts, "squared": counts**2, "fixed": torch.ones_like(counts), "sum": total}
+        outputs = {name: sums / divisors[name] for name in NORMALIZERS} | {SOFTMAX: softmax}
         rows += [
             DriftRow(
                 normalizer=name,
@@ -67,7 +67,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
                 total=float(out[:, -1].mean()),
                 size=float(out[:, :-1].square().sum(-1).mean().sqrt()),
             )
-            for name, out in found.items()
+            for name, out in outputs.items()
         ]
     return tuple(rows)
 
@@ -79,11 +79,11 @@ def ratios(
 
     Heads with a measure of 0 at that length are left out.
     """
-    found: dict[str, list[tuple[int, float]]] = {name: [] for name in (*NORMALIZERS, SOFTMAX)}
+    result: dict[str, list[tuple[int, float]]] = {name: [] for name in (*NORMALIZERS, SOFTMAX)}
     rows = list(rows)
-    for name, points in found.items():
-        for head in by_head(row for row in rows if row.normalizer == name):
-            values: dict[int, float] = {row.n: getattr(row, measure) for row in head}
-            if (start := values.get(base, 0.0)) > 0:
-                points += [(n, value / start) for n, value in values.items()]
-    return found
+    for name, points in result.items():
+        for head in group_by_head(row for row in rows if row.normalizer == name):
+            by_length: dict[int, float] = {row.n: getattr(row, measure) for row in head}
+            if (base_value := by_length.get(base, 0.0)) > 0:
+                points += [(n, value / base_value) for n, value in by_length.items()]
+    return result

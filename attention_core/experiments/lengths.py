@@ -2,16 +2,16 @@
 
 SHORTEST = 16
 """Shortest length in tokens, if the input has enough."""
-MANY = 512
+DOUBLING_FROM = 512
 """From this longest length on, lengths double; for shorter inputs, there are two lengths per doubling."""
 
 
-def ladder(longest: int) -> tuple[int, ...]:
+def measured_lengths(longest: int) -> tuple[int, ...]:
     """Return lengths to measure, ascending: doubling from 16 to the longest, in finer steps for short inputs."""
-    step = 2.0 if longest >= MANY else 2.0**0.5
-    rung: float = min(SHORTEST, max(4, longest // 4))
-    rungs = []
-    while rung < longest / step**0.5:
-        rungs.append(round(rung))
-        rung *= step
-    return (*rungs, longest)
+    step = 2.0 if longest >= DOUBLING_FROM else 2.0**0.5
+    length: float = min(SHORTEST, max(4, longest // 4))
+    lengths = []
+    while length < longest / step**0.5:
+        lengths.append(round(length))
+        length *= step
+    return (*lengths, longest)

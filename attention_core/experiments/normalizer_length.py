@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Load, by_head, load
+from attention_core.experiments.lengths import measured_lengths
+from attention_core.experiments.task import Load, group_by_head, load
 from attention_core.inputs.source import Source
 from attention_core.ops.softmax.blockwise import RowBlock, row_blocks
 
-LARGEST = 700.0
+MAX_LOG_GROWTH = 700.0
 """Largest logarithm of a growth factor that is returned as a number, which must fit into a float64."""
 
 
@@ -50,7 +50,7 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
     """Return one task per length and seed, short lengths first; arguments as in ``entropy_length.tasks``."""
     return tuple(
         NormalizerTask(source=seeded, n=n, longest=longest, causal=causal, seed=seed)
-        for n in ladder(longest)
+        for n in measured_lengths(longest)
         for seed, seeded in source.reseeded(seeds)
     )
 
@@ -60,17 +60,17 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
     qkv = task.source.at_length(task.n, task.longest, load)
     rows = []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
-        for name in TOTALS:
+        for name in LOG_NORMALIZERS:
             log_z = log_normalizer(q, k, name, causal=task.causal)
-            full = log_z[log_z.isfinite()]
+            finite = log_z[log_z.isfinite()]
             rows.append(
                 NormalizerRow(
                     normalizer=name,
                     n=qkv.m,
                     head=head,
                     seed=task.seed,
-                    log_z=float(full.mean()) if len(full) else None,
-                    empty=1 - len(full) / qkv.n,
+                    log_z=float(finite.mean()) if len(finite) else None,
+                    empty=1 - len(finite) / qkv.n,
                 )
             )
     return tuple(rows)
@@ -78,11 +78,11 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
 
 def growth(rows: Iterable[NormalizerRow], name: str) -> list[tuple[int, float]]:
     """Return ``(n, Z / Z at the head's shortest length)`` for every head, where ``name`` is softmax or relu2."""
-    grown = []
-    for head in by_head(row for row in rows if row.normalizer == name):
+    result = []
+    for head in group_by_head(row for row in rows if row.normalizer == name):
         logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
-        grown += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < LARGEST]
-    return grown
+        result += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < MAX_LOG_GROWTH]
+    return result
 
 
 def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
@@ -101,7 +101,7 @@ def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
     n, d = q.shape
     q = q * d**-0.5
     blocks = row_blocks(n, causal=causal, keys=len(k))
-    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.key_count].mT, r) for r in blocks])
+    return torch.cat([LOG_NORMALIZERS[name](q[r.start : r.stop] @ k[: r.key_count].mT, r) for r in blocks])
 
 
 def _softmax(logits: Tensor, rows: RowBlock) -> Tensor:
@@ -112,5 +112,5 @@ def _relu2(logits: Tensor, rows: RowBlock) -> Tensor:
     return rows.fill_future(logits, 0.0).relu_().double().square().sum(-1).log()
 
 
-TOTALS: dict[str, Callable[[Tensor, RowBlock], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
+LOG_NORMALIZERS: dict[str, Callable[[Tensor, RowBlock], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
 """Functions that compute Z of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""

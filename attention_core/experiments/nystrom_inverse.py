@@ -54,21 +54,21 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
     attention = registry.from_word(task.word)
     q, k = qkv.q[task.head], qkv.k[task.head]
     exact = attention.reference(q, k).double()
-    longest = next(s for s in attention.variant.params.settings() if s.name == "iterations")
-    forms: list[tuple[int | None, Attention]] = [
-        (i, attention.with_settings(inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)
+    setting = next(s for s in attention.variant.params.settings() if s.name == "iterations")
+    inverses: list[tuple[int | None, Attention]] = [
+        (i, attention.with_settings(inverse="iterative", iterations=i)) for i in range(1, int(setting.high or 1) + 1)
     ]
     rows = []
-    for iterations, form in [*forms, (None, attention.with_settings(inverse="exact"))]:
-        parts = form.anatomy(q, k, k)
-        found = (parts["left"] @ (parts["inverse"] @ parts["right"])).double()
+    for iterations, variant in [*inverses, (None, attention.with_settings(inverse="exact"))]:
+        parts = variant.anatomy(q, k, k)
+        matrix = (parts["left"] @ (parts["inverse"] @ parts["right"])).double()
         rows.append(
             InverseRow(
                 iterations=iterations,
-                error=float(relative_error(found, exact)),
+                error=float(relative_error(matrix, exact)),
                 residual=float(parts["residuals"][-1]),
                 largest=float(parts["inverse"].abs().max()),
-                negative=float(found.clamp(max=0).abs().sum() / found.abs().sum()),
+                negative=float(matrix.clamp(max=0).abs().sum() / matrix.abs().sum()),
             )
         )
     return tuple(rows)

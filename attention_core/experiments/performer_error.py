@@ -1,4 +1,4 @@
-"""The error of Performer over its number of random features, for each of several ways to draw the features."""
+"""The error of Performer over its number of random features, for each kind of features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from attention_core.ops.softmax.masked import causal_mask, normalise_rows, safe_
 from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel, phi
 
-LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
+FEATURE_COUNTS = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Numbers of features, doubling."""
-WAYS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", "trig") for orthogonal in (True, False))
+FEATURE_KINDS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", "trig") for orthogonal in (True, False))
 """Kinds of features that estimate softmax, each with orthogonal and with independent directions."""
 SEEDS = 12
 """Number of draws of the directions: enough for stable quartiles."""
@@ -25,7 +25,7 @@ TOKENS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class PerformerErrorTask:
-    """A task that measures one number of features, drawn in one way with every seed.
+    """A task that measures one number of features, of one kind, drawn with every seed.
 
     Attributes:
         params: the settings of Performer, with the first seed; the following seeds are used too.
@@ -87,9 +87,9 @@ def tasks(
     row_norms: str = "chi",
     seed: int = 0,
     factor: float = 1.0,
-    ways: Sequence[tuple[str, bool]] = WAYS,
+    kinds: Sequence[tuple[str, bool]] = FEATURE_KINDS,
 ) -> tuple[PerformerErrorTask, ...]:
-    """Return one task per way and number of features, few features first.
+    """Return one task per kind and number of features, few features first.
 
     Args:
         source: source of the queries and keys.
@@ -98,7 +98,7 @@ def tasks(
         row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
         seed: the first seed.
         factor: positive factor on every logit, also in the softmax that is estimated.
-        ways: kinds of features, and whether their directions are orthogonal.
+        kinds: kinds of features, and whether their directions are orthogonal.
     """
     return tuple(
         PerformerErrorTask(
@@ -108,8 +108,8 @@ def tasks(
             params=PerformerParams(features=features, kind=kind, orthogonal=orthogonal, row_norms=row_norms, seed=seed),
             factor=factor,
         )
-        for features in LADDER
-        for kind, orthogonal in ways
+        for features in FEATURE_COUNTS
+        for kind, orthogonal in kinds
     )
 
 

@@ -11,7 +11,7 @@ Task = Hashable
 """One independent part of an experiment: a frozen dataclass of plain values, words of variants and a source."""
 
 
-class OfHead(Protocol):
+class HeadRow(Protocol):
     """A row about one head."""
 
     @property
@@ -19,7 +19,7 @@ class OfHead(Protocol):
         """The head."""
 
 
-class Seeded(OfHead, Protocol):
+class SeededRow(HeadRow, Protocol):
     """A row about one head with one seed."""
 
     @property
@@ -27,11 +27,11 @@ class Seeded(OfHead, Protocol):
         """The seed of a synthetic source."""
 
 
-H = TypeVar("H", bound=OfHead)
-S = TypeVar("S", bound=Seeded)
+H = TypeVar("H", bound=HeadRow)
+S = TypeVar("S", bound=SeededRow)
 
 
-def by_head(rows: Iterable[S]) -> list[list[S]]:
+def group_by_head(rows: Iterable[S]) -> list[list[S]]:
     """Group rows by head and seed, in the order of their first rows."""
     groups: dict[tuple[int, int | None], list[S]] = {}
     for row in rows:

@@ -12,22 +12,22 @@ from typing import ClassVar
 import torch
 
 from attention_core.benchmarking.clock import Clock, clock_for
-from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.rounds import next_subject
-from attention_core.benchmarking.run_records import BOUNDED, Observed, Run, Sample, Skipped
+from attention_core.benchmarking.run_records import LIMIT_REASONS, Run, Sample, Skipped, TimingRow
 from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, unsupported_reason
 from attention_core.experiments.task import Load, load
 from attention_core.formatting import MIB, N_
 from attention_core.limits import current
 from attention_core.variant import Attention
 
-SHORTEST = 5e-3
+MIN_SAMPLE_SECONDS = 5e-3
 """Minimum seconds per sample, far above the clock's resolution; shorter calls are repeated within a sample."""
-LONG = 50e-3
+NO_WARM_UP_SECONDS = 50e-3
 """Seconds from which a call needs no warm-up. Shorter calls get one, to fill the caches."""
-ENOUGH = 2.0
+ENOUGH_SECONDS = 2.0
 """Total seconds of samples after which three samples are enough."""
-FEWEST = 3
+MIN_SAMPLES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,20 +68,20 @@ class Unfinished:
 
 def unfinished(run: Run) -> Unfinished | None:
     """Return the progress of a run; None if the run is complete."""
-    out = {(left.variant, n) for left in run.left_out for n in run.spec.sizes if n >= left.n}
-    wanted = [(word, n) for n in run.spec.sizes for word in run.spec.variants if (word, n) not in out]
+    left_out = {(skipped.variant, n) for skipped in run.left_out for n in run.spec.sizes if n >= skipped.n}
+    expected = [(word, n) for n in run.spec.sizes for word in run.spec.variants if (word, n) not in left_out]
     samples = {(point.variant, point.n): point.ms for point in run.points}
-    short = [
+    incomplete = [
         (n, len(ms))
-        for word, n in wanted
+        for word, n in expected
         for ms in [samples.get((word, n), ())]
-        if len(ms) < run.spec.rounds and not (len(ms) >= FEWEST and sum(ms) / 1e3 >= ENOUGH)
+        if len(ms) < run.spec.rounds and not (len(ms) >= MIN_SAMPLES and sum(ms) / 1e3 >= ENOUGH_SECONDS)
     ]
-    if not short:
+    if not incomplete:
         return None
-    missing = [n for n, count in short if not count]
+    missing = [n for n, count in incomplete if not count]
     if not missing:
-        return Unfinished(tokens=run.spec.sizes[-1], rounds=min(count for _n, count in short))
+        return Unfinished(tokens=run.spec.sizes[-1], rounds=min(count for _n, count in incomplete))
     return Unfinished(tokens=max((n for n in run.spec.sizes if n < min(missing)), default=None), rounds=0)
 
 
@@ -91,7 +91,7 @@ def total(spec: TimingSpec) -> int:
 
 
 def next_sample(
-    spec: TimingSpec, rows: Sequence[Observed], *, longest: float | None = None, most_bytes: int | None = None
+    spec: TimingSpec, rows: Sequence[TimingRow], *, max_seconds: float | None = None, max_bytes: int | None = None
 ) -> SampleTask | None:
     """Return the next sample after these rows; None after the last one.
 
@@ -101,48 +101,48 @@ def next_sample(
     Args:
         spec: the measurement.
         rows: the rows found so far, in order.
-        longest: maximum seconds per call; None for the profile's limit.
-        most_bytes: maximum bytes per call on the CPU; None for the profile's limit.
+        max_seconds: maximum seconds per call; None for the profile's limit.
+        max_bytes: maximum bytes per call on the CPU; None for the profile's limit.
     """
-    taken: dict[tuple[str, int], list[Sample]] = {}
-    out: dict[str, int] = {}
+    samples: dict[tuple[str, int], list[Sample]] = {}
+    skipped_from: dict[str, int] = {}
     for row in rows:
         if isinstance(row, Skipped):
-            out[row.variant] = min(row.n, out.get(row.variant, row.n))
+            skipped_from[row.variant] = min(row.n, skipped_from.get(row.variant, row.n))
         else:
-            taken.setdefault((row.variant, row.n), []).append(row)
+            samples.setdefault((row.variant, row.n), []).append(row)
     for word in spec.variants:
-        if word not in out and (word, spec.sizes[0]) not in taken:
-            why = unsupported_reason(attention_from_word(word), mode=spec.mode, causal=spec.causal)
-            if why is not None:
-                return SampleTask(spec=spec, variant=word, n=spec.sizes[0], round=0, reason=why)
+        if word not in skipped_from and (word, spec.sizes[0]) not in samples:
+            reason = unsupported_reason(attention_from_word(word), mode=spec.mode, causal=spec.causal)
+            if reason is not None:
+                return SampleTask(spec=spec, variant=word, n=spec.sizes[0], round=0, reason=reason)
     counts: dict[int, dict[str, int]] = {n: {} for n in spec.sizes}
     for n in spec.sizes:
         for word in spec.variants:
-            here = taken.get((word, n), ())
-            enough = len(here) >= FEWEST and sum(sample.ms for sample in here) / 1e3 >= ENOUGH
-            if not enough and n < out.get(word, n + 1):
-                counts[n][word] = len(here)
+            durations = samples.get((word, n), ())
+            enough = len(durations) >= MIN_SAMPLES and sum(sample.ms for sample in durations) / 1e3 >= ENOUGH_SECONDS
+            if not enough and n < skipped_from.get(word, n + 1):
+                counts[n][word] = len(durations)
     n = min(spec.sizes, key=lambda n: (min(counts[n].values(), default=spec.rounds), n))
-    turn = next_subject(counts[n], spec.rounds)
-    if turn is None:
+    variant = next_subject(counts[n], spec.rounds)
+    if variant is None:
         return None
-    if (turn, n) in taken:
-        return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=taken[turn, n][0])
-    shorter = {m: taken[turn, m][0] for m in spec.sizes if m < n and (turn, m) in taken}
+    if (variant, n) in samples:
+        return SampleTask(spec=spec, variant=variant, n=n, round=counts[n][variant], first=samples[variant, n][0])
+    shorter = {m: samples[variant, m][0] for m in spec.sizes if m < n and (variant, m) in samples}
     limits = current()
-    why, most = _exceeded_limit(
-        attention_from_word(turn),
+    reason, limit = _exceeded_limit(
+        attention_from_word(variant),
         spec,
         shorter,
         n,
-        limits.timed_seconds if longest is None else longest,
-        limits.timed_bytes if most_bytes is None else most_bytes,
+        limits.timed_seconds if max_seconds is None else max_seconds,
+        limits.timed_bytes if max_bytes is None else max_bytes,
     )
-    return SampleTask(spec=spec, variant=turn, n=n, round=0, reason=why, most=most)
+    return SampleTask(spec=spec, variant=variant, n=n, round=0, reason=reason, most=limit)
 
 
-def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Observed]:
+def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[TimingRow]:
     """Take one sample, or report why the variant is left out from this length on.
 
     Args:
@@ -169,56 +169,56 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
                 round=task.round,
                 ms=1e3 * clock.seconds(call, 1),
                 multiply_adds=counts.multiply_adds,
-                promised=_promised(attention, spec, task.n),
+                promised=_formula_multiply_adds(attention, spec, task.n),
                 peak_bytes=peak,
             )
-        ms, short = first.ms, first.ms / 1e3 < LONG
-        if task.first is not None or short:
-            if short:
+        ms, is_short = first.ms, first.ms / 1e3 < NO_WARM_UP_SECONDS
+        if task.first is not None or is_short:
+            if is_short:
                 call()
-            ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
+            ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * MIN_SAMPLE_SECONDS / max(first.ms, 1e-3))))
     except torch.OutOfMemoryError:
         return (Skipped(variant=task.variant, n=task.n, reason=N_("The device ran out of memory.")),)
     return (replace(first, round=task.round, ms=ms),)
 
 
 def measure(
-    spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
-) -> Iterator[Observed]:
+    spec: TimingSpec, *, clock: Clock | None = None, max_seconds: float | None = None, max_bytes: int | None = None
+) -> Iterator[TimingRow]:
     """Yield all rows of a measurement; a caller may stop early.
 
     Arguments as in ``next_sample``, errors as in ``run``.
     """
-    rows: list[Observed] = []
-    while (task := next_sample(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
+    rows: list[TimingRow] = []
+    while (task := next_sample(spec, rows, max_seconds=max_seconds, max_bytes=max_bytes)) is not None:
         rows += run(task, clock=clock)
         yield rows[-1]
 
 
 def _exceeded_limit(
-    attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, longest: float, most_bytes: int
+    attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, max_seconds: float, max_bytes: int
 ) -> tuple[str, float] | tuple[None, None]:
     """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
-    large, long = BOUNDED
+    large, long = LIMIT_REASONS
     # A mask has n² entries and is built in the host's memory, also for other devices. This check needs no measurement
     # at a shorter length, so it also covers the first length.
-    if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
-        return large, most_bytes / MIB
+    if isinstance(attention, MaskedFullAttention) and attention.bytes(n, spec.heads, spec.element) > max_bytes:
+        return large, max_bytes / MIB
     if spec.mode == "decode" or not shorter:
         return None, None
-    whole, *costs = (attention.cost(m, spec.head_size, causal=spec.causal, heads=spec.heads) for m in (n, *shorter))
-    parts = dict(zip(shorter, costs, strict=True))
+    cost, *costs = (attention.cost(m, spec.head_size, causal=spec.causal, heads=spec.heads) for m in (n, *shorter))
+    known = dict(zip(shorter, costs, strict=True))
     # Use the smallest prediction, because a measurement at a shorter length may have been slowed by other processes.
-    seconds = min(k.ms / 1e3 * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
-    held = min(k.peak_bytes * whole.peak_elements / max(parts[m].peak_elements, 1) for m, k in shorter.items())
-    if seconds > longest:
-        return long, longest
-    if spec.device == "cpu" and held > most_bytes:
-        return large, most_bytes / MIB
+    seconds = min(s.ms / 1e3 * cost.multiply_adds / max(known[m].multiply_adds, 1) for m, s in shorter.items())
+    peak_bytes = min(s.peak_bytes * cost.peak_elements / max(known[m].peak_elements, 1) for m, s in shorter.items())
+    if seconds > max_seconds:
+        return long, max_seconds
+    if spec.device == "cpu" and peak_bytes > max_bytes:
+        return large, max_bytes / MIB
     return None, None
 
 
-def _promised(attention: Attention, spec: TimingSpec, n: int) -> int | None:
+def _formula_multiply_adds(attention: Attention, spec: TimingSpec, n: int) -> int | None:
     if spec.mode != "forward":
         return None
     return attention.cost(n, spec.head_size, causal=spec.causal, heads=spec.heads).multiply_adds

@@ -47,10 +47,10 @@ def tasks(
     spec: TrainSpec, words: Sequence[str], layers: Sequence[int], *, weights: bytes = b""
 ) -> tuple[TrainedSwapTask, ...]:
     """Return the tasks: the unchanged model, then each replacement; arguments as in ``TrainedSwapTask``."""
-    changed = [(word, tuple(layers)) for word in words]
+    swaps = [(word, tuple(layers)) for word in words]
     return tuple(
-        TrainedSwapTask(spec=spec, word=word, layers=own, weights=weights)
-        for word, own in ((spec.model.word, ()), *changed)
+        TrainedSwapTask(spec=spec, word=word, layers=swapped_layers, weights=weights)
+        for word, swapped_layers in ((spec.model.word, ()), *swaps)
     )
 
 
@@ -60,9 +60,9 @@ def run(task: TrainedSwapTask, *, load: Load = load) -> tuple[TrainedSwapRow]:
     spec, attends = task.spec, from_word(task.word)
     model = model_of(spec, task.weights or trained_weights(spec))
     for layer in task.layers:
-        replaced: Any = model.layers[layer]
-        if not (isinstance(attends, Attention) and attends.variant is replaced.attention.variant):
-            replaced.learned = None  # Learned tensors such as gates belong to the original variant.
-        replaced.attention = attends
+        module: Any = model.layers[layer]
+        if not (isinstance(attends, Attention) and attends.variant is module.attention.variant):
+            module.learned = None  # Learned tensors such as gates belong to the original variant.
+        module.attention = attends
     loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
     return (TrainedSwapRow(word=task.word, layers=task.layers, loss=loss, accuracy=accuracy),)

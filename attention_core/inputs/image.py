@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # The library can be installed without Pillow, which only ima
 FOLDER = Path(__file__).parent / "photos"
 PHOTOS = ("portrait", "camera")
 """Names of the included photographs; ``photos/LICENSES.txt`` states their sources and licences."""
-SMALLEST, LARGEST = 16, 64
+MIN_SIDE, MAX_SIDE = 16, 64
 """Bounds of the side of the pixel grid."""
 PATCHES = (3, 5, 7)
 """Sides of a patch in pixels; a patch has a pixel in its centre."""
@@ -78,13 +78,13 @@ def read_photo(data: bytes, name: str, size: int) -> tuple[Tensor, tuple[Notice,
     width, height = image.size
     if width * height > limits.photo_pixels:  # checked before anything is unpacked
         raise _too_large(file, limits.photo_pixels)
-    if min(width, height) < SMALLEST:
+    if min(width, height) < MIN_SIDE:
         raise InputError(
             "{file} has {width} × {height} pixels. Upload an image with at least {least} × {least} pixels.",
             file=file,
             width=width,
             height=height,
-            least=SMALLEST,
+            least=MIN_SIDE,
         )
     notices = []
     if getattr(image, "n_frames", 1) > 1:
@@ -94,11 +94,11 @@ def read_photo(data: bytes, name: str, size: int) -> tuple[Tensor, tuple[Notice,
     except Exception as error:  # as above, for the image's data
         raise InputError("{file} is damaged and cannot be read. Save the image again.", file=file) from error
     if (width, height) != (size, size):
-        words = Notice(
+        notice = Notice(
             "The central square of the image ({width} × {height} pixels) was resized to {size} × {size} pixels.",
             (("width", width), ("height", height), ("size", size)),
         )
-        notices.append(words)
+        notices.append(notice)
     return pixels, tuple(notices)
 
 
@@ -120,10 +120,10 @@ def _square(image: Image.Image, size: int, notify: Callable[[Notice], None]) -> 
         notify(Notice("The image has printing colours (CMYK). They were converted to red, green and blue."))
     if image.has_transparency_data:
         notify(Notice("The image is partly transparent. Transparent parts are shown in white."))
-        above = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above)
-    grey = image.mode in ("1", "L")
-    square = ImageOps.fit(image.convert("L" if grey else "RGB"), (size, size), Image.Resampling.LANCZOS)
+        rgba = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba)
+    is_grey = image.mode in ("1", "L")
+    square = ImageOps.fit(image.convert("L" if is_grey else "RGB"), (size, size), Image.Resampling.LANCZOS)
     return torch.from_numpy(np.asarray(square, np.float64).reshape(size, size, -1) / 255)
 
 
@@ -146,13 +146,13 @@ def patches(pixels: Tensor, side: int) -> Tensor:
     Returns:
         ``[h * w, s * s * c]``.
     """
-    channels, reach = pixels.shape[-1], side // 2
-    padded = torch.nn.functional.pad(pixels.permute(2, 0, 1)[None], (reach,) * 4, mode="reflect")
-    cut = torch.nn.functional.unfold(padded, side)[0].mT  # [h * w, c * s * s]
-    offset = torch.arange(-reach, reach + 1, dtype=pixels.dtype)
+    channels, half = pixels.shape[-1], side // 2
+    padded = torch.nn.functional.pad(pixels.permute(2, 0, 1)[None], (half,) * 4, mode="reflect")
+    pixel_patches = torch.nn.functional.unfold(padded, side)[0].mT  # [h * w, c * s * s]
+    offset = torch.arange(-half, half + 1, dtype=pixels.dtype)
     gaussian = torch.exp(-(offset**2) / (2 * ((side - 1) / 4) ** 2))
     kernel = gaussian.outer(gaussian)
-    return cut * (kernel / kernel.sum() / channels).sqrt().flatten().repeat(channels)
+    return pixel_patches * (kernel / kernel.sum() / channels).sqrt().flatten().repeat(channels)
 
 
 def from_pixels(pixels: Tensor, *, patch: int, strength: float, origin: str, notices: tuple[Notice, ...] = ()) -> QKV:
@@ -172,10 +172,10 @@ def from_pixels(pixels: Tensor, *, patch: int, strength: float, origin: str, not
     height, width, channels = pixels.shape
     p = patches(pixels, patch)
     p = p - p.mean(0)
-    sharp = strength**-2
+    sharpness = strength**-2
     ones = torch.ones_like(p[:, :1])
-    q = torch.cat([2 * sharp * p, ones], -1)
-    k = torch.cat([p, -sharp * p.square().sum(-1, keepdim=True)], -1)
+    q = torch.cat([2 * sharpness * p, ones], -1)
+    k = torch.cat([p, -sharpness * p.square().sum(-1, keepdim=True)], -1)
     n, d = q.shape
     return QKV.of_tokens(
         (q * d**0.5)[None].float(),

@@ -25,9 +25,9 @@ SMOOTHING = 4.0
 """Standard deviation, in tokens, of the Gaussian kernel that smooths neighbours; 8 tokens apart, correlation is 1/e."""
 RANK = 4
 """Number of dimensions that a low-rank input uses."""
-TAIL = 3
+TAIL_DEGREES = 3
 """Degrees of freedom of the heavy tail (Student's t); the variance exists, the fourth moment does not."""
-LIKENESS = 0.8
+SHARED_VARIANCE = 0.8
 """Share of the variance that query and key of one token have in common; the rest is independent noise."""
 
 
@@ -61,18 +61,18 @@ def _projected(x: Tensor, d: int, generator: Generator) -> Tensor:
 
 def _noisy_copies(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
     """Return queries and keys, noisy copies of ``x`` (``[H, n, d]`` of unit variance), and values made from ``x``."""
-    signal, noise = math.sqrt(LIKENESS), math.sqrt(1 - LIKENESS)
+    signal, noise = math.sqrt(SHARED_VARIANCE), math.sqrt(1 - SHARED_VARIANCE)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
     return Draw(q, k, _projected(x, x.shape[-1], generator), tokens)
 
 
 def _numbered(groups: Sequence[int]) -> list[str]:
     """Return labels ``A0 A1 B0 A2 ...``: the letter of the group and the token's number within it."""
-    seen = [0] * GROUPS
+    counts = [0] * GROUPS
     labels = []
     for group in groups:
-        labels.append(f"{chr(ord('A') + group)}{seen[group]}")
-        seen[group] += 1
+        labels.append(f"{chr(ord('A') + group)}{counts[group]}")
+        counts[group] += 1
     return labels
 
 
@@ -99,12 +99,12 @@ def _block_topics(shape: Shape, generator: Generator) -> Draw:
 def _locally_correlated(shape: Shape, generator: Generator) -> Draw:
     heads, n, d = shape
     reach = math.ceil(3 * SMOOTHING)
-    bell = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / SMOOTHING) ** 2)
-    white = _normal(generator, heads, n + 2 * reach, d)
+    kernel = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / SMOOTHING) ** 2)
+    noise = _normal(generator, heads, n + 2 * reach, d)
     # This convolution is a sum of shifted copies, which takes 2 ms. torch's convolution takes 170 ms.
     smooth = torch.zeros(shape)
-    for shift, share in enumerate((bell / bell.norm()).tolist()):
-        smooth.add_(white[:, shift : shift + n], alpha=share)
+    for shift, weight in enumerate((kernel / kernel.norm()).tolist()):
+        smooth.add_(noise[:, shift : shift + n], alpha=weight)
     return _noisy_copies(smooth, generator)
 
 
@@ -120,14 +120,14 @@ def _needle(shape: Shape, generator: Generator) -> Draw:
     That key's logit grows with log n, so that it has most of the mass at every length.
     """
     heads, n, d = shape
-    where = int(torch.randint((n + 1) // 2, (), generator=generator))
-    sought = F.normalize(_normal(generator, heads, 1, d), dim=-1)
+    position = int(torch.randint((n + 1) // 2, (), generator=generator))
+    direction = F.normalize(_normal(generator, heads, 1, d), dim=-1)
     q, k, v = _normal(generator, 3, *shape)
-    q, k = (x - (x @ sought.mT) * sought for x in (q, k))
-    q = q + sought
-    k[:, where] = (math.log(n) + 3) * math.sqrt(d) * sought[:, 0]
+    q, k = (x - (x @ direction.mT) * direction for x in (q, k))
+    q = q + direction
+    k[:, position] = (math.log(n) + 3) * math.sqrt(d) * direction[:, 0]
     tokens = [f"t{i}" for i in range(n)]
-    tokens[where] = "needle"
+    tokens[position] = "needle"
     return Draw(q, k, v, tokens)
 
 
@@ -142,7 +142,7 @@ def _low_rank(shape: Shape, generator: Generator) -> Draw:
 def _heavy_tail(shape: Shape, generator: Generator) -> Draw:
     heads, n, d = shape
     q, k = _normal(generator, 2, *shape)
-    q_spread, k_spread = _normal(generator, 2, heads, n, TAIL).square().mean(-1, keepdim=True).rsqrt()
+    q_spread, k_spread = _normal(generator, 2, heads, n, TAIL_DEGREES).square().mean(-1, keepdim=True).rsqrt()
     return Draw(q * q_spread, k * k_spread, _projected(k, d, generator))
 
 

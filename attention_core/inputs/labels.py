@@ -3,13 +3,13 @@
 import unicodedata
 from collections.abc import Sequence
 
-CONTINUED = "·"
+CONTINUATION = "·"
 MARKS = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
 DOTTED_CIRCLE = "◌"
-EMPTY = "∅"
+EMPTY_LABEL = "∅"
 INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"
 """Invisible characters that Unicode counts as printable: Hangul fillers and the blank Braille pattern."""
-LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SPACES = str.maketrans("Ġ▁Ċĉ", "  \n\t")
 """Translation of the leading white space of tokens in byte-level BPE and SentencePiece."""
 
@@ -37,16 +37,16 @@ def label_pieces(
         if start == end:
             labels.append(token)
         else:
-            labels.append(readable(text[max(start, covered) : end]) or CONTINUED)
+            labels.append(readable(text[max(start, covered) : end]) or CONTINUATION)
         covered = max(covered, end)
     return tuple(labels), tuple(groups)
 
 
 def continues_character(tokens: Sequence[str], groups: Sequence[int]) -> tuple[bool, ...]:
     """Return one flag per token of ``label_pieces``: whether it only continues the character of the token before it."""
-    before = (None, *groups)
+    previous = (None, *groups)
     return tuple(
-        token == CONTINUED and group == last for token, group, last in zip(tokens, groups, before, strict=False)
+        token == CONTINUATION and group == last for token, group, last in zip(tokens, groups, previous, strict=False)
     )
 
 
@@ -56,7 +56,7 @@ def name_pieces(tokens: Sequence[str], groups: Sequence[int]) -> tuple[str, ...]
     piece, character = 1, ""
     for token, continues in zip(tokens, continues_character(tokens, groups), strict=True):
         piece, character = (piece + 1, character) if continues else (1, token)
-        names.append(f"{character}{str(piece).translate(LOWERED)}" if continues else token)
+        names.append(f"{character}{str(piece).translate(SUBSCRIPTS)}" if continues else token)
     return tuple(names)
 
 
@@ -65,8 +65,8 @@ def readable(piece: str) -> str:
     if not piece.strip(" "):
         return "␣" * len(piece)
     piece = piece.strip(" ")
-    shown = "".join(filter(None, map(_sign, piece))).strip(" ") or "".join(f"U+{ord(c):04X}" for c in piece[:1])
-    return DOTTED_CIRCLE + shown if unicodedata.category(shown[:1] or " ").startswith("M") else shown
+    label = "".join(filter(None, map(_visible_form, piece))).strip(" ") or "".join(f"U+{ord(c):04X}" for c in piece[:1])
+    return DOTTED_CIRCLE + label if unicodedata.category(label[:1] or " ").startswith("M") else label
 
 
 def readable_token(token: str) -> str:
@@ -74,26 +74,26 @@ def readable_token(token: str) -> str:
 
     The label is always visible: an empty token becomes ``∅``.
     """
-    letters = token.lstrip("Ġ▁Ċĉ")
-    token = token[: len(token) - len(letters)].translate(SPACES) + letters
-    return readable(token.removeprefix("##") or token) or EMPTY
+    rest = token.lstrip("Ġ▁Ċĉ")
+    token = token[: len(token) - len(rest)].translate(SPACES) + rest
+    return readable(token.removeprefix("##") or token) or EMPTY_LABEL
 
 
 def number_repeats(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return labels that all differ: the third ``cat`` becomes ``cat (3)``, unless another token has that name."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names, labels = set(tokens), []
     for token in tokens:
-        seen[token] = number = seen.get(token, 0) + 1
+        counts[token] = count = counts.get(token, 0) + 1
         label = token
-        while number > 1 and (label := f"{token} ({number})") in names:
-            seen[token] = number = number + 1
+        while count > 1 and (label := f"{token} ({count})") in names:
+            counts[token] = count = count + 1
         names.add(label)
         labels.append(label)
     return tuple(labels)
 
 
-def _sign(character: str) -> str:
+def _visible_form(character: str) -> str:
     """Return the visible form of one character; empty for an invisible one that only shapes its neighbours."""
     if character in MARKS:
         return MARKS[character]

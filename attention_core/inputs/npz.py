@@ -22,7 +22,7 @@ from attention_core.limits import current
 
 HEADER_BYTES = 1024
 """Maximum bytes of a member's header: numpy uses 128 for plain arrays, and only these bytes are unpacked to read it."""
-NAMES = 8
+LISTED_NAMES = 8
 """Maximum number of array names in a message, because the file determines them."""
 NAME_CHARACTERS = 40
 """Maximum number of characters of each name in a message."""
@@ -83,11 +83,11 @@ class Npz:
             raise InputError("{file} is not an .npz file. Save with np.savez(file, q=q, k=k, v=v).", file=file)
         # The members are counted in the raw bytes, before the file is opened: opening a zip already builds an object
         # for each entry of its directory.
-        most = current().upload_members
-        if (count := data.count(_DIRECTORY_ENTRY)) > most:
+        max_members = current().upload_members
+        if (count := data.count(_DIRECTORY_ENTRY)) > max_members:
             message = N_("{file} contains {count:,} arrays, more than {most}. Save only q, k and v.")
-            raise InputError(message, file=file, count=count, most=most)
-        with self._damage():
+            raise InputError(message, file=file, count=count, most=max_members)
+        with self._reporting_damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         self._infos: dict[str, zipfile.ZipInfo] = {}
         for info in self._zip.infolist():
@@ -125,10 +125,10 @@ class Npz:
         Raises:
             InputError: if the data is damaged.
         """
-        with self._damage(), self._zip.open(self._infos[member.name]) as stream:
+        with self._reporting_damage(), self._zip.open(self._infos[member.name]) as stream:
             raw = stream.read(member.header_bytes + member.data_bytes)
         if len(raw) != member.header_bytes + member.data_bytes:
-            raise self._damaged()
+            raise self._damage_error()
         array = np.frombuffer(raw, member.dtype, offset=member.header_bytes)
         return array.reshape(member.shape, order="F" if member.fortran else "C")
 
@@ -141,12 +141,12 @@ class Npz:
                 "Array {name} uses a compression that numpy does not write. Save the file with np.savez.",
                 name=Name(name),
             )
-        with self._damage(), self._zip.open(info) as stream:
-            start = stream.read(HEADER_BYTES)
-        header = io.BytesIO(start)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        with self._reporting_damage(), self._zip.open(info) as stream:
+            data = stream.read(HEADER_BYTES)
+        header = io.BytesIO(data)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         try:
-            shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
+            shape, fortran, dtype = readers[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
         except (*_HEADER_ERRORS, ValueError) as error:
             raise InputError("Array {name} cannot be read. Save the file with np.savez.", name=Name(name)) from error
         member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
@@ -160,20 +160,20 @@ class Npz:
             raise InputError(
                 "Array {name} has {size} bytes, which does not match its shape {shape}. Save it again with np.savez.",
                 name=Name(name),
-                shape=written(member.shape),
+                shape=format_shape(member.shape),
                 size=info.file_size - member.header_bytes,
             )
         return member
 
-    def _damaged(self) -> InputError:
+    def _damage_error(self) -> InputError:
         return InputError("{file} is damaged or incomplete. Save and upload it again.", file=self.file)
 
     @contextmanager
-    def _damage(self) -> Iterator[None]:
+    def _reporting_damage(self) -> Iterator[None]:
         try:
             yield
         except _ZIP_ERRORS as error:
-            raise self._damaged() from error
+            raise self._damage_error() from error
 
 
 def printable(name: str) -> str:
@@ -182,13 +182,13 @@ def printable(name: str) -> str:
     return word if len(name) <= NAME_CHARACTERS else word + "…"
 
 
-def listed(names: Iterable[str]) -> Names:
+def name_list(names: Iterable[str]) -> Names:
     """Return names from a file for use in a message."""
     words = [printable(name) for name in names]
-    more = Notice(N_("{more} more"), (("more", len(words) - NAMES),))
-    return Names([*words[:NAMES], *([more] if len(words) > NAMES else [])])
+    remaining = Notice(N_("{more} more"), (("more", len(words) - LISTED_NAMES),))
+    return Names([*words[:LISTED_NAMES], *([remaining] if len(words) > LISTED_NAMES else [])])
 
 
-def written(shape: Sequence[int]) -> str:
+def format_shape(shape: Sequence[int]) -> str:
     """Return a shape in the usual notation, ``[H, n, d]``."""
     return printable(str(list(shape)))

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from attention_core.errors import InputError, ModelError
-from attention_core.inputs.models import Loaded, ModelInfo
-from attention_core.inputs.models.info import unrecordable
+from attention_core.inputs.models import LoadedModel, ModelInfo
+from attention_core.inputs.models.info import unrecordable_error
 from attention_core.inputs.record import QKV
 from attention_core.inputs.text import read
 
@@ -59,36 +59,36 @@ def from_model(
         raise InputError(
             "The model has no layer {layer}. Choose a layer from 0 to {last}.", layer=layer, last=layers - 1
         )
-    words = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if not hasattr(words, "to_str"):
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "to_str"):
         raise ModelError("This is not a fast tokenizer. Load the tokenizer with AutoTokenizer and use_fast=True.")
-    plain = type(words).from_str(words.to_str())  # a copy, because the next two lines change it
-    plain.no_truncation()
-    plain.no_padding()
+    tokenizer_copy = type(backend).from_str(backend.to_str())  # a copy, because the next two lines change it
+    tokenizer_copy.no_truncation()
+    tokenizer_copy.no_padding()
     name = getattr(model.config, "name_or_path", "") or type(model).__name__
-    longest = getattr(tokenizer, "model_max_length", None) or 2**31
+    max_positions = getattr(tokenizer, "model_max_length", None) or 2**31
     info = ModelInfo(
         key=name,
         title=name,
         layers=layers,
         heads=getattr(config, "num_attention_heads", 0),
         head_size=getattr(config, "head_dim", None) or 0,  # reading a text does not need it
-        positions=min(longest, getattr(config, "max_position_embeddings", longest)),
+        positions=min(max_positions, getattr(config, "max_position_embeddings", max_positions)),
         causal=bool(getattr(config, "is_decoder", False)),
         note="",
         credit="",
         rotary=bool(getattr(config, "rope_parameters", None)),
     )
     with _recording(model, RECORDER):
-        found = read(
+        records = read(
             text,
-            model=Loaded(info, model, plain, getattr(tokenizer, "unk_token_id", None)),
+            model=LoadedModel(info, model, tokenizer_copy, getattr(tokenizer, "unk_token_id", None)),
             layers=(layer,),
             max_tokens=max_tokens,
         )
-    if layer not in found.layers:
-        raise unrecordable(name)
-    return found[layer]
+    if layer not in records.layers:
+        raise unrecordable_error(name)
+    return records[layer]
 
 
 @contextmanager

@@ -18,15 +18,15 @@ ROPE: Positions = "rope"
 ALIBI: Positions = "alibi"
 CHOICES: tuple[Positions, ...] = (OWN, NONE, ROPE, ALIBI)
 """Choices: positions as in the source, without RoPE, with RoPE, and with ALiBi instead of RoPE."""
-CHANNELS = 2
+ALIBI_CHANNELS = 2
 """Number of coordinates that ALiBi adds to queries and keys."""
 
 BASE = 10_000.0
 """Default base of RoPE's angles; a larger base makes the slowest pair rotate more slowly."""
 
 
-HAS_IT = Notice("RoPE has already been applied to these queries and keys, so it is not applied again.")
-HAS_NONE = Notice("These queries and keys contain no RoPE that the lab knows of, so nothing is removed.")
+ALREADY_APPLIED = Notice("RoPE has already been applied to these queries and keys, so it is not applied again.")
+NOTHING_TO_REMOVE = Notice("These queries and keys contain no RoPE that the lab knows of, so nothing is removed.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +41,12 @@ class Rope:
     base: float | None = BASE
     halves: bool = False
 
-    def turn(self, x: Tensor, *, back: bool = False) -> Tensor:
+    def rotate(self, x: Tensor, *, inverse: bool = False) -> Tensor:
         """Return queries or keys rotated by their positions, or rotated back, with the order of coordinates kept.
 
         Args:
             x: ``[..., n, d]``.
-            back: whether to undo the rotation.
+            inverse: whether to undo the rotation.
 
         Raises:
             InputError: if the rotation is unknown.
@@ -56,48 +56,48 @@ class Rope:
                 "The rotation angles of this model's RoPE are not known, so RoPE cannot be removed. Choose the "
                 "original positions."
             )
-        return rotary(x, self.base, back=back, halves=self.halves)
+        return rotary(x, self.base, inverse=inverse, halves=self.halves)
 
 
-def with_positions(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
+def with_positions(qkv: QKV, own_rope: Rope | None, requested: Positions) -> QKV:
     """Return a record with the wanted positions, with a notice if the result may surprise.
 
     Args:
         qkv: the record.
-        own: its RoPE; None if it has none or none is known.
-        wanted: one of ``CHOICES``.
+        own_rope: its RoPE; None if it has none or none is known.
+        requested: one of ``CHOICES``.
 
     Raises:
-        InputError: if an unknown rotation must be undone, ``wanted`` is not one of ``CHOICES``, or the keys are those
-            of another sequence.
+        InputError: if an unknown rotation must be undone, ``requested`` is not one of ``CHOICES``, or the keys are
+            those of another sequence.
     """
-    if wanted not in CHOICES:
+    if requested not in CHOICES:
         raise InputError(
             "The setting {wanted!r} for positions does not exist. {hint}",
-            wanted=str(wanted),
-            hint=name_hint(str(wanted), CHOICES),
+            wanted=str(requested),
+            hint=name_hint(str(requested), CHOICES),
         )
-    if wanted == OWN:
+    if requested == OWN:
         return qkv
     if qkv.crosses:
         raise InputError(
             "RoPE and ALiBi use the distance between query and key in one sequence, but these keys come from another "
             "sequence. Choose the original positions."
         )
-    if wanted == ALIBI:
-        plain = with_positions(qkv, own, NONE) if own else qkv
-        q, k = add_alibi(plain.q.double(), plain.k.double())
-        return replace(plain, q=q.to(plain.q), k=k.to(plain.k))
-    if (wanted == ROPE) == (own is not None):
-        return replace(qkv, notices=(*qkv.notices, HAS_IT if own else HAS_NONE))
-    rope = own or Rope()
+    if requested == ALIBI:
+        without_rope = with_positions(qkv, own_rope, NONE) if own_rope else qkv
+        q, k = add_alibi(without_rope.q.double(), without_rope.k.double())
+        return replace(without_rope, q=q.to(without_rope.q), k=k.to(without_rope.k))
+    if (requested == ROPE) == (own_rope is not None):
+        return replace(qkv, notices=(*qkv.notices, ALREADY_APPLIED if own_rope else NOTHING_TO_REMOVE))
+    rope = own_rope or Rope()
     # The rotation is computed in float64, so that rotating back restores the float32 numbers exactly.
-    q, k = (rope.turn(x.double(), back=wanted == NONE).to(x) for x in (qkv.q, qkv.k))
+    q, k = (rope.rotate(x.double(), inverse=requested == NONE).to(x) for x in (qkv.q, qkv.k))
     d = qkv.q.shape[-1]
-    odd = Notice(
+    odd_notice = Notice(
         "RoPE rotates pairs of coordinates. The head size {d} is odd, so the last coordinate is unchanged.", (("d", d),)
     )
-    return replace(qkv, q=q, k=k, notices=(*qkv.notices, *((odd,) if d % 2 else ())))
+    return replace(qkv, q=q, k=k, notices=(*qkv.notices, *((odd_notice,) if d % 2 else ())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +105,8 @@ class PositionedLayers(Sequence[QKV]):
     """A sequence of the records of layers, each passed through ``with_positions`` on access."""
 
     layers: Sequence[QKV]
-    own: Rope | None
-    wanted: Positions
+    own_rope: Rope | None
+    requested: Positions
 
     def __len__(self) -> int:
         return len(self.layers)
@@ -115,10 +115,10 @@ class PositionedLayers(Sequence[QKV]):
         return map(self.__getitem__, range(len(self.layers)))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
-        return with_positions(self.layers[layer], self.own, self.wanted)
+        return with_positions(self.layers[layer], self.own_rope, self.requested)
 
 
-def speeds(d: int, base: float) -> Tensor:
+def rope_frequencies(d: int, base: float) -> Tensor:
     """Return ``θ_i``, the angle by which each pair of coordinates rotates per token, ``[d // 2]`` float64."""
     pairs = d // 2
     return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
@@ -130,11 +130,11 @@ def _angles(n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
 
     Angles reach n radians; in float64 they are far more exact than float32 coordinates can show.
     """
-    angle = torch.arange(n, dtype=torch.float64).outer(speeds(d, base))
+    angle = torch.arange(n, dtype=torch.float64).outer(rope_frequencies(d, base))
     return angle.cos(), angle.sin()
 
 
-def rotary(x: Tensor, base: float = BASE, *, back: bool = False, halves: bool = False) -> Tensor:
+def rotary(x: Tensor, base: float = BASE, *, inverse: bool = False, halves: bool = False) -> Tensor:
     """Apply a rotary position embedding: rotate pair (2i, 2i+1) of token t by the angle ``t base^(-2i/d)``.
 
     The inner product of a rotated query and key then depends on their distance, not on their positions. An odd last
@@ -143,28 +143,28 @@ def rotary(x: Tensor, base: float = BASE, *, back: bool = False, halves: bool = 
     Args:
         x: ``[..., n, d]``.
         base: base of the angles.
-        back: whether to undo the rotation.
+        inverse: whether to undo the rotation.
         halves: whether coordinates i and i + d/2 form a pair instead.
     """
     n, d = x.shape[-2:]
     pairs = d // 2
-    cos, sin = (each.to(x.dtype) for each in _angles(n, d, base))
-    if back:
+    cos, sin = (angles.to(x.dtype) for angles in _angles(n, d, base))
+    if inverse:
         sin = -sin
     first, second = (slice(pairs), slice(pairs, 2 * pairs)) if halves else (slice(0, 2 * pairs, 2), slice(1, d, 2))
     left, right = x[..., first], x[..., second]
-    turned = x.clone()
-    turned[..., first] = left * cos - right * sin
-    turned[..., second] = left * sin + right * cos
-    return turned
+    rotated = x.clone()
+    rotated[..., first] = left * cos - right * sin
+    rotated[..., second] = left * sin + right * cos
+    return rotated
 
 
-def side_by_side(x: Tensor) -> Tensor:
+def adjacent_pairs(x: Tensor) -> Tensor:
     """Reorder pairs (i, i + d/2), as in transformers, into neighbours; products of queries and keys stay the same."""
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
 
 
-def slopes(heads: int) -> Tensor:
+def alibi_slopes(heads: int) -> Tensor:
     """Return ALiBi's penalties on a score per token of distance, ``m = 2^(-8h / H)`` for h = 1 to H, ``[H]`` float64.
 
     Source: Press et al. 2021, arXiv 2108.12409.
@@ -186,15 +186,15 @@ def add_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         Queries and keys, ``[H, n, d + 2]``.
     """
     heads, n, d = q.shape
-    wider = d + CHANNELS
-    m = slopes(heads).to(q)[:, None, None].expand(heads, n, 1)
+    d_alibi = d + ALIBI_CHANNELS
+    m = alibi_slopes(heads).to(q)[:, None, None].expand(heads, n, 1)
     i = torch.arange(n).to(q)[:, None].expand(heads, n, 1)
-    left = torch.cat([q / d**0.5, -m * i, m], -1) * wider**0.5
-    return left, torch.cat([k, torch.ones_like(i), i], -1)
+    biased_q = torch.cat([q / d**0.5, -m * i, m], -1) * d_alibi**0.5
+    return biased_q, torch.cat([k, torch.ones_like(i), i], -1)
 
 
 def remove_alibi(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Return queries and keys without the two coordinates that ``add_alibi`` added."""
-    wider = q.shape[-1]
-    d = wider - CHANNELS
-    return q[..., :d] * (d / wider) ** 0.5, k[..., :d]
+    d_alibi = q.shape[-1]
+    d = d_alibi - ALIBI_CHANNELS
+    return q[..., :d] * (d / d_alibi) ** 0.5, k[..., :d]

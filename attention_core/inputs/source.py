@@ -30,20 +30,20 @@ class Source(ABC):
 
     Attributes:
         key: name of the kind in links.
-        made: whether sequences of any length and seed can be generated.
-        trained: whether it may hold the attention of a trained model.
-        written: whether the visitor writes the input and can extend it.
-        offered: whether the app offers it; otherwise only programs use it.
+        is_generated: whether sequences of any length and seed can be generated.
+        may_be_trained: whether it may hold the attention of a trained model.
+        is_text: whether the visitor writes the input and can extend it.
+        is_offered: whether the app offers it; otherwise only programs use it.
         positions: position encoding of queries and keys, one of ``CHOICES``; ``"own"`` leaves them unchanged.
     """
 
     positions: Positions = field(default=OWN, kw_only=True)
 
     key: ClassVar[str]
-    made: ClassVar[bool] = False
-    trained: ClassVar[bool] = True
-    written: ClassVar[bool] = False
-    offered: ClassVar[bool] = True
+    is_generated: ClassVar[bool] = False
+    may_be_trained: ClassVar[bool] = True
+    is_text: ClassVar[bool] = False
+    is_offered: ClassVar[bool] = True
     layer = 0  # a plain attribute without annotation is not a dataclass field; only TextSource has a field for it
 
     def __repr__(self) -> str:
@@ -58,13 +58,13 @@ class Source(ABC):
         Raises:
             LabError: if there is no such record, or not with the requested positions.
         """
-        return with_positions(self._own(tokens), self.own_rope, self.positions)
+        return with_positions(self._load_original(tokens), self.own_rope, self.positions)
 
     @abstractmethod
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         """Return the record with the source's own positions; see ``load``."""
 
-    def room(self, record: QKV) -> int:
+    def max_tokens(self, record: QKV) -> int:
         """Return the maximum number of tokens of a measurement.
 
         Args:
@@ -124,8 +124,8 @@ class Source(ABC):
     @property
     def canonical(self) -> Self:
         """The same source with ``OWN`` positions if the requested ones are equal to these; only notices may differ."""
-        same = ROPE if self.own_rope else NONE
-        return replace(self, positions=OWN) if self.positions == same else self
+        equal = ROPE if self.own_rope else NONE
+        return replace(self, positions=OWN) if self.positions == equal else self
 
     def rope_notice(self) -> Notice:
         """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
@@ -145,11 +145,11 @@ class Source(ABC):
                 "The option “RoPE” is selected, so RoPE is applied to these queries and keys. The original input "
                 "contains the queries and keys without RoPE."
             )
-        return self._own_notice
+        return self._original_notice
 
     @property
     @abstractmethod
-    def _own_notice(self) -> Notice:
+    def _original_notice(self) -> Notice:
         """The notice for own positions; see ``rope_notice``."""
 
     def lengths_notice(self, record: QKV) -> Notice:
@@ -193,12 +193,12 @@ class TextSource(Source):
     layer: int = 0
 
     key = "text"
-    written = True
+    is_text = True
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         return from_text(self.text, model=self.model, layer=self.layer, max_tokens=tokens)
 
-    def room(self, record: QKV) -> int:
+    def max_tokens(self, record: QKV) -> int:
         """Return the number of tokens of the whole text, limited by the model and the profile."""
         return min(record.total_tokens, models.load(self.model).info.positions, current().sweep_tokens)
 
@@ -233,7 +233,7 @@ class TextSource(Source):
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
     @property
-    def _own_notice(self) -> Notice:
+    def _original_notice(self) -> Notice:
         info = models.load(self.model).info
         if not info.rotary:
             text = N_(
@@ -279,13 +279,13 @@ class SyntheticSource(Source):
     spec: SyntheticSpec
 
     key = "synthetic"
-    made = True
-    trained = False
+    is_generated = True
+    may_be_trained = False
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         return from_synthetic(self.spec if tokens is None else replace(self.spec, n=tokens))
 
-    def room(self, record: QKV) -> int:
+    def max_tokens(self, record: QKV) -> int:
         """Return the maximum number of tokens that the profile allows."""
         limits = current()
         numbers = limits.synthetic_numbers // (self.spec.heads * self.spec.d)
@@ -305,7 +305,7 @@ class SyntheticSource(Source):
         """The default RoPE if the spec asks for RoPE, else None."""
         return Rope() if self.spec.rope else None
 
-    _own_notice = Notice(
+    _original_notice = Notice(
         "Queries and keys without RoPE are drawn at random, and those with RoPE are computed from them, even if RoPE "
         "is on for this input."
     )
@@ -341,10 +341,10 @@ class UploadSource(Source):
         """Return the source of a file's bytes, with unprintable characters of its name replaced."""
         return cls(printable(name), hashlib.sha256(data).hexdigest(), data, positions=positions)
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(from_upload(self.data, self.name), tokens)
 
-    _own_notice = Notice(
+    _original_notice = Notice(
         "The uploaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
         "rotated by position."
     )
@@ -380,7 +380,7 @@ class ImageSource(Source):
     data: bytes = field(default=b"", repr=False, compare=False)
 
     key = "image"
-    trained = False
+    may_be_trained = False
 
     @classmethod
     def of(cls, name: str, data: bytes, **settings: int | float) -> "ImageSource":
@@ -400,15 +400,15 @@ class ImageSource(Source):
         return image.add_noise(self.clean(size), self.noise, self.seed)
 
     def _read(self, size: int) -> tuple[Tensor, tuple[Notice, ...]]:
-        most = current().picture_side
-        if not image.SMALLEST <= self.size <= most or self.patch not in image.PATCHES:
+        max_side = current().picture_side
+        if not image.MIN_SIDE <= self.size <= max_side or self.patch not in image.PATCHES:
             raise InputError(
                 "The pixel grid is {size}, and the patch size is {patch}. Choose a grid from {least} to {most} and "
                 "one of the patch sizes {patches}.",
                 size=self.size,
                 patch=self.patch,
-                least=image.SMALLEST,
-                most=most,
+                least=image.MIN_SIDE,
+                most=max_side,
                 patches=Names(map(str, image.PATCHES)),
             )
         if not (0 <= self.noise <= 1 and 0.01 <= self.strength <= 10 and self.seed >= 0):
@@ -431,17 +431,17 @@ class ImageSource(Source):
         """
         return self._record(self.size)
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         """Return the record of a grid that can be drawn as a matrix, or of the first pixels of the whole grid."""
         if tokens is not None:
             return first_tokens(self.whole(), tokens)
-        drawn = min(self.size, math.isqrt(current().matrix_tokens))
-        qkv = self._record(drawn)
-        if drawn == self.size:
+        side = min(self.size, math.isqrt(current().matrix_tokens))
+        qkv = self._record(side)
+        if side == self.size:
             return qkv
         notice = Notice(
             "The pixel grid has {size} × {size} pixels, but matrices are drawn for at most {drawn} × {drawn} pixels.",
-            (("size", self.size), ("drawn", drawn)),
+            (("size", self.size), ("drawn", side)),
         )
         return replace(qkv, notices=(*qkv.notices, notice), total_tokens=self.size**2)
 
@@ -455,7 +455,7 @@ class ImageSource(Source):
             notices=notices,
         )
 
-    def room(self, record: QKV) -> int:
+    def max_tokens(self, record: QKV) -> int:
         """Return the number of pixels of the whole grid, limited by the profile."""
         return min(self.size**2, current().sweep_tokens)
 
@@ -467,7 +467,7 @@ class ImageSource(Source):
         """Return one pair of seed and source for each seed of the noise."""
         return tuple((seed, replace(self, seed=seed)) for seed in range(self.seed, self.seed + seeds))
 
-    _own_notice = Notice(
+    _original_notice = Notice(
         "Queries and keys of an image have no RoPE. To compute queries and keys with RoPE, they are rotated by "
         "position."
     )

@@ -15,7 +15,7 @@ from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
-SHARPEST = 1e3
+MAX_SHARPNESS = 1e3
 """Maximum sharpness, at which the logits are still far within the range of float32."""
 
 
@@ -91,9 +91,9 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
                 low=low,
                 high=high,
             )
-    if not 0 <= spec.sharpness <= SHARPEST:
+    if not 0 <= spec.sharpness <= MAX_SHARPNESS:
         raise InputError(
-            "sharpness is {value!r}. Choose a number from 0 to {high}.", value=spec.sharpness, high=int(SHARPEST)
+            "sharpness is {value!r}. Choose a number from 0 to {high}.", value=spec.sharpness, high=int(MAX_SHARPNESS)
         )
     if spec.heads * spec.n * spec.d > limits.synthetic_numbers:
         raise InputError(

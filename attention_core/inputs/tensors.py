@@ -23,7 +23,7 @@ class TensorSource(Source):
     qkv: QKV = field(repr=False, compare=False)
 
     key = "tensors"
-    offered = False
+    is_offered = False
 
     @classmethod
     def of(
@@ -52,15 +52,15 @@ class TensorSource(Source):
         """
         qkv = as_record(q, k, v, tokens=tokens, key_tokens=key_tokens, causal=causal)
         labels = (qkv.tokens, qkv.special, qkv.causal, qkv.origin, *(qkv.key_tokens or ()))
-        known = hashlib.sha256(repr(labels).encode())
+        digest = hashlib.sha256(repr(labels).encode())
         for x in qkv.tensors:
-            known.update(repr(tuple(x.shape)).encode() + x.contiguous().numpy().tobytes())
-        return cls(known.hexdigest(), qkv, positions=positions)
+            digest.update(repr(tuple(x.shape)).encode() + x.contiguous().numpy().tobytes())
+        return cls(digest.hexdigest(), qkv, positions=positions)
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(self.qkv, tokens)
 
-    _own_notice = Notice(
+    _original_notice = Notice(
         "The loaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
         "rotated by position."
     )

@@ -12,20 +12,20 @@ from attention_core.inputs.labels import continues_character, label_pieces, name
 from attention_core.inputs.record import QKV
 
 if TYPE_CHECKING:
-    from attention_core.inputs.models.recorder import Layer
+    from attention_core.inputs.models.recorder import LayerQKV
 
-WORDS_SHOWN = 40
+QUOTED_CHARACTERS = 40
 """Number of characters of the text that a notice quotes to show where the text was cut."""
 
 UNKNOWN = "[UNK]"
 """Label of a token that the tokenizer does not know."""
-MASKED = N_(
+MASKED_NOTICE = N_(
     "In layer {layer} of {title}, tokens attend to only a part of the text, such as a sliding window. In the "
     "matrices shown here, they attend to the whole text."
 )
 
 
-class Reading(CompactRepr, Sequence[QKV]):
+class LayerRecords(CompactRepr, Sequence[QKV]):
     """A text as read by a model: a sequence with one record per layer, each made on access.
 
     Attributes:
@@ -36,7 +36,7 @@ class Reading(CompactRepr, Sequence[QKV]):
         notices: messages that apply to every layer.
         model: key of the model, for captions.
         title: name of the model.
-        depth: number of layers of the model.
+        layer_count: number of layers of the model.
         layers: recorded layers of the forward pass, by layer number.
     """
 
@@ -47,14 +47,14 @@ class Reading(CompactRepr, Sequence[QKV]):
     notices: tuple[Notice, ...]
     model: str
     title: str
-    depth: int
-    layers: "dict[int, Layer]"
+    layer_count: int
+    layers: "dict[int, LayerQKV]"
 
     def __len__(self) -> int:
-        return self.depth
+        return self.layer_count
 
     def __iter__(self) -> Iterator[QKV]:
-        return map(self.__getitem__, range(self.depth))
+        return map(self.__getitem__, range(self.layer_count))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
         """Return the record of a layer, counted from 0.
@@ -62,21 +62,21 @@ class Reading(CompactRepr, Sequence[QKV]):
         Raises:
             InputError: if the model has no such layer.
         """
-        _check_layer(layer, self.depth, self.title)
-        found = self.layers[layer]
-        masked = (_notice(MASKED, layer=layer, title=self.title),) if found.masked else ()
+        _check_layer(layer, self.layer_count, self.title)
+        recorded = self.layers[layer]
+        masked_notices = (_notice(MASKED_NOTICE, layer=layer, title=self.title),) if recorded.masked else ()
         return QKV(
-            q=found.q,
-            k=found.k,
-            v=found.v,
+            q=recorded.q,
+            k=recorded.k,
+            v=recorded.v,
             tokens=self.tokens,
             special=self.special,
             groups=self.groups,
-            causal=found.causal,
-            scale=found.scale,
+            causal=recorded.causal,
+            scale=recorded.scale,
             origin=f"{self.model} layer {layer}",
             total_tokens=self.total_tokens,
-            notices=(*self.notices, *masked),
+            notices=(*self.notices, *masked_notices),
         )
 
     @property
@@ -119,17 +119,17 @@ def record_layers(
     Returns:
         One record per layer, in the order of ``layers``.
     """
-    found = read(text, model=model, layers=layers, max_tokens=max_tokens)
-    return tuple(found if layers is None else map(found.__getitem__, layers))
+    records = read(text, model=model, layers=layers, max_tokens=max_tokens)
+    return tuple(records if layers is None else map(records.__getitem__, layers))
 
 
 def read(
     text: str,
     *,
-    model: str | models.Loaded = "minilm",
+    model: str | models.LoadedModel = "minilm",
     layers: Sequence[int] | None = None,
     max_tokens: int | None = None,
-) -> Reading:
+) -> LayerRecords:
     """Run a model on a text up to the last of the given layers; see ``record_layers`` for arguments and errors."""
     loaded = models.load(model) if isinstance(model, str) else model
     info = loaded.info
@@ -140,17 +140,17 @@ def read(
     # The recorder imports transformers, which takes seconds. Here, ``models.load`` has already imported it.
     from attention_core.inputs.models.recorder import record
 
-    found = tokenise(text, model=model, max_tokens=max_tokens)
-    return Reading(
-        tokens=found.labels,
-        special=found.special,
-        groups=found.groups,
-        total_tokens=found.total,
-        notices=found.notices,
+    tokens = tokenise(text, model=model, max_tokens=max_tokens)
+    return LayerRecords(
+        tokens=tokens.labels,
+        special=tokens.special,
+        groups=tokens.groups,
+        total_tokens=tokens.total,
+        notices=tokens.notices,
         model=info.key,
         title=info.title,
-        depth=info.layers,
-        layers=record(loaded.model, found.ids, set(layers)),
+        layer_count=info.layers,
+        layers=record(loaded.model, tokens.ids, set(layers)),
     )
 
 
@@ -174,7 +174,7 @@ class Tokens(CompactRepr):
     notices: tuple[Notice, ...]
 
 
-def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: int | None = None) -> Tokens:
+def tokenise(text: str, *, model: str | models.LoadedModel = "minilm", max_tokens: int | None = None) -> Tokens:
     """Return the tokens of a text, cut to the limit; see ``from_text`` for arguments and errors."""
     text, notices = _readable_text(text)
     loaded = models.load(model) if isinstance(model, str) else model
@@ -195,7 +195,7 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
                 "The text has {total:,} tokens. Only the first {kept:,} are used, up to “{words}”.",
                 total=len(special),
                 kept=len(indices),
-                words=_last_words(text[: max(end for _, end in offsets)]),
+                words=_text_end(text[: max(end for _, end in offsets)]),
             )
         )
     if unknown := sum(token == loaded.unknown_id for token in ids):
@@ -209,15 +209,15 @@ def tokenise(text: str, *, model: str | models.Loaded = "minilm", max_tokens: in
             )
         )
     if pieces := sum(continues_character(labels, groups)):
-        first = continues_character(labels, groups).index(True)
-        split = name_pieces(labels, groups)
+        index = continues_character(labels, groups).index(True)
+        piece_names = name_pieces(labels, groups)
         notices.append(
             _notice(
                 "{title} splits some characters into two or more tokens, which share one label on the axes. The second "
                 "token of “{character}” is called “{name}”. Tokens that continue a character: {pieces}.",
                 title=info.title,
-                character=split[first - 1],
-                name=split[first],
+                character=piece_names[index - 1],
+                name=piece_names[index],
                 pieces=pieces,
             )
         )
@@ -258,28 +258,28 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
         InputError: if the text is empty, or the limit leaves no room for text.
         ModelError: if the model is not available.
     """
-    read, _notices = _readable_text(text)
+    readable, _notices = _readable_text(text)
     loaded = models.load(model)
-    encoding = loaded.tokenizer.encode(read)
+    encoding = loaded.tokenizer.encode(readable)
     special = encoding.special_tokens_mask
     if len(special) <= tokens:
         return text
     end = max(encoding.offsets[i][1] for i in _indices_that_fit(special, tokens, loaded.info.positions))
-    start = read[:end]
-    if read[end : end + 1].isspace() or not start.split()[1:]:
-        return start
-    return start.rstrip().removesuffix(start.split()[-1]).rstrip()
+    kept = readable[:end]
+    if readable[end : end + 1].isspace() or not kept.split()[1:]:
+        return kept
+    return kept.rstrip().removesuffix(kept.split()[-1]).rstrip()
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
     """Return the text, cut to the limit and with lone surrogates replaced, which tokenizers reject, and notices."""
     limit = limits.current().text_characters
-    head = text[:limit]
-    whole = head.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if not whole.strip():
+    prefix = text[:limit]
+    valid = prefix.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if not valid.strip():
         raise InputError("The text is empty. Type or paste a few words.")
     notices = []
-    if whole != head:
+    if valid != prefix:
         notices.append(_notice("The text contains incomplete characters. Each is replaced by �."))
     if len(text) > limit:
         notices.append(
@@ -287,15 +287,15 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
                 "The text has {total:,} characters. Only the first {limit:,} are used, up to “{words}”.",
                 total=len(text),
                 limit=limit,
-                words=_last_words(whole),
+                words=_text_end(valid),
             )
         )
-    return whole, notices
+    return valid, notices
 
 
 def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
     """Return the indices of the tokens to keep: the first that fit, and the special ones at the end."""
-    bounds = limits.current()
+    profile = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
             "The limit of {max_tokens} tokens is too low, because the model adds {added} special tokens. Allow at "
@@ -305,17 +305,17 @@ def _indices_that_fit(special: Sequence[int], max_tokens: int | None, positions:
             added=sum(special),
         )
     n = len(special)
-    ours = bounds.matrix_tokens if max_tokens is None else min(max_tokens, bounds.sweep_tokens)
-    room = min(n, positions, ours)
-    ending = next(i for i in range(n) if not special[n - 1 - i])
-    return [*range(room - ending), *range(n - ending, n)]
+    limit = profile.matrix_tokens if max_tokens is None else min(max_tokens, profile.sweep_tokens)
+    n_kept = min(n, positions, limit)
+    n_ending = next(i for i in range(n) if not special[n - 1 - i])
+    return [*range(n_kept - n_ending), *range(n - n_ending, n)]
 
 
-def _last_words(text: str) -> str:
+def _text_end(text: str) -> str:
     """Return the end of a text for a notice, from the start of a word if possible."""
-    if len(text) <= WORDS_SHOWN:
+    if len(text) <= QUOTED_CHARACTERS:
         return readable(" ".join(text.split()))
-    end = " ".join(text[-WORDS_SHOWN:].split())
+    end = " ".join(text[-QUOTED_CHARACTERS:].split())
     return "… " + readable(end.partition(" ")[2] or end)
 
 

@@ -19,13 +19,13 @@ from attention_core.inputs.source import Load, Source, first_tokens
 from attention_core.learning.learning_task import Batch
 from attention_core.learning.model import POSITIONS, ModelSpec, refusal
 from attention_core.learning.tasks import task as task_of
-from attention_core.learning.train import EVALUATED, TrainSpec, evaluation_batch, model_of, steps
+from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec, evaluation_batch, model_of, train_until
 from attention_core.limits import current
 from attention_core.variant import SOFTMAX
 
-SEQUENCES = EVALUATED
+SEQUENCES = EVALUATION_SEQUENCES
 """Number of sequences that a trained model can read."""
-FASTEST = 1.0
+MAX_RATE = 1.0
 """Largest learning rate."""
 # A link cannot set the batch size, because the training time grows with it.
 _MODEL, _TRAINING = (
@@ -34,7 +34,7 @@ _MODEL, _TRAINING = (
 )
 
 
-def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # noqa: ANN401 - the fields of the specs
+def training_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # noqa: ANN401 - the fields of the specs
     """Return the training run of a variant on a task.
 
     Args:
@@ -45,28 +45,28 @@ def usual_run(task: str, word: str = SOFTMAX, **changed: Any) -> TrainSpec:  # n
     Raises:
         LabError: if the task or the variant does not exist, or a number is out of bounds.
     """
-    usual = _usual(task, changed)
+    defaults = _defaults(task, changed)
     for name in changed:
-        if name not in usual:
+        if name not in defaults:
             raise InputError(
-                "A training run has no setting {name!r}. {hint}", name=name[:40], hint=name_hint(name, usual)
+                "A training run has no setting {name!r}. {hint}", name=name[:40], hint=name_hint(name, defaults)
             )
-    values = usual | changed
-    own = {name: value for name, value in values.items() if name in _MODEL}
-    rest = {name: value for name, value in values.items() if name in _TRAINING}
-    spec = TrainSpec(model=ModelSpec(task=task, word=registry.from_word(word).word, **own), **rest)
+    values = defaults | changed
+    model_values = {name: value for name, value in values.items() if name in _MODEL}
+    training_values = {name: value for name, value in values.items() if name in _TRAINING}
+    spec = TrainSpec(model=ModelSpec(task=task, word=registry.from_word(word).word, **model_values), **training_values)
     check_run(spec)
     return spec
 
 
-def _usual(task: str, changed: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults(task: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task's defaults of all fields that a run can change, given the changed values."""
-    wanted = task_of(task)
-    found: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
-    found |= {"length": wanted.length, "items": wanted.items, "positions": wanted.positions}
-    now = found | dict(changed)
-    found["tokens"] = now["length"]
-    return {name: found[name] for name in (*_MODEL, *_TRAINING)}
+    task_ = task_of(task)
+    values: dict[str, Any] = {each.name: each.default for each in (*fields(ModelSpec), *fields(TrainSpec))}
+    values |= {"length": task_.length, "items": task_.items, "positions": task_.positions}
+    current_values = values | dict(changes)
+    values["tokens"] = current_values["length"]
+    return {name: values[name] for name in (*_MODEL, *_TRAINING)}
 
 
 def check_run(spec: TrainSpec) -> None:
@@ -75,8 +75,8 @@ def check_run(spec: TrainSpec) -> None:
     Raises:
         LabError: if the variant cannot be trained, or a number exceeds the profile's limit.
     """
-    wanted, limits = task_of(spec.model.task), current()
-    wanted.check(spec.length, spec.items)
+    task, limits = task_of(spec.model.task), current()
+    task.check(spec.length, spec.items)
     if reason := refusal(spec.model):
         title = registry.from_word(spec.model.word).title
         raise InputError("{title} cannot be trained on this task: {reason}", title=title, reason=reason)
@@ -90,8 +90,8 @@ def check_run(spec: TrainSpec) -> None:
     for name, value, low, high in (
         (N_("steps"), spec.steps, 1, limits.learn_steps),
         (N_("seed"), spec.seed, 0, 2**31 - 1),
-        (N_("learning rate"), spec.rate, 0.0, FASTEST),
-        (N_("tokens"), spec.model.tokens, 0, wanted.longest),
+        (N_("learning rate"), spec.rate, 0.0, MAX_RATE),
+        (N_("tokens"), spec.model.tokens, 0, task.longest),
         (N_("layers × sequence length × width"), size, 1, limits.learn_numbers),
     ):
         if not low <= value <= high:
@@ -102,10 +102,10 @@ def check_run(spec: TrainSpec) -> None:
 
 def words_of(spec: TrainSpec) -> list[str]:
     """Return the words of a training run, from which ``run_from_words`` makes it again."""
-    own = {name: getattr(spec.model, name) for name in _MODEL} | {name: getattr(spec, name) for name in _TRAINING}
-    usual = _usual(spec.model.task, own)
-    usual["tokens"] = replace(spec.model, tokens=usual["tokens"]).tokens
-    changed = [f"{name}~{value}" for name, value in own.items() if value != usual[name]]
+    values = {name: getattr(spec.model, name) for name in _MODEL} | {name: getattr(spec, name) for name in _TRAINING}
+    defaults = _defaults(spec.model.task, values)
+    defaults["tokens"] = replace(spec.model, tokens=defaults["tokens"]).tokens
+    changed = [f"{name}~{value}" for name, value in values.items() if value != defaults[name]]
     return [spec.model.task, spec.model.word, *changed]
 
 
@@ -117,17 +117,17 @@ def run_from_words(words: Sequence[str]) -> TrainSpec:
     """
     if len(words) < 2:
         raise InputError("A training run needs a task and a variant. Write for example: recall softmax.")
-    task, word, *rest = words
-    usual, changed = _usual(task, {}), {}
-    for each in rest:
-        name, _, text = each.partition("~")
+    task, word, *settings = words
+    defaults, changed = _defaults(task, {}), {}
+    for setting in settings:
+        name, _, text = setting.partition("~")
         try:
             changed[name] = (
-                text if name not in usual else text == "True" if name == "fixed" else type(usual[name])(text)
+                text if name not in defaults else text == "True" if name == "fixed" else type(defaults[name])(text)
             )
         except ValueError:
             raise InputError("{name} is {text!r}. Write a number.", name=Name(name), text=text[:40]) from None
-    return usual_run(task, word, **changed)
+    return training_run(task, word, **changed)
 
 
 class _Layers(tuple[QKV, ...]):
@@ -182,14 +182,14 @@ class TrainedSource(Source):
         """Return the source of a training run in words; errors as in ``run_from_words``."""
         return cls(run_from_words(words), sequence, layer, positions=positions)
 
-    def _own(self, tokens: int | None) -> QKV:
+    def _load_original(self, tokens: int | None) -> QKV:
         return first_tokens(self._read()[self.layer], tokens)
 
     def _read(self) -> _Layers:
         """Return the records of all layers from one forward pass."""
-        wanted, inputs = task_of(self.spec.model.task), sequence_of(self.spec, self.sequence).inputs
-        found = model_of(self.spec, self.weights or trained_weights(self.spec)).recorded(inputs)
-        if not all(x.isfinite().all() for layer in found for x in layer):
+        task, inputs = task_of(self.spec.model.task), sequence_of(self.spec, self.sequence).inputs
+        layers = model_of(self.spec, self.weights or trained_weights(self.spec)).qkv_by_layer(inputs)
+        if not all(x.isfinite().all() for layer in layers for x in layer):
             raise InputError("Training failed: the weights are not finite. Choose another variant or fewer steps.")
         title = registry.from_word(self.spec.model.word).title
         notices: tuple[Notice, ...] = ()
@@ -209,12 +209,12 @@ class TrainedSource(Source):
                 q[0],
                 k[0],
                 v[0],
-                tuple(map(readable, wanted.names(inputs[0]))),
-                causal=wanted.causal,
-                origin=f"model trained on {wanted.key}, layer {layer}",
+                tuple(map(readable, task.names(inputs[0]))),
+                causal=task.causal,
+                origin=f"model trained on {task.key}, layer {layer}",
                 notices=notices,
             )
-            for layer, (q, k, v) in enumerate(found)
+            for layer, (q, k, v) in enumerate(layers)
         )
 
     @property
@@ -236,7 +236,7 @@ class TrainedSource(Source):
         return Rope() if self.spec.model.positions == "rotary" else None
 
     @property
-    def _own_notice(self) -> Notice:
+    def _original_notice(self) -> Notice:
         if self.own_rope:
             return Notice(
                 "This model was trained with RoPE, which rotates its queries and keys by position. To compute "
@@ -269,12 +269,12 @@ def sequence_of(spec: TrainSpec, number: int) -> Batch:
     """Return one sequence that training does not use, ``[1, n]``; see ``TrainedSource.sequence``."""
     if number == 0:
         return evaluation_batch(spec, spec.length, spec.items, sequences=1)
-    found = evaluation_batch(spec, spec.length, spec.items)
-    chosen = slice(number, number + 1)
-    return Batch(inputs=found.inputs[chosen], targets=found.targets[chosen])
+    batch = evaluation_batch(spec, spec.length, spec.items)
+    selected = slice(number, number + 1)
+    return Batch(inputs=batch.inputs[selected], targets=batch.targets[selected])
 
 
 @lru_cache(maxsize=32)
 def trained_weights(spec: TrainSpec) -> bytes:
     """Train a model, once per process, and return its parameters as safetensors."""
-    return steps(spec, spec.steps)[1].weights
+    return train_until(spec, spec.steps)[1].weights

@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_core.errors import InputError, Name, Notice
 from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
-from attention_core.inputs.npz import Member, Npz, listed, printable, written
+from attention_core.inputs.npz import Member, Npz, format_shape, name_list, printable
 from attention_core.inputs.record import QKV, numbered_keys
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
@@ -54,13 +54,13 @@ def from_upload(data: bytes, name: str) -> QKV:
             most=limits.upload_bytes,
         )
     npz = Npz(data, file, limits.upload_bytes)
-    members = npz.headers(_wanted(npz.names, file))
+    members = npz.headers(_array_names(npz.names, file))
     _check_types(members)
     _check_shapes(members)
-    q, k, v = (_numbers(npz, members[array]) for array in "qkv")
-    tokens = _labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
+    q, k, v = (_read_numbers(npz, members[array]) for array in "qkv")
+    tokens = _read_labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
     crosses = q.shape[-2] != k.shape[-2] or not members.keys().isdisjoint(("key_tokens", KEY_MASK))
-    keys = _labels(npz, members["key_tokens"]) if "key_tokens" in members else numbered_keys(k.shape[-2])
+    keys = _read_labels(npz, members["key_tokens"]) if "key_tokens" in members else numbered_keys(k.shape[-2])
     causal = "causal" in members and bool(npz.array(members["causal"]))
     if crosses and causal:
         raise InputError(
@@ -68,14 +68,15 @@ def from_upload(data: bytes, name: str) -> QKV:
             "causal."
         )
     extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
-    notices = [Notice("These arrays in the file are not used: {names}.", (("names", listed(extra)),))] if extra else []
-    places = _unpadded(npz, members, len(tokens), MASKS)
-    n, padding = len(places), len(tokens) - len(places)
+    extra_names = (("names", name_list(extra)),)
+    notices = [Notice("These arrays in the file are not used: {names}.", extra_names)] if extra else []
+    positions = _unpadded_positions(npz, members, len(tokens), MASKS)
+    n, padding = len(positions), len(tokens) - len(positions)
     if padding:
-        q = q[:, places].contiguous()
+        q = q[:, positions].contiguous()
         if not crosses:
-            k, v = (array[:, places].contiguous() for array in (k, v))
-        tokens = tuple(tokens[i] for i in places)
+            k, v = (array[:, positions].contiguous() for array in (k, v))
+        tokens = tuple(tokens[i] for i in positions)
         notices.append(
             Notice(
                 "The mask marks {count} of {n} positions as padding. The padding is removed.",
@@ -83,12 +84,12 @@ def from_upload(data: bytes, name: str) -> QKV:
             )
         )
     if KEY_MASK in members:
-        places = _unpadded(npz, members, len(keys), (KEY_MASK,))
-        k, v = (array[:, places].contiguous() for array in (k, v))
+        positions = _unpadded_positions(npz, members, len(keys), (KEY_MASK,))
+        k, v = (array[:, positions].contiguous() for array in (k, v))
         notices.append(
-            Notice("The key mask hides {count} of {m} keys.", (("count", len(keys) - len(places)), ("m", len(keys))))
+            Notice("The key mask hides {count} of {m} keys.", (("count", len(keys) - len(positions)), ("m", len(keys))))
         )
-        keys = tuple(keys[i] for i in places)
+        keys = tuple(keys[i] for i in positions)
     return QKV.of_tokens(
         q, k, v, tokens, causal=causal, origin=file, notices=tuple(notices), key_tokens=keys if crosses else None
     )
@@ -96,18 +97,18 @@ def from_upload(data: bytes, name: str) -> QKV:
 
 def to_npz(qkv: QKV) -> bytes:
     """Return a record as an ``.npz`` file with q, k, v, labels and causal, which ``from_upload`` can read."""
-    file, arrays = io.BytesIO(), {"q": qkv.q.numpy(), "k": qkv.k.numpy(), "v": qkv.v.numpy()}
+    buffer, arrays = io.BytesIO(), {"q": qkv.q.numpy(), "k": qkv.k.numpy(), "v": qkv.v.numpy()}
     arrays |= {"tokens": _shortened(qkv.tokens), "causal": np.array(qkv.causal)}
     if qkv.key_tokens is not None:
         arrays["key_tokens"] = _shortened(qkv.key_tokens)
-    np.savez(file, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
-    return file.getvalue()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
+    return buffer.getvalue()
 
 
 def _shortened(labels: tuple[str, ...]) -> np.ndarray:
     """Return labels as an array, cut to the length that an upload may have."""
-    most = current().label_characters
-    return np.array([label if len(label) <= most else label[: most - 1] + "…" for label in labels], dtype=np.str_)
+    limit = current().label_characters
+    return np.array([label if len(label) <= limit else label[: limit - 1] + "…" for label in labels], dtype=np.str_)
 
 
 def example_npz() -> bytes:
@@ -115,23 +116,23 @@ def example_npz() -> bytes:
     return to_npz(from_synthetic(SyntheticSpec(n=24, d=16, heads=2)))
 
 
-def _wanted(names: tuple[str, ...], file: str) -> list[str]:
-    for needed in "qkv":
-        if needed in names:
+def _array_names(names: tuple[str, ...], file: str) -> list[str]:
+    for required in "qkv":
+        if required in names:
             continue
-        near = next((name for name in names if name.lower().startswith(needed)), None)
-        if near is not None:
+        similar = next((name for name in names if name.lower().startswith(required)), None)
+        if similar is not None:
             raise InputError(
                 "{file} has no array {needed}, but an array {near}. Rename it to {needed}.",
                 file=file,
-                needed=needed,
-                near=printable(near),
+                needed=required,
+                near=printable(similar),
             )
         raise InputError(
             "{file} has no array {needed}, only: {found}. Save the file with np.savez(file, q=q, k=k, v=v).",
             file=file,
-            needed=needed,
-            found=listed(names) or "-",
+            needed=required,
+            found=name_list(names) or "-",
         )
     return [name for name in ("q", "k", "v", "tokens", "key_tokens", "causal", *MASKS, KEY_MASK) if name in names]
 
@@ -139,22 +140,22 @@ def _wanted(names: tuple[str, ...], file: str) -> list[str]:
 def _check_types(members: dict[str, Member]) -> None:
     longest = current().label_characters
     for member in members.values():
-        kind, size, found = member.dtype.kind, member.dtype.itemsize, printable(str(member.dtype))
+        kind, size, dtype = member.dtype.kind, member.dtype.itemsize, printable(str(member.dtype))
         if member.name in ("tokens", "key_tokens"):
             if kind != "U" or not 0 < size <= 4 * longest:
                 raise InputError(
                     "Array {name} has the type {found}. Save labels of at most {longest} characters with "
                     "np.array(labels, dtype=str).",
                     name=Name(member.name),
-                    found=found,
+                    found=dtype,
                     longest=longest,
                 )
         elif member.name == "causal":
             if kind != "b" or member.shape:
                 raise InputError(
                     "Array causal has the type {found} and the shape {shape}. Save a single True or False.",
-                    found=found,
-                    shape=written(member.shape),
+                    found=dtype,
+                    shape=format_shape(member.shape),
                 )
         elif member.name in (*MASKS, KEY_MASK):
             if kind not in "biuf":
@@ -165,19 +166,19 @@ def _check_types(members: dict[str, Member]) -> None:
                 "instead. If you loaded the array from a file, save "
                 "(({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
                 name=Name(member.name),
-                found=found,
+                found=dtype,
             )
         elif kind != "f" or size not in (2, 4, 8):
             raise InputError(
                 "Array {name} has the type {found}. Convert it to real numbers with {name}.astype(np.float32).",
                 name=Name(member.name),
-                found=found,
+                found=dtype,
             )
 
 
 def _check_shapes(members: dict[str, Member]) -> None:
     limits = current()
-    most = {N_("heads"): limits.heads, N_("tokens"): limits.matrix_tokens, N_("head size"): limits.head_size}
+    limits_by_name = {N_("heads"): limits.heads, N_("tokens"): limits.matrix_tokens, N_("head size"): limits.head_size}
     for name in "qkv":
         shape = members[name].shape
         if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):
@@ -185,18 +186,18 @@ def _check_shapes(members: dict[str, Member]) -> None:
                 "Array {name} has the shape {shape}. Use [n, d], [H, n, d] or [1, H, n, d], for H heads, n tokens "
                 "and head size d.",
                 name=Name(name),
-                shape=written(shape),
+                shape=format_shape(shape),
             )
-        for what, length in zip(most, _heads_first(members[name]), strict=True):
-            if not 1 <= length <= most[what]:
+        for size_name, length in zip(limits_by_name, _heads_first(members[name]), strict=True):
+            if not 1 <= length <= limits_by_name[size_name]:
                 raise InputError(
                     "Array {name} has the shape {shape}. For {what}, use a number from 1 to {most} instead of "
                     "{length}.",
                     name=Name(name),
-                    shape=written(shape),
-                    what=what,
+                    shape=format_shape(shape),
+                    what=size_name,
                     length=length,
-                    most=most[what],
+                    most=limits_by_name[size_name],
                 )
     q, k, v = (_heads_first(members[name]) for name in "qkv")
     if (q[0], q[2]) != (k[0], k[2]) or k[:2] != v[:2]:
@@ -204,9 +205,9 @@ def _check_shapes(members: dict[str, Member]) -> None:
             "The shapes of q {q}, k {k} and v {v} do not match. Use [H, n, d], [H, m, d] and [H, m, d_v], for H "
             "heads, n queries and m keys. Repeat keys and values that several heads share. If queries and keys come "
             "from one sequence, m equals n.",
-            q=written(q),
-            k=written(k),
-            v=written(v),
+            q=format_shape(q),
+            k=format_shape(k),
+            v=format_shape(v),
         )
     for names, count in ((MASKS, q[1]), ((KEY_MASK,), k[1])):
         for name in names:
@@ -217,12 +218,12 @@ def _check_shapes(members: dict[str, Member]) -> None:
             raise InputError(
                 "Array {name} has the shape {shape}, but there are {n} positions. Save one label per position.",
                 name=Name(name),
-                shape=written(members[name].shape),
+                shape=format_shape(members[name].shape),
                 n=count,
             )
 
 
-def _unpadded(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
+def _unpadded_positions(npz: Npz, members: dict[str, Member], n: int, masks: Iterable[str]) -> list[int]:
     """Return the positions that none of these masks marks as padding."""
     keep = np.ones(n, bool)
     for name in masks:
@@ -240,29 +241,29 @@ def _heads_first(member: Member) -> tuple[int, int, int]:
     return member.shape[-3] if len(member.shape) > 2 else 1, member.shape[-2], member.shape[-1]
 
 
-def _numbers(npz: Npz, member: Member) -> Tensor:
+def _read_numbers(npz: Npz, member: Member) -> Tensor:
     """Return q, k or v as ``[H, n, d]`` float32."""
     array = npz.array(member).reshape(_heads_first(member))
-    bad = array.size - int(np.isfinite(array).sum())
-    if bad:
+    n_invalid = array.size - int(np.isfinite(array).sum())
+    if n_invalid:
         raise InputError(
             "Array {name} has {count} values that are NaN or infinite. Replace them, for example with np.nan_to_num.",
             name=Name(member.name),
-            count=bad,
+            count=n_invalid,
         )
-    largest, most = float(np.abs(array).max()), current().upload_magnitude
-    if largest > most:
+    largest, limit = float(np.abs(array).max()), current().upload_magnitude
+    if largest > limit:
         raise InputError(
             "Array {name} has values up to {largest:,.7g}. Logits computed from such values are so large that their "
             "squares overflow. Scale the values down to at most {most:,.0f}.",
             name=Name(member.name),
             largest=largest,
-            most=most,
+            most=limit,
         )
     return torch.from_numpy(array.astype(np.float32, order="C"))
 
 
-def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
+def _read_labels(npz: Npz, member: Member) -> tuple[str, ...]:
     labels = npz.array(member)
     # The characters are checked as numbers first, because numpy raises no clear error for code points that are not
     # characters: those beyond Unicode, and lone surrogates.

@@ -6,7 +6,7 @@ from attention_core.experiments import learning
 
 VARIANTS = ("softmax", "local", "linear", "gla", "deltanet", "gated_deltanet")
 """Variants compared by default: full attention, a window, and four whose state has a fixed size."""
-OTHERS: dict[str, tuple[str, ...]] = {
+TASK_VARIANTS: dict[str, tuple[str, ...]] = {
     "parity": ("softmax", "linear", "gla", "gated_deltanet", "deltanet~strength~2.0"),
     "maximum": ("softmax", "softmax_log_n", "sigmoid", "relu2", "linear"),
     "digits": ("softmax", "local", "linear", "nystrom", "linformer"),
@@ -14,14 +14,14 @@ OTHERS: dict[str, tuple[str, ...]] = {
 """Variants compared by default on tasks for which ``VARIANTS`` is not used."""
 SEEDS = (0, 1, 2)
 STEPS = 400
-LONGER = {
+TEST_LENGTHS = {
     "recall": (32, 64, 128, 256),
     "maximum": (17, 65, 257),
     "parity": (32, 64, 128, 256),
     "induction": (32, 64, 128),
 }
 """Lengths that trained models are tested on."""
-MORE = {"recall": (4, 8, 12, 16, 24)}
+TEST_ITEMS = {"recall": (4, 8, 12, 16, 24)}
 """Numbers of items that trained models are tested on."""
 
 
@@ -36,13 +36,13 @@ def default_plan(
         seeds: seeds.
         tests: whether the trained models are tested on other sequences.
     """
-    words = OTHERS.get(task, VARIANTS)
+    words = TASK_VARIANTS.get(task, VARIANTS)
     return learning.plan(
         words,
         task=task,
         steps=STEPS,
         rates=None if rate is None else (rate,) * len(words),
         seeds=seeds,
-        lengths=LONGER.get(task, ()) if tests else (),
-        more_items=MORE.get(task, ()) if tests else (),
+        lengths=TEST_LENGTHS.get(task, ()) if tests else (),
+        more_items=TEST_ITEMS.get(task, ()) if tests else (),
     )

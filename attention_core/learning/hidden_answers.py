@@ -19,9 +19,9 @@ def hidden_share(spec: TrainSpec, length: int | None = None) -> float:
         spec: the training run, which determines the task, the variant and the sequences.
         length: tokens of a sequence; those of training for None.
     """
-    wanted, length = task(spec.model.task), length or spec.length
-    mask = registry.from_word(spec.model.word).mask(length, causal=wanted.causal)
-    if mask is None or not wanted.shows_answers:
+    task_, length = task(spec.model.task), length or spec.length
+    mask = registry.from_word(spec.model.word).mask(length, causal=task_.causal)
+    if mask is None or not task_.shows_answers:
         return 0.0
     predicts, is_answer = _answers(evaluation_batch(spec, length, spec.items))
     return float((~(is_answer & mask).any(-1))[predicts].float().mean())
@@ -42,8 +42,8 @@ def accuracy_with_guesses(spec: TrainSpec) -> float:
     is_hidden = mask.float() @ is_answer.mT.float() == 0  # [sequences, predicting token, token whose answer is hidden]
     is_repeated = (batch.targets[:, :, None] == batch.targets[:, None, :]).tril(-1).any(-1)
     choices = (is_hidden & (predicts & ~is_repeated)[:, None, :]).sum(-1)
-    right = torch.where(is_hidden.diagonal(dim1=-2, dim2=-1), 1 / choices, 1.0)
-    return float(right[predicts].mean())
+    probability = torch.where(is_hidden.diagonal(dim1=-2, dim2=-1), 1 / choices, 1.0)
+    return float(probability[predicts].mean())
 
 
 def answer_places(spec: TrainSpec) -> list[tuple[int, int]]:

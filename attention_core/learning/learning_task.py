@@ -93,19 +93,19 @@ class LearningTask:
                 low=self.shortest,
                 high=self.longest,
             )
-        most = self.most_items(length)
-        if not min(1, most) <= items <= most:
+        most_items = self.most_items(length)
+        if not min(1, most_items) <= items <= most_items:
             raise InputError(
                 "{task} with {length} tokens cannot have {items} pairs or symbols to remember. Choose a number from "
                 "{low} to {high}.",
                 task=self.title,
                 length=length,
                 items=items,
-                low=min(1, most),
-                high=most,
+                low=min(1, most_items),
+                high=most_items,
             )
 
 
-def distinct(generator: torch.Generator, rows: int, count: int, of: int) -> Tensor:
-    """Return ``count`` different numbers below ``of`` in each row, in random order, ``[rows, count]`` int64."""
-    return torch.rand(rows, of, generator=generator).argsort(-1)[:, :count]
+def distinct(generator: torch.Generator, rows: int, count: int, high: int) -> Tensor:
+    """Return ``count`` different numbers below ``high`` in each row, in random order, ``[rows, count]`` int64."""
+    return torch.rand(rows, high, generator=generator).argsort(-1)[:, :count]

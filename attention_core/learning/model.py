@@ -85,41 +85,41 @@ class ModelSpec:
         return () if self.fixed else registry.from_word(self.word).trainable
 
 
-class _Convolution(torch.autograd.Function):
+class _ShiftedSum(torch.autograd.Function):
     """A sum of shifted tokens; on a CPU it takes a fraction of the time of conv1d with one channel per group."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, before: int) -> Tensor:  # noqa: ANN401 - torch's own context
+    def forward(ctx: Any, x: Tensor, weight: Tensor, earlier: int) -> Tensor:  # noqa: ANN401 - torch's own context
         taps = weight[:, 0].T.contiguous()  # A product with a strided tensor takes several times as long.
         ctx.save_for_backward(x, taps)
-        ctx.before = before
-        out = x * taps[before]
+        ctx.before = earlier
+        out = x * taps[earlier]
         for i, tap in enumerate(taps):
-            if i != before:
-                into, of = _overlapping(out, x, i - before)
-                into.addcmul_(of, tap)
+            if i != earlier:
+                target, source = _overlapping(out, x, i - earlier)
+                target.addcmul_(source, tap)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN401
         x, taps = ctx.saved_tensors
-        back, sums = grad * taps[ctx.before], []
+        grad_x, grad_taps = grad * taps[ctx.before], []
         for i, tap in enumerate(taps):
-            at, of = _overlapping(grad, x, i - ctx.before)
-            sums.append((at * of).sum((0, 1)))
+            outputs, inputs = _overlapping(grad, x, i - ctx.before)
+            grad_taps.append((outputs * inputs).sum((0, 1)))
             if i != ctx.before:
-                _overlapping(grad, back, i - ctx.before)[1].addcmul_(at, tap)
-        return back, torch.stack(sums, -1).unsqueeze(1), None
+                _overlapping(grad, grad_x, i - ctx.before)[1].addcmul_(outputs, tap)
+        return grad_x, torch.stack(grad_taps, -1).unsqueeze(1), None
 
 
 def _overlapping(tokens: Tensor, neighbours: Tensor, offset: int) -> tuple[Tensor, Tensor]:
     """Return the tokens ``[B, n, *]`` that have a neighbour at this offset, and these neighbours."""
     n = tokens.shape[1]
-    count, skipped = max(0, n - abs(offset)), min(n, abs(offset))
+    count, start = max(0, n - abs(offset)), min(n, abs(offset))
     if offset < 0:
-        return tokens.narrow(1, skipped, count), neighbours.narrow(1, 0, count)
-    return tokens.narrow(1, 0, count), neighbours.narrow(1, skipped, count)
+        return tokens.narrow(1, start, count), neighbours.narrow(1, 0, count)
+    return tokens.narrow(1, 0, count), neighbours.narrow(1, start, count)
 
 
 class ShortConvolution(nn.Module):
@@ -140,11 +140,11 @@ class ShortConvolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Mix neighbouring tokens of ``[B, n, channels]``."""
-        mixed: Tensor = _Convolution.apply(x, self.weight, self.before)
+        mixed: Tensor = _ShiftedSum.apply(x, self.weight, self.before)
         return mixed
 
 
-class Learned(nn.Module):
+class LearnedTensors(nn.Module):
     """The tensors that a variant's ``trainable`` declares, from parameters that are zero before training.
 
     Args:
@@ -189,7 +189,7 @@ class Layer(nn.Module):
         if spec.convolution:
             self.mix = ShortConvolution(3 * spec.width, spec.convolution, causal=causal)
         self.out = nn.Linear(spec.width, spec.width, bias=False)
-        self.learned = Learned(attention, spec) if spec.trainable else None
+        self.learned = LearnedTensors(attention, spec) if spec.trainable else None
 
     def attention_on(self, x: Tensor) -> Attention:
         """Return the attention with its learned tensors, which may depend on the tokens ``[B, n, D]``."""
@@ -219,17 +219,17 @@ class TinyModel(nn.Module):
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
-        wanted, attention = task(spec.task), registry.from_word(spec.word)
+        task_, attention = task(spec.task), registry.from_word(spec.word)
         if reason := refusal(spec):
             raise InputError("{title} cannot be trained on this task: {reason}", title=attention.title, reason=reason)
         self.spec = spec
         self.embed: nn.Module = (
-            nn.Linear(wanted.inputs, spec.width) if wanted.vectors else nn.Embedding(wanted.inputs, spec.width)
+            nn.Linear(task_.inputs, spec.width) if task_.vectors else nn.Embedding(task_.inputs, spec.width)
         )
         self.places = nn.Parameter(0.02 * torch.randn(spec.tokens, spec.width)) if spec.positions == "learned" else None
-        self.layers = nn.ModuleList(Layer(spec, attention, causal=wanted.causal) for _ in range(spec.layers))
+        self.layers = nn.ModuleList(Layer(spec, attention, causal=task_.causal) for _ in range(spec.layers))
         self.norm = nn.LayerNorm(spec.width)
-        self.head = nn.Linear(spec.width, wanted.classes)
+        self.head = nn.Linear(spec.width, task_.classes)
 
     def embedded(self, inputs: Tensor) -> Tensor:
         """Return the vectors of the tokens before the first layer, ``[B, n, D]``.
@@ -246,39 +246,39 @@ class TinyModel(nn.Module):
             )
         return x if self.places is None else x + self.places[: x.shape[1]]
 
-    def forward(self, inputs: Tensor, at: Tensor | None = None) -> Tensor:
+    def forward(self, inputs: Tensor, predicted: Tensor | None = None) -> Tensor:
         """Return the logits of the classes at each position, ``[B, n, classes]``.
 
         Args:
             inputs: the task's symbols, ``[B, n]``, or vectors, ``[B, n, features]``.
-            at: the positions whose logits are returned as ``[positions, classes]``, ``[B, n]`` bool; all for None.
+            predicted: the positions of the logits to return as ``[positions, classes]``, ``[B, n]`` bool; all for None.
         """
         x = self.embedded(inputs)
         for layer in self.layers:
             x = layer(x)
-        if at is not None:
-            x = x[at]
+        if predicted is not None:
+            x = x[predicted]
         return cast("Tensor", self.head(self.norm(x)))
 
     @torch.no_grad()
-    def recorded(self, inputs: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+    def qkv_by_layer(self, inputs: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Return the queries, keys and values of each layer, each ``[B, H, n, D / H]``."""
-        x, found = self.embedded(inputs), []
+        x, result = self.embedded(inputs), []
         for layer in self.layers:
-            found.append(cast("Layer", layer).qkv(x))
+            result.append(cast("Layer", layer).qkv(x))
             x = layer(x)
-        return found
+        return result
 
     @torch.no_grad()
     def matrices(self, inputs: Tensor) -> list[Tensor]:
         """Return the attention matrices of each layer, each ``[B, H, n, n]``."""
-        x, found = self.embedded(inputs), []
-        for module in self.layers:
-            layer = cast("Layer", module)
+        x, result = self.embedded(inputs), []
+        for each in self.layers:
+            layer = cast("Layer", each)
             q, k, _ = layer.qkv(x)
-            found.append(layer.attention_on(x).weights(q, k, causal=layer.causal))
+            result.append(layer.attention_on(x).weights(q, k, causal=layer.causal))
             x = layer(x)
-        return found
+        return result
 
 
 def refusal(spec: ModelSpec) -> str:

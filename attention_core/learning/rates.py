@@ -16,12 +16,12 @@ GRID = (1e-3, 3e-3, 1e-2)
 
 
 @cache
-def tuned() -> dict[str, dict[str, float]]:
-    """Return the recorded best rates by task and ``name`` of the model; empty if none are recorded."""
+def tuned_rates() -> dict[str, dict[str, float]]:
+    """Return the recorded best rates by task and ``model_name`` of the model; empty if none are recorded."""
     return json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 
-def name(model: ModelSpec) -> str:
+def model_name(model: ModelSpec) -> str:
     """Return the variant's word, followed by the architecture's fields that differ from the task's defaults."""
     default = ModelSpec(task=model.task, word=model.word, positions=cast("Positions", task_of(model.task).positions))
     changed = (
@@ -34,11 +34,11 @@ def name(model: ModelSpec) -> str:
 
 def rate(model: ModelSpec) -> float:
     """Return the tuned rate of a model, or ``DEFAULT``."""
-    found = tuned_rate(model)
-    return DEFAULT if found is None else found
+    tuned = tuned_rate(model)
+    return DEFAULT if tuned is None else tuned
 
 
 def tuned_rate(model: ModelSpec) -> float | None:
     """Return the tuned rate of a model, else that of its variant in the default architecture; None without both."""
-    known = tuned().get(model.task, {})
-    return known.get(name(model), known.get(model.word))
+    rates = tuned_rates().get(model.task, {})
+    return rates.get(model_name(model), rates.get(model.word))

@@ -18,7 +18,7 @@ from attention_core.experiments import learning
 from attention_core.experiments.learning import LearnRow, Plan
 from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
-from attention_core.learning.studies import STUDIES, parted, rotated
+from attention_core.learning.studies import STUDIES, removed_parts_plan, rotary_plan
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import TrainSpec
 from attention_core.runtime.devices import use_threads
@@ -28,7 +28,7 @@ TUNING_SEED = 1000
 """Seed of the runs that choose the learning rates."""
 
 
-def rows_of(plan: Plan) -> list[LearnRow]:
+def run_plan(plan: Plan) -> list[LearnRow]:
     """Run a plan to its end and return its rows."""
     rows: list[LearnRow] = []
     while tasks := learning.next_tasks(plan, rows):
@@ -43,26 +43,26 @@ def plans(task: str) -> Iterator[tuple[Plan, bool]]:
             if plan.specs[0].model.task == task:
                 yield plan, False
     if task == "recall":
-        yield parted(), False
-        yield rotated(), False
+        yield removed_parts_plan(), False
+        yield rotary_plan(), False
     yield default_plan(task), True
 
 
 def tune(spec: TrainSpec) -> None:
     """Record the rate of the grid with the lowest final loss for a model; a diverged run has no finite loss."""
-    known, task, name = rates.tuned(), spec.model.task, rates.name(spec.model)
-    if name in known.get(task, {}):
+    tuned, task, name = rates.tuned_rates(), spec.model.task, rates.model_name(spec.model)
+    if name in tuned.get(task, {}):
         return
     losses = {}
     for rate in rates.GRID:
-        found = rows_of(Plan(specs=(replace(spec, rate=rate, seed=TUNING_SEED),)))[-1].row
-        losses[rate] = found.loss if found.loss < float("inf") else float("inf")
-        _report(found.variant, f"rate {rate:g}", f"loss {found.loss:.3f}", f"accuracy {found.accuracy:.3f}")
+        row = run_plan(Plan(specs=(replace(spec, rate=rate, seed=TUNING_SEED),)))[-1].row
+        losses[rate] = row.loss if row.loss < float("inf") else float("inf")
+        _report(row.variant, f"rate {rate:g}", f"loss {row.loss:.3f}", f"accuracy {row.accuracy:.3f}")
     best = min(losses, key=losses.__getitem__)
     rates.FILE.write_text(
-        json.dumps(known | {task: known.get(task, {}) | {name: best}}, indent=1, sort_keys=True) + "\n", "utf-8"
+        json.dumps(tuned | {task: tuned.get(task, {}) | {name: best}}, indent=1, sort_keys=True) + "\n", "utf-8"
     )
-    rates.tuned.cache_clear()
+    rates.tuned_rates.cache_clear()
 
 
 def record(task: str) -> None:
@@ -77,9 +77,9 @@ def record(task: str) -> None:
             seeds = SEEDS[:1] if with_matrices else ()
             if document is not None and recorded_runs.is_complete(document, plan, spec, seeds):
                 continue
-            rows = rows_of(replace(plan, specs=(spec,)))
-            file.write_bytes(recorded_runs.encode(stamp("cpu"), rows, with_matrices=seeds, after=document))
-            _report(*recorded_runs.name(spec).split(", "), f"accuracy {rows[-1].row.accuracy:.3f}")
+            rows = run_plan(replace(plan, specs=(spec,)))
+            file.write_bytes(recorded_runs.encode(stamp("cpu"), rows, with_matrices=seeds, earlier=document))
+            _report(*recorded_runs.run_name(spec).split(", "), f"accuracy {rows[-1].row.accuracy:.3f}")
 
 
 def _plan(task: str, number: int) -> tuple[Plan, bool]:

@@ -25,7 +25,7 @@ LEVELS = 127
 """Integer that represents the largest entry of a stored matrix."""
 
 
-class Recorded(msgspec.Struct, frozen=True, array_like=True):
+class StoredRow(msgspec.Struct, frozen=True, array_like=True):
     """The numbers of one ``LearnRow``; ``scales`` and ``levels`` are empty if its matrices are not stored."""
 
     step: int
@@ -41,52 +41,52 @@ class Recorded(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A recorded file: the machine, and the rows by the ``name`` of their training runs."""
+    """A recorded file: the machine, and the rows by the ``run_name`` of their training runs."""
 
     stamp: Stamp
-    runs: dict[str, tuple[Recorded, ...]]
+    runs: dict[str, tuple[StoredRow, ...]]
 
 
-def known(plan: Plan) -> list[LearnRow]:
+def recorded_rows(plan: Plan) -> list[LearnRow]:
     """Return the rows of all runs of a plan that are recorded."""
-    found = recorded(plan.specs[0].model.task) if plan.specs else None
-    runs = {} if found is None else found.runs
-    return [_row(spec, each) for spec in plan.specs for each in runs.get(name(spec), ())]
+    document = recorded_document(plan.specs[0].model.task) if plan.specs else None
+    runs = {} if document is None else document.runs
+    return [_row(spec, stored) for spec in plan.specs for stored in runs.get(run_name(spec), ())]
 
 
-def seconds(spec: TrainSpec) -> float | None:
+def estimated_seconds(spec: TrainSpec) -> float | None:
     """Estimate the CPU seconds of a training run from a recorded run; None if its variant has none.
 
     A step takes as long as in the recorded run of the same model. Without such a run, it takes as long as with the
     variant's usual model, in proportion to the layers.
     """
-    if (found := recorded(spec.model.task)) is None:
+    if (document := recorded_document(spec.model.task)) is None:
         return None
     task = task_of(spec.model.task)
-    usual = ModelSpec(
+    default = ModelSpec(
         task=task.key,
         word=spec.model.word,
         positions=cast("Positions", task.positions),
         tokens=spec.model.tokens or spec.length,
     )
-    for model in (spec.model, usual):
-        wanted = name(replace(spec, model=model, rate=rate(model), steps=STEPS, seed=SEEDS[0]))
-        for row in found.runs.get(wanted, ())[-1:]:
+    for model in (spec.model, default):
+        run = run_name(replace(spec, model=model, rate=rate(model), steps=STEPS, seed=SEEDS[0]))
+        for row in document.runs.get(run, ())[-1:]:
             return row.seconds / row.step * spec.steps * spec.model.layers / model.layers
     return None
 
 
-def name(spec: TrainSpec | ModelSpec) -> str:
+def run_name(spec: TrainSpec | ModelSpec) -> str:
     """Return a training run's fields as text, without those at their defaults, so that a new field renames no run."""
     changed = {each.name: getattr(spec, each.name) for each in fields(spec) if getattr(spec, each.name) != each.default}
     return ", ".join(
-        f"{each}=({name(value)})" if isinstance(value, ModelSpec) else f"{each}={value}"
+        f"{each}=({run_name(value)})" if isinstance(value, ModelSpec) else f"{each}={value}"
         for each, value in changed.items()
     )
 
 
 @cache
-def recorded(task: str) -> Document | None:
+def recorded_document(task: str) -> Document | None:
     """Return the recorded runs of a task; None without a recorded file."""
     file = resources.files("attention_core.learning").joinpath(f"recorded/{task}.msgpack")
     return decode(file.read_bytes()) if file.is_file() else None
@@ -99,13 +99,13 @@ def decode(data: bytes) -> Document:
 
 def is_complete(document: Document, plan: Plan, spec: TrainSpec, with_matrices: Sequence[int]) -> bool:
     """Return whether a document holds a run with the tests of its plan, and with the matrices of these seeds."""
-    rows = document.runs.get(name(spec), ())
+    rows = document.runs.get(run_name(spec), ())
     tested = {(row.length, row.items) for row in rows if row.is_test}
     return bool(rows) and set(plan.tests) <= tested and (spec.seed not in with_matrices or bool(rows[0].levels))
 
 
 def encode(
-    stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int], after: Document | None = None
+    stamp: Stamp, rows: Iterable[LearnRow], *, with_matrices: Sequence[int], earlier: Document | None = None
 ) -> bytes:
     """Return the content of a recorded file.
 
@@ -113,47 +113,47 @@ def encode(
         stamp: the machine and the date.
         rows: the rows.
         with_matrices: the seeds whose matrices are stored.
-        after: the file's earlier content, which is kept.
+        earlier: the file's earlier content, which is kept.
     """
-    runs: dict[str, list[Recorded]] = {}
-    for found in rows:
-        kept = found.matrices if found.spec.seed in with_matrices else None
-        runs.setdefault(name(found.spec), []).append(_numbers(found, kept))
-    earlier = {} if after is None else after.runs
-    return msgspec.msgpack.encode(Document(stamp, earlier | {run: tuple(own) for run, own in runs.items()}))
+    runs: dict[str, list[StoredRow]] = {}
+    for row in rows:
+        matrices = row.matrices if row.spec.seed in with_matrices else None
+        runs.setdefault(run_name(row.spec), []).append(_numbers(row, matrices))
+    kept = {} if earlier is None else earlier.runs
+    return msgspec.msgpack.encode(Document(stamp, kept | {run: tuple(stored) for run, stored in runs.items()}))
 
 
-def _numbers(found: LearnRow, matrices: np.ndarray | None) -> Recorded:
-    row, levels = found.row, b""
+def _numbers(result: LearnRow, matrices: np.ndarray | None) -> StoredRow:
+    row, levels = result.row, b""
     scales: tuple[float, ...] = ()
     if matrices is not None:
-        scales = tuple(float(np.abs(each).max()) or 1.0 for each in matrices.astype(np.float32))
+        scales = tuple(float(np.abs(matrix).max()) or 1.0 for matrix in matrices.astype(np.float32))
         shares = matrices.astype(np.float32) / np.array(scales)[:, None, None]
         levels = np.rint(shares * LEVELS).astype(np.int8).tobytes()
-    return Recorded(
-        row.step, row.length, row.items, row.loss, row.accuracy, row.seconds, row.tokens, found.is_test, scales, levels
+    return StoredRow(
+        row.step, row.length, row.items, row.loss, row.accuracy, row.seconds, row.tokens, result.is_test, scales, levels
     )
 
 
-def _row(spec: TrainSpec, found: Recorded) -> LearnRow:
+def _row(spec: TrainSpec, stored: StoredRow) -> LearnRow:
     matrices = None
-    if found.levels:
-        levels = np.frombuffer(found.levels, np.int8).reshape(spec.model.layers, spec.length, spec.length)
-        matrices = levels / np.float32(LEVELS) * np.array(found.scales, np.float32)[:, None, None]
+    if stored.levels:
+        levels = np.frombuffer(stored.levels, np.int8).reshape(spec.model.layers, spec.length, spec.length)
+        matrices = levels / np.float32(LEVELS) * np.array(stored.scales, np.float32)[:, None, None]
     return LearnRow(
         spec=spec,
         row=Row(
             variant=spec.model.word,
             task=spec.model.task,
             seed=spec.seed,
-            step=found.step,
-            length=found.length,
-            items=found.items,
-            loss=found.loss,
-            accuracy=found.accuracy,
-            seconds=found.seconds,
-            tokens=found.tokens,
+            step=stored.step,
+            length=stored.length,
+            items=stored.items,
+            loss=stored.loss,
+            accuracy=stored.accuracy,
+            seconds=stored.seconds,
+            tokens=stored.tokens,
         ),
-        is_test=found.is_test,
+        is_test=stored.is_test,
         matrices=matrices,
     )

@@ -7,6 +7,7 @@ from attention_core import registry
 from attention_core.experiments.learning import Plan
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.rates import rate
+from attention_core.learning.train import TrainSpec
 from attention_core.settings import Value
 from attention_core.variant import Attention
 
@@ -20,8 +21,8 @@ def _without_convolution(model: ModelSpec) -> ModelSpec:
 
 def _without_gate(model: ModelSpec) -> ModelSpec:
     attention = registry.from_word(model.word)
-    now = {name: getattr(attention.params, name, None) for name in UNGATED}
-    if None in now.values() or now == UNGATED:
+    settings = {name: getattr(attention.params, name, None) for name in UNGATED}
+    if None in settings.values() or settings == UNGATED:
         return model
     if getattr(attention.params, "write", "") == "rest":  # The write strength is 1 minus the gate, so it would be 0.
         return model
@@ -54,16 +55,15 @@ PARTS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
 """How each part is removed from a model; a model without the part is returned unchanged."""
 
 
-def without(model: ModelSpec) -> dict[str, ModelSpec]:
+def models_without_parts(model: ModelSpec) -> dict[str, ModelSpec]:
     """Return, for each part that the model has, the model without this part; the keys are those of ``PARTS``."""
-    return {part: less for part, remove in PARTS.items() if (less := remove(model)) != model}
+    return {part: changed for part, remove in PARTS.items() if (changed := remove(model)) != model}
 
 
 def with_parts_removed(plan: Plan) -> Plan:
     """Return a plan that also trains each model without each of its parts in turn, and tests no model afterwards."""
-    specs = [
-        each
-        for spec in plan.specs
-        for each in (spec, *(replace(spec, model=less, rate=rate(less)) for less in without(spec.model).values()))
-    ]
+    specs: list[TrainSpec] = []
+    for spec in plan.specs:
+        models = models_without_parts(spec.model).values()
+        specs += [spec, *(replace(spec, model=model, rate=rate(model)) for model in models)]
     return replace(plan, specs=tuple(dict.fromkeys(specs)), lengths=(), items=())

@@ -18,13 +18,13 @@ from attention_core.learning.tasks import task
 from attention_core.ops.random import generator
 from attention_core.runtime import progress
 
-EVALUATED = 256
+EVALUATION_SEQUENCES = 256
 """Sequences on which accuracy is measured."""
-CLIP = 1.0
+MAX_GRADIENT_NORM = 1.0
 """Largest norm of the gradient; a longer one is scaled down."""
-WARM_UP = 20
+WARM_UP_STEPS = 20
 """Steps over which the learning rate rises linearly."""
-REPORTED = 25
+REPORT_INTERVAL = 25
 """Number of steps between two reports of progress."""
 
 _INIT, _BATCH, _LENGTH, _TEST = range(4)  # streams of random numbers
@@ -101,85 +101,85 @@ class Checkpoint:
     moments: bytes = field(repr=False)
 
 
-def initial(spec: TrainSpec) -> TinyModel:
+def initial_model(spec: TrainSpec) -> TinyModel:
     """Return the untrained model; its weights depend on the seed and the architecture alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(generator(spec.seed, _INIT).initial_seed())
         return TinyModel(spec.model)
 
 
-def batch_at(spec: TrainSpec, step: int) -> Batch:
+def training_batch(spec: TrainSpec, step: int) -> Batch:
     """Return the training batch of a step."""
-    wanted, length = task(spec.model.task), spec.length
-    if wanted.varied:
-        length = int(torch.randint(wanted.shortest, length + 1, (), generator=generator(spec.seed, _LENGTH, step)))
-    return wanted.sample(generator(spec.seed, _BATCH, step), spec.batch, length, spec.items)
+    task_, length = task(spec.model.task), spec.length
+    if task_.varied:
+        length = int(torch.randint(task_.shortest, length + 1, (), generator=generator(spec.seed, _LENGTH, step)))
+    return task_.sample(generator(spec.seed, _BATCH, step), spec.batch, length, spec.items)
 
 
-def evaluation_batch(spec: TrainSpec, length: int, items: int, sequences: int = EVALUATED) -> Batch:
+def evaluation_batch(spec: TrainSpec, length: int, items: int, sequences: int = EVALUATION_SEQUENCES) -> Batch:
     """Return sequences that training does not use; they depend on the length, the items and the seed alone.
 
     Raises:
         InputError: if the task has no such sequences.
     """
-    wanted = task(spec.model.task)
-    wanted.check(length, items)
-    kept = {"held_out": True} if wanted.held_out else {}
-    return wanted.sample(generator(spec.seed, _TEST, length, items), sequences, length, items, **kept)
+    task_ = task(spec.model.task)
+    task_.check(length, items)
+    held_out = {"held_out": True} if task_.held_out else {}
+    return task_.sample(generator(spec.seed, _TEST, length, items), sequences, length, items, **held_out)
 
 
 def loss_of(model: TinyModel, batch: Batch) -> Tensor:
     """Return the mean cross-entropy in nats over all positions with a target."""
-    asked = batch.targets != IGNORED
-    return F.cross_entropy(model(batch.inputs, asked), batch.targets[asked])
+    has_target = batch.targets != IGNORED
+    return F.cross_entropy(model(batch.inputs, has_target), batch.targets[has_target])
 
 
 @torch.no_grad()
 def evaluate(model: TinyModel, batch: Batch) -> tuple[float, float]:
     """Return the loss in nats and the accuracy on a batch; the accuracy is 0 if the logits are not finite."""
-    logits, asked = model(batch.inputs), batch.targets != IGNORED
-    right = (logits.argmax(-1) == batch.targets) & logits.isfinite().all(-1)
+    logits, has_target = model(batch.inputs), batch.targets != IGNORED
+    is_correct = (logits.argmax(-1) == batch.targets) & logits.isfinite().all(-1)
     loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
-    return float(loss), float(right[asked].float().mean())
+    return float(loss), float(is_correct[has_target].float().mean())
 
 
-def steps(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple[TinyModel, Checkpoint]:
+def train_until(spec: TrainSpec, until: int, start: Checkpoint | None = None) -> tuple[TinyModel, Checkpoint]:
     """Train up to a step, from the beginning or from a checkpoint.
 
     Raises:
         LabError: if the variant cannot be trained on the task.
     """
-    model = initial(spec)
+    model = initial_model(spec)
     optimizer = torch.optim.AdamW(model.parameters(), lr=spec.rate, weight_decay=0.0, fused=True)
-    done, seconds, tokens = 0, 0.0, 0
+    step_count, seconds, tokens = 0, 0.0, 0
     if start is not None:
-        model.load_state_dict(_unpacked(start.weights))
-        _restore(optimizer, model, start)
-        done, seconds, tokens = start.step, start.seconds, start.tokens
-    began = time.thread_time()
-    for step in range(done, min(until, spec.steps)):
-        if step % REPORTED == 0:
+        model.load_state_dict(_from_safetensors(start.weights))
+        _restore_moments(optimizer, model, start)
+        step_count, seconds, tokens = start.step, start.seconds, start.tokens
+    start_time = time.thread_time()
+    for step in range(step_count, min(until, spec.steps)):
+        if step % REPORT_INTERVAL == 0:
             progress.step(step, spec.steps)
-        batch = batch_at(spec, step)
+        batch = training_batch(spec, step)
         tokens += batch.targets.numel()
         for group in optimizer.param_groups:
-            group["lr"] = spec.rate * min(1.0, (step + 1) / WARM_UP)
+            group["lr"] = spec.rate * min(1.0, (step + 1) / WARM_UP_STEPS)
         optimizer.zero_grad(set_to_none=True)
         loss_of(model, batch).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
         optimizer.step()
-        done = step + 1
-    seconds += time.thread_time() - began
+        step_count = step + 1
+    seconds += time.thread_time() - start_time
     return model, Checkpoint(
-        step=done,
+        step=step_count,
         seconds=seconds,
         tokens=tokens,
-        weights=_packed(model.state_dict()),
+        weights=_to_safetensors(model.state_dict()),
         moments=_moments(optimizer, model),
     )
 
 
-def measured(spec: TrainSpec, model: TinyModel, at: Checkpoint, *, length: int = 0, items: int = 0) -> Row:
+def measure(spec: TrainSpec, model: TinyModel, checkpoint: Checkpoint, *, length: int = 0, items: int = 0) -> Row:
     """Return the row of a checkpoint, at the spec's own length and items by default."""
     length, items = length or spec.length, items or spec.items
     loss, accuracy = evaluate(model, evaluation_batch(spec, length, items))
@@ -187,38 +187,38 @@ def measured(spec: TrainSpec, model: TinyModel, at: Checkpoint, *, length: int =
         variant=spec.model.word,
         task=spec.model.task,
         seed=spec.seed,
-        step=at.step,
+        step=checkpoint.step,
         length=length,
         items=items,
         loss=loss,
         accuracy=accuracy,
-        seconds=at.seconds,
-        tokens=at.tokens,
+        seconds=checkpoint.seconds,
+        tokens=checkpoint.tokens,
     )
 
 
 def train(spec: TrainSpec, *, every: int = 25) -> Iterator[tuple[Row, Checkpoint]]:
     """Train a model; yield its row and checkpoint every ``every`` steps and after the last step."""
-    at: Checkpoint | None = None
-    while at is None or at.step < spec.steps:
-        model, at = steps(spec, (0 if at is None else at.step) + every, at)
-        yield measured(spec, model, at), at
+    checkpoint: Checkpoint | None = None
+    while checkpoint is None or checkpoint.step < spec.steps:
+        model, checkpoint = train_until(spec, (0 if checkpoint is None else checkpoint.step) + every, checkpoint)
+        yield measure(spec, model, checkpoint), checkpoint
 
 
 def model_of(spec: TrainSpec, weights: bytes) -> TinyModel:
     """Return the model with these weights, given as safetensors."""
-    model = initial(spec)
-    model.load_state_dict(_unpacked(weights))
+    model = initial_model(spec)
+    model.load_state_dict(_from_safetensors(weights))
     return model
 
 
-def _packed(tensors: dict[str, Tensor]) -> bytes:
+def _to_safetensors(tensors: dict[str, Tensor]) -> bytes:
     from safetensors.torch import save  # Imported here because attention_core can be installed without it.
 
     return save(tensors)
 
 
-def _unpacked(data: bytes) -> dict[str, Tensor]:
+def _from_safetensors(data: bytes) -> dict[str, Tensor]:
     from safetensors.torch import load  # Imported here because attention_core can be installed without it.
 
     return load(data)
@@ -226,7 +226,7 @@ def _unpacked(data: bytes) -> dict[str, Tensor]:
 
 def _moments(optimizer: torch.optim.Optimizer, model: TinyModel) -> bytes:
     state = optimizer.state
-    return _packed(
+    return _to_safetensors(
         {
             f"{name}.{moment}": state[parameter][moment]
             for name, parameter in model.named_parameters()
@@ -236,8 +236,8 @@ def _moments(optimizer: torch.optim.Optimizer, model: TinyModel) -> bytes:
     )
 
 
-def _restore(optimizer: torch.optim.Optimizer, model: TinyModel, start: Checkpoint) -> None:
-    moments = _unpacked(start.moments)
+def _restore_moments(optimizer: torch.optim.Optimizer, model: TinyModel, start: Checkpoint) -> None:
+    moments = _from_safetensors(start.moments)
     for name, parameter in model.named_parameters():
         if f"{name}.exp_avg" in moments:
             optimizer.state[parameter] = {

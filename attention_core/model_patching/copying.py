@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core.errors import InputError
-from attention_core.inputs.models import Loaded
+from attention_core.inputs.models import LoadedModel
 from attention_core.model_patching.predictions import losses
 
 COMMON_TOKENS = 8192
@@ -15,7 +15,7 @@ COMMON_TOKENS = 8192
 common."""
 
 
-def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
+def repeated(loaded: LoadedModel, period: int, seed: int) -> list[int]:
     """Return random common tokens followed by the same tokens, ``2 * period`` in total, as a pure function of the seed.
 
     Raises:
@@ -32,7 +32,7 @@ def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
     return tokens + tokens
 
 
-def copy_losses(loaded: Loaded, period: int, seed: int) -> tuple[Tensor, Tensor]:
+def copy_losses(loaded: LoadedModel, period: int, seed: int) -> tuple[Tensor, Tensor]:
     """Compute the losses, in nats, of the first occurrence (``[period - 1]``) and of the repetition (``[period - 1]``).
 
     The repetition's first token is left out, because no earlier token predicts that a repetition begins.

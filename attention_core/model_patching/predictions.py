@@ -8,13 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.errors import InputError, ModelError
-from attention_core.inputs.models import Loaded
+from attention_core.inputs.models import LoadedModel
 
 ROWS = 128
 """Positions whose logits are computed in one step; with 49,152 words these take 24 MiB."""
 
 
-def unembedding(loaded: Loaded) -> Tensor:
+def unembedding(loaded: LoadedModel) -> Tensor:
     """Return the matrix ``[words, size]`` that turns hidden states into logits.
 
     Raises:
@@ -28,7 +28,7 @@ def unembedding(loaded: Loaded) -> Tensor:
     return loaded.model.get_input_embeddings().weight
 
 
-def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
+def losses(loaded: LoadedModel, ids: Sequence[int]) -> Tensor:
     """Compute the loss of each token but the first, given the tokens before it, in nats, float32 ``[n - 1]``.
 
     Args:

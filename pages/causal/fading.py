@@ -22,7 +22,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import computing, readable, tokens
 from attention_core.analysis.state.gating import Gate, Gated
-from attention_core.analysis.state.token_weight import DECAYS, fade, first_share, variants
+from attention_core.analysis.state.token_weight import DECAYS, fade, first_tokens_share, variants
 from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
@@ -201,7 +201,7 @@ def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
 def _show_quarters(lines: Sequence[Line]) -> None:
     quarter = _quarter_length(len(lines[0].weights))
     rows = range(quarter - 1, len(lines[0].weights))
-    shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
+    shares = [[100 * first_tokens_share(line.weights[i], quarter) for i in rows] for line in lines]
     curves_ = _curves_with_baseline(lines, rows, shares, _("equal weights"), count=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     text = _("Curves: the share of every row's weight on the first quarter of the tokens, with one curve per variant")
@@ -270,7 +270,7 @@ def _show_table(lines: Sequence[Line]) -> None:
         (
             _("first quarter, %"),
             _("Weight of the first quarter of the tokens in the last row."),
-            lambda line: 100 * first_share(line.weights[-1], _quarter_length(n)),
+            lambda line: 100 * first_tokens_share(line.weights[-1], _quarter_length(n)),
         ),
     ]
     cells = [{_("Variant"): line.name} | {title: cell(line) for title, _help, cell in columns} for line in lines]

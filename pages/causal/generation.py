@@ -21,9 +21,9 @@ from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
-from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
-from attention_core.benchmarking.run_summary import REFERENCE, of_variant, ratios
+from attention_core.benchmarking.run_summary import REFERENCE, ratios, variant_points
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import MemoryRow
@@ -97,7 +97,7 @@ def _sizes(width: int) -> tuple[int, ...]:
 
 
 def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], run: Run | None, key: str) -> None:
-    recorded_run = next(other for other in recorded().values() if other.spec.mode == "decode")
+    recorded_run = next(other for other in recorded_runs().values() if other.spec.mode == "decode")
     lines = _series(run or recorded_run, attentions, live=run is not None)
     if len(lines) > 1:
         st.markdown(paragraph(timing_origin(lines[0].run.spec, live=lines[0].live), summary_text(lines)))
@@ -122,7 +122,7 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
             ratios=ratios(run, word),
         )
         for word, name in names.items()
-        if (points := of_variant(run, word))
+        if (points := variant_points(run, word))
     ]
 
 

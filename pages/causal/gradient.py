@@ -49,7 +49,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
             "Memory is counted for one head of size d = {d}. Gradients are compared on the first {n} "
             "tokens of this input.",
             d=d,
-            n=min(chosen.qkv.n, causal_gradient.COMPARED),
+            n=min(chosen.qkv.n, causal_gradient.COMPARED_TOKENS),
         )
     )
     return rows

@@ -24,7 +24,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, tokens
-from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, replaced_tokens
+from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
 from attention_core.formatting import format_readable
 from attention_core.inputs.labels import number_repeats
@@ -39,7 +39,7 @@ class LeaksOptions(Options, prefix="c_"):
     token = listed_whole(
         20,
         0,
-        MOST - 1,
+        MAX_TOKENS - 1,
         N_("Replaced token t"),
         widget=st.select_slider,
         help=N_("You can also click a row of a map to select its token."),
@@ -115,9 +115,9 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
     if t == 0:
         words = _("Token 0 “{token}” has no earlier outputs. Choose a later token.", token=token)
         leaking = [
-            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=influence.share)
+            _("{name} ({share:.0%} of earlier outputs change)", name=label(a), share=influence.leaking_share)
             for a, influence in influences.items()
-            if influence.share
+            if influence.leaking_share
         ]
         if not leaking:
             return words
@@ -128,7 +128,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
                 names=enumeration(leaking),
             ),
         )
-    changed = {a: influence.before(t) for a, influence in influences.items()}
+    changed = {a: influence.earlier_changes(t) for a, influence in influences.items()}
     leaking = [
         _("{name} (changed outputs: {moved})", name=label(a), moved=count) for a, count in changed.items() if count
     ]
@@ -156,7 +156,7 @@ def summary(influences: Influences, t: int, labels: Sequence[str]) -> str:
 def _strips(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
     rows = []
     for attention, influence in influences.items():
-        text = changed_outputs(influence.before(t), t)
+        text = changed_outputs(influence.earlier_changes(t), t)
         rows.append(Strip(title=f"<b>{label(attention)}</b> · {text}", sizes=influence.moved[t]))
     figure = strips(
         rows,
@@ -199,8 +199,8 @@ def _board(influences: Influences, t: int, labels: tuple[str, ...]) -> None:
         Panel(
             attention.key,
             label(attention),
-            _("leaks: {share:.0%} of earlier outputs change", share=influence.share)
-            if influence.share
+            _("leaks: {share:.0%} of earlier outputs change", share=influence.leaking_share)
+            if influence.leaking_share
             else _("does not leak"),
             np.where(influence.moved > 0, influence.moved, np.nan),
         )

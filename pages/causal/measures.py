@@ -20,12 +20,12 @@ def _influence(screen: Screen, attention: ac.Attention) -> Influence:
 def _changed_outputs(screen: Screen, attention: ac.Attention) -> float:
     """Return the number of outputs before the replaced token that change."""
     influence = _influence(screen, attention)
-    return float(influence.before(min(screen.options(LeaksOptions).token, len(influence.moved) - 1)))
+    return float(influence.earlier_changes(min(screen.options(LeaksOptions).token, len(influence.moved) - 1)))
 
 
 def _leaking(screen: Screen) -> float:
     """Return the number of compared variants that leak."""
-    return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
+    return float(sum(_influence(screen, each).leaking_share > 0 for each in screen.visit.variants))
 
 
 def _replaced_token(screen: Screen) -> int:
@@ -36,7 +36,7 @@ def _replaced_token(screen: Screen) -> int:
 MEASURES = {
     "leak": VariantMeasure(
         N_("share of earlier outputs of {name} that change when a later token is replaced, over all replaced tokens"),
-        lambda screen, attention: 100 * _influence(screen, attention).share,
+        lambda screen, attention: 100 * _influence(screen, attention).leaking_share,
         unit="%",
         tolerance=8,
     ),

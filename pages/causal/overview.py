@@ -53,7 +53,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     selected = SharedOptions.variants.value
     not_causal.sort(key=lambda attention: attention not in selected)
     # A model that the text goes through, but that also sees later tokens, cannot generate text itself.
-    model_name = forms()[chosen.source.key].name() if chosen.source.written and not chosen.qkv.causal else ""
+    model_name = forms()[chosen.source.key].name() if chosen.source.is_text and not chosen.qkv.causal else ""
     headline.markdown(summary(rows, [_(each.variant.title) for each in not_causal]), help=method(heads, d, model_name))
     _chart(rows, heads)
     reasons = "\n".join(

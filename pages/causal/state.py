@@ -178,7 +178,7 @@ def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tup
 
 
 def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
-    cache = np.where(np.arange(len(history.cache))[:, None] <= i, history.cache, np.nan)
+    cache = np.where(np.arange(len(history.kv_cache))[:, None] <= i, history.kv_cache, np.nan)
     rows = _("feature") if history.changes is None else _("channel")
     panels = [
         *_states(history, labels[i], i),
@@ -190,7 +190,7 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
             row_labels=labels,
             row_title=_("token"),
             col_title=_("entries of key and value"),
-            top=float(abs(history.cache).max()),
+            top=float(abs(history.kv_cache).max()),
         ),
     ]
     matrix_board(
@@ -219,14 +219,14 @@ def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     if history.changes is None:
         yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i], top=top)
         return
-    if history.changes.fades.any():
-        yield Panel("faded", _("Decayed"), _("from the previous state"), history.faded(i), top=top)
-    if history.changes.erases is not None:
+    if history.changes.decay_shares.any():
+        yield Panel("faded", _("Decayed"), _("from the previous state"), history.decay_change(i), top=top)
+    if history.changes.erased_shares is not None:
         if history.changes.along:
             read_title = _("value retrieved by the erase direction w of “{token}”", token=token)
         else:
             read_title = _("value retrieved by the key of “{token}”", token=token)
-        yield Panel("erased", _("Erased"), read_title, history.erased(i), top=top)
+        yield Panel("erased", _("Erased"), read_title, history.erase_change(i), top=top)
     yield Panel("added", _("Written"), _("by “{token}”", token=token), history.added[i], top=top)
 
 
@@ -235,7 +235,7 @@ def _sizes(history: StateHistory) -> dict[str, np.ndarray]:
     sizes = {"‖S‖": lengths(history.sums)}
     if history.keys is not None:
         return sizes | {"‖z‖": lengths(history.keys)}
-    return sizes | {_("written"): lengths(history.added), _("removed"): history.removed}
+    return sizes | {_("written"): lengths(history.added), _("removed"): history.removed_size}
 
 
 def _figure(history: StateHistory, i: int) -> None:
@@ -243,7 +243,7 @@ def _figure(history: StateHistory, i: int) -> None:
         features, title = history.keys, _("z: the sum of φ(k) so far")
         text = _("Bars: the state of the normaliser; lines: the norm of the state at every token; bars: the output")
     else:
-        features, title = history.channels, _("norm of each row of the state S (a key channel)")
+        features, title = history.channel_sizes, _("norm of each row of the state S (a key channel)")
         text = _(
             "Bars: the norm of each row of the state; lines: the change of the state at every token; bars: the output"
         )
@@ -278,7 +278,9 @@ def _explain(attention: ac.Attention, history: StateHistory) -> None:
 def _curve_rows(history: StateHistory) -> list[list[object]]:
     """Return the values of the curves, one row per token."""
     sizes = zip(*_sizes(history).values(), strict=True)
-    return [[i, *map(float, row), history.difference(i), history.lost(i)] for i, row in enumerate(sizes)]
+    return [
+        [i, *map(float, row), history.matrix_difference(i), history.softmax_error(i)] for i, row in enumerate(sizes)
+    ]
 
 
 def _arrays(history: StateHistory) -> dict[str, np.ndarray]:
@@ -290,7 +292,7 @@ def _arrays(history: StateHistory) -> dict[str, np.ndarray]:
         "out": history.outputs,
         "full": history.full,
         "softmax": history.softmax,
-        "fades": None if changes is None else changes.fades,
-        "erases": None if changes is None else changes.erases,
+        "fades": None if changes is None else changes.decay_shares,
+        "erases": None if changes is None else changes.erased_shares,
     }
     return {name: values for name, values in arrays.items() if values is not None}

@@ -48,18 +48,18 @@ FAST_WEIGHTS = (
 
 def state_size(history: StateHistory) -> str:
     """Return the size of the state, and the length from which a key-value cache is larger."""
-    each = history.cache.shape[1]
+    each = history.kv_cache.shape[1]
     return paragraph(
         _(
             "**The state holds {size:,} numbers at any length**, because it merges all tokens into matrices of fixed "
             "size.",
-            size=history.held,
+            size=history.state_size,
         ),
         _(
             "Softmax stores the key and the value of every token ({each:,} numbers per token). From **{n:,}** tokens "
             "on, this key-value cache is larger than the state.",
             each=each,
-            n=history.held // each + 1,
+            n=history.state_size // each + 1,
         ),
     )
 
@@ -82,8 +82,8 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str
         _(
             "Its output error compared with softmax is {lost:.0%}. Its n × n attention matrix gives the same output as "
             "the state, with differences of at most {difference}.",
-            lost=history.lost(i),
-            difference=format_readable(history.difference(i), 1),
+            lost=history.softmax_error(i),
+            difference=format_readable(history.matrix_difference(i), 1),
         ),
     )
 
@@ -95,10 +95,10 @@ def state_change(history: StateHistory, i: int) -> str:
     written = _length(history.added[i])
     if not i:
         return _("The first token adds a matrix of norm {written} to an empty state.", written=written)
-    before, now = (_length(state) for state in (history.before(i), history.sums[i]))
+    before, now = (_length(state) for state in (history.state_before(i), history.sums[i]))
     erased_text = ""
-    if history.changes.erases is not None:
-        share, erased = percent(history.changes.erases[i]), _length(history.erased(i))
+    if history.changes.erased_shares is not None:
+        share, erased = percent(history.changes.erased_shares[i]), _length(history.erase_change(i))
         if history.changes.along:
             erased_text = _(
                 "The state returns a value for the token's erase direction w. The token erases **{share}** of this "
@@ -114,7 +114,7 @@ def state_change(history: StateHistory, i: int) -> str:
                 erased=erased,
             )
     return paragraph(
-        decay_text(history.changes.fades[i]),
+        decay_text(history.changes.decay_shares[i]),
         erased_text,
         _(
             "The token adds a matrix of norm {written} to the state. The norm of the state, ‖S‖, changes from "
@@ -155,7 +155,7 @@ def notes(history: StateHistory, n: int, head: int, *, averaged: bool) -> str:
         _("Head {head} is shown, because each head has its own state.", head=head) if averaged else "",
         _(
             "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are shown.",
-            size=history.held,
+            size=history.state_size,
             shown=len(history.sums),
             n=n,
         )

@@ -16,7 +16,7 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import label
 from attention_core.experiments import causal_modes
-from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, AgreementRow, CostRow
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, MAX_COMPARED_TOKENS, AgreementRow, CostRow
 from attention_core.formatting import MIB, at_most, format_interpolated
 from attention_core.limits import current
 from attention_core.ops.linear.causal_scan import CHUNK
@@ -40,7 +40,7 @@ def head_sizes() -> list[int]:
 
 def cumsum_variants() -> list[str]:
     """Return the keys of the variants that have a cumsum form, linear attention first."""
-    keys = [v.key for v in ac.all_variants() if "cumsum" in causal_modes.forms(v)]
+    keys = [v.key for v in ac.all_variants() if "cumsum" in causal_modes.modes(v)]
     return sorted(keys, key=lambda key: key != "linear")
 
 
@@ -69,14 +69,15 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 
 def scope(chosen: ChosenInput) -> Scope:
-    """Return the scope of the comparison: one head or all heads, on at most ``AGREED`` tokens."""
+    """Return the scope of the comparison: one head or all heads, on at most ``MAX_COMPARED_TOKENS`` tokens."""
     words = tuple(attention.word for attention in _compared_attentions())
-    return replace(input_panel.scope(chosen), aggregation="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
+    tokens = min(chosen.qkv.n, MAX_COMPARED_TOKENS)
+    return replace(input_panel.scope(chosen), aggregation="each", tokens=tokens, variants=words)
 
 
 def _compared_attentions() -> list[ac.Attention]:
     """Return the variants whose algorithms are compared, with the visitor's settings."""
-    return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
+    return with_settings(v for v in ac.all_variants() if causal_modes.modes(v))
 
 
 def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[AgreementRow | CostRow]:
@@ -111,7 +112,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
         place=headline,
         height=HEIGHT,
     )
-    without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
+    without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.modes(a.variant)]
     st.caption(notes(chosen.qkv.n, rows, without_cumsum))
     return rows
 
@@ -185,7 +186,9 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
             single=single,
             double=double,
         ),
-        _("Differences are measured on the first {most} of {n} tokens.", most=AGREED, n=n) if n > AGREED else "",
+        _("Differences are measured on the first {most} of {n} tokens.", most=MAX_COMPARED_TOKENS, n=n)
+        if n > MAX_COMPARED_TOKENS
+        else "",
         _(
             "The lab computes the features of {names} for a chunk of tokens together, so there is no cumsum form, "
             "which adds one token after another.",

@@ -24,12 +24,14 @@ def show(outcome: Outcome, chosen: ChosenInput) -> None:
     needs = outcome.untestable_reason.needs if outcome.untestable_reason else None
     if needs is None:
         return
-    tokens = needs if chosen.source.made else _preset_tokens() if chosen.source.written else 0
+    tokens = needs if chosen.source.is_generated else _preset_tokens() if chosen.source.is_text else 0
     if tokens < needs:
         st.caption(instructions(chosen.source, needs))
         return
     set_input = (
-        partial(SharedOptions.n.set, needs) if chosen.source.made else partial(set_text, presets.texts()[PRESET])
+        partial(SharedOptions.n.set, needs)
+        if chosen.source.is_generated
+        else partial(set_text, presets.texts()[PRESET])
     )
     st.button(
         button_label(chosen.source, tokens),
@@ -43,14 +45,14 @@ def show(outcome: Outcome, chosen: ChosenInput) -> None:
 
 def button_label(source: Source, tokens: int) -> str:
     """Return the label of the button that takes a longer input, with its number of tokens."""
-    if source.made:
+    if source.is_generated:
         return _("Use n = {n}", n=tokens)
     return _("Use the long preset ({n} tokens)", n=tokens)
 
 
 def instructions(source: Source, needs: int) -> str:
     """Return what the visitor can do if no button can provide a longer input."""
-    if source.written:
+    if source.is_text:
         return _("Write or paste a text of at least {n} tokens.", n=needs)
     if isinstance(source, UploadSource):
         return _("Upload a sequence of at least {n} tokens.", n=needs)

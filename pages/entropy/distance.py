@@ -15,20 +15,20 @@ from app.figures.theme import GREY
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from app.words.labels import every_key
 from attention_core.experiments import distance
-from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow, near_and_far
+from attention_core.experiments.distance import BIASED, PLAIN, ROTATED, DistanceRow, near_and_far
 from attention_core.formatting import formatted, number, percent
 from attention_core.inputs.source import Source
 from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.view import View, quartiles
 
-DASHES = {TURNED: "solid", PLAIN: "dash", BIASED: "dashdot"}
+DASHES = {ROTATED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 SAME_RATIO = 1.05
 """Ratio up to which two numbers count as equal."""
 
 
 def form_names() -> dict[str, str]:
     """Return the names of the forms on screen."""
-    return {TURNED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
+    return {ROTATED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
 def position_origin(source: Source) -> str:
@@ -83,7 +83,7 @@ def describe(rows: Sequence[DistanceRow], question: Question) -> str:
     if question.options.distance == "logit":
         return logits_by_form(by_form["logit"], n)
     if question.options.distance == "bound":
-        sizes, bounds = (by_form[name].get(TURNED) for name in ("size", "bound"))
+        sizes, bounds = (by_form[name].get(ROTATED) for name in ("size", "bound"))
         if sizes and bounds and min(sizes) > 0:
             return size_and_bound(sizes, bounds, n)
         return entropy_by_form(nats, question.unit)
@@ -98,9 +98,9 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
         ""
         if plain is None
         else _("**RoPE makes attention more local here.**")
-        if shares[TURNED] * SAME_RATIO < plain
+        if shares[ROTATED] * SAME_RATIO < plain
         else _("**RoPE makes attention less local here.**")
-        if shares[TURNED] > SAME_RATIO * plain
+        if shares[ROTATED] > SAME_RATIO * plain
         else _("**RoPE hardly changes how local attention is here.**"),
         _(
             "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
@@ -123,14 +123,14 @@ def weights_by_form(shares: Mapping[str, float], n: int) -> str:
 def logits_by_form(logits: Mapping[str, tuple[float, float]], n: int) -> str:
     """Return the mean logit at distance 1 and beyond n / 2, in each form."""
     texts = {
-        TURNED: _(
+        ROTATED: _(
             "With RoPE, the mean logit is {near} for adjacent keys and {far} for keys more than {half:g} tokens from "
             "the query."
         ),
         PLAIN: _("Without RoPE, the mean logit is {near} for adjacent keys and {far} for distant keys."),
         BIASED: _("With ALiBi, the mean logit is {near} for adjacent keys and {far} for distant keys."),
     }
-    near, far = logits[TURNED]
+    near, far = logits[ROTATED]
     return paragraph(
         _("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
         if f"{near:.2g}" == f"{far:.2g}"
@@ -212,7 +212,8 @@ def _distances(rows: Sequence[DistanceRow]) -> range:
 
 
 def _rotation_only(distances: Sequence[int], question: Question) -> dict[str, list[float]]:
-    return distance.theory(distances, distance.size(question.record, question.source), distance.base(question.source))
+    size = distance.rotated_size(question.record, question.source)
+    return distance.rope_decay(distances, size, distance.rope_base(question.source))
 
 
 def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -229,7 +230,7 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
         uniform = [float(np.mean(1 / np.arange(i + 1, n + 1))) if question.causal else 1 / n for i in x]
         lines.append(guide(_("equal weights on {keys}", keys=every_key(causal=question.causal)), x, uniform))
     if measure == "bound":
-        bound = spread(points(rows, "bound", TURNED), mean=question.uses_mean)
+        bound = spread(points(rows, "bound", ROTATED), mean=question.uses_mean)
         lines += [bound.curve(_("upper bound, with RoPE"), GREY, dash="dot", band=False)] if bound.x else []
     if measure == "alone":
         x = _distances(rows)

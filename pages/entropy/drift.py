@@ -13,7 +13,7 @@ from app.ui import palette
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow, ratios
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_growth
 from pages.entropy.options import EntropyOptions, Question
@@ -25,14 +25,14 @@ DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True)
 
 def reference_length(question: Question) -> int:
     """Return the measured length closest to the chosen reference length."""
-    return min(ladder(question.longest), key=lambda n: abs(math.log(n / question.options.trained)))
+    return min(measured_lengths(question.longest), key=lambda n: abs(math.log(n / question.options.trained)))
 
 
 def show_controls(question: Question) -> None:
     """Draw the choice of the measure and of the reference length."""
     EntropyOptions.trained.set(reference_length(question))
     EntropyOptions.drift.draw()
-    EntropyOptions.trained.draw(options=ladder(question.longest))
+    EntropyOptions.trained.draw(options=measured_lengths(question.longest))
 
 
 def measures() -> dict[str, str]:

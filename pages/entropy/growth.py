@@ -17,8 +17,8 @@ from app.words.labels import every_key, label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
-from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import by_head
+from attention_core.experiments.lengths import measured_lengths
+from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number, percent, span
 from attention_core.metrics.entropy import uniform_entropy
 from attention_core.metrics.fit import PowerFit, fit_entropy
@@ -112,7 +112,7 @@ def describe(rows: Sequence[EntropyRow], question: Question) -> str:
     words = {line.attention.key: word for word, line in reversed(lines_by_word(question).items())}
     scaled = by_length(rows, words["softmax_log_n"], question, "keys") if "softmax_log_n" in words else None
     softmax = by_length(rows, words["softmax"], question, "keys")
-    if len(softmax.x) < MIN_LENGTHS and len(softmax.x) < len(ladder(question.longest)):
+    if len(softmax.x) < MIN_LENGTHS and len(softmax.x) < len(measured_lengths(question.longest)):
         return _("So far, fewer than {n} text lengths are measured.", n=MIN_LENGTHS)
     base = base_length(ac.from_word(words["softmax_log_n"])) if scaled else 0
     return paragraph(headline(softmax, scaled, base, causal=question.causal), uniform_note(rows, question))
@@ -340,7 +340,7 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
         word_rows = [row for row in rows if row.variant == word]
         entropies, keys = by_length(word_rows, word, question), by_length(word_rows, word, question, "keys")
         law = slope(entropies, question.units_per_nat)
-        slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in by_head(word_rows))
+        slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in group_by_head(word_rows))
         few, many = keys.at(first), keys.at(last)
         count, share = keys_and_share(many, int(last), causal=question.causal) if many else (None, None)
         table_rows.append(
@@ -451,7 +451,7 @@ CURVES = {
     "entropy": CurveMeasure(
         N_("entropy of the attention rows of {name} against the number of tokens"),
         lambda screen, attention: _curve(screen, attention).middle,
-        positions=lambda screen, attention: ladder(_question(screen).longest),
+        positions=lambda screen, attention: measured_lengths(_question(screen).longest),
         x_title=N_("tokens n"),
         y_title=N_("entropy H (nats)"),
         unit=N_("nats"),

@@ -11,8 +11,8 @@ from app.figures.lines.spread import Spread, spread
 from app.ui import palette
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.normalizer_length import LARGEST, TOTALS, NormalizerRow, growth
-from attention_core.experiments.task import by_head
+from attention_core.experiments.normalizer_length import LOG_NORMALIZERS, MAX_LOG_GROWTH, NormalizerRow, growth
+from attention_core.experiments.task import group_by_head
 from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL_POSITIONS, fit_bend, fit_growth
 from pages.entropy.options import Question
@@ -54,7 +54,7 @@ def short_labels() -> dict[str, str]:
 
 def totals(rows: Sequence[NormalizerRow], question: Question) -> dict[str, Spread]:
     """Return each total by length, relative to its value at each head's shortest length."""
-    return {name: spread(growth(rows, name), mean=question.uses_mean) for name in TOTALS}
+    return {name: spread(growth(rows, name), mean=question.uses_mean) for name in LOG_NORMALIZERS}
 
 
 def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
@@ -116,7 +116,9 @@ def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, o
         spread_ = spread(growth(total_rows, name), mean=question.uses_mean)
         logs = spread(((row.n, row.log_z) for row in total_rows if row.log_z is not None), mean=question.uses_mean)
         laws = (
-            fit_growth(*zip(*points, strict=True)) for head in by_head(total_rows) if (points := growth(head, name))
+            fit_growth(*zip(*points, strict=True))
+            for head in group_by_head(total_rows)
+            if (points := growth(head, name))
         )
         law = fit_growth(spread_.x, spread_.middle)
         table_rows.append(
@@ -134,7 +136,7 @@ def table(rows: Sequence[NormalizerRow], question: Question) -> list[dict[str, o
 
 def readable(log: float) -> str:
     """Return a number, given by its logarithm, as text."""
-    return number(math.exp(log), 3) if log < LARGEST else f"e^{log:.0f}"
+    return number(math.exp(log), 3) if log < MAX_LOG_GROWTH else f"e^{log:.0f}"
 
 
 def notes(question: Question) -> str:
@@ -156,7 +158,7 @@ def notes(question: Question) -> str:
 VIEW = View(
     experiment=normalizer_length,
     heading=N_("Does dividing squared ReLU by the text length keep its row sums constant?"),
-    variants=lambda question: tuple(TOTALS),
+    variants=lambda question: tuple(LOG_NORMALIZERS),
     describe=lambda rows, question: headline(totals(rows, question)),
     chart=chart,
     table=table,

@@ -178,7 +178,7 @@ def opening() -> dict[str, Any]:
 
 def make_question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool) -> Question:
     """Return the measurement that the options describe for an input."""
-    max_tokens = chosen.source.room(chosen.qkv)
+    max_tokens = chosen.source.max_tokens(chosen.qkv)
     return Question(
         source=chosen.source,
         record=chosen.qkv,
@@ -186,7 +186,7 @@ def make_question(chosen: ChosenInput, options: EntropyOptions, *, causal: bool)
         causal=causal,
         max_tokens=max_tokens,
         longest=min(options.longest, max_tokens),
-        seeds=options.seeds if chosen.source.made else 1,
+        seeds=options.seeds if chosen.source.is_generated else 1,
         options=options,
     )
 

@@ -20,8 +20,8 @@ from app.ui import chart, export, sweep
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import _, _n, paragraph, sentence
-from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import OfHead
+from attention_core.experiments.lengths import measured_lengths
+from attention_core.experiments.task import HeadRow
 from attention_core.formatting import between
 from pages.entropy.options import EntropyOptions, Question, lengths, show_heads
 
@@ -30,7 +30,7 @@ HEIGHT = 362
 MIN_GROWTH_TOKENS = 256
 """Tokens below which a text shows little growth, so that the page offers a longer one."""
 
-RowT = TypeVar("RowT", bound=OfHead)
+RowT = TypeVar("RowT", bound=HeadRow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class View(Generic[RowT]):
     def scope(self, question: Question) -> Scope:
         """Return the scope of the numbers of this view."""
         settings = self.settings(question)
-        lengths = (settings["n"],) if "n" in settings else ladder(settings["longest"])
+        lengths = (settings["n"],) if "n" in settings else measured_lengths(settings["longest"])
         return Scope(
             head=question.head,
             heads=question.record.heads,
@@ -190,7 +190,7 @@ def _show_extent(question: Question) -> None:
             options=[*(n for n in choices if n < max_tokens), last],
             format_func=lambda n: _("{n} (all)", n=max_tokens) if n >= max_tokens else str(n),
         )
-    if question.source.made:
+    if question.source.is_generated:
         EntropyOptions.seeds.draw()
 
 
@@ -207,7 +207,7 @@ def short_text_message(max_tokens: int, *, written: bool) -> str:
 
 def show_short_text_message(question: Question) -> None:
     """Draw the message that a text ends early, with buttons that choose a longer input."""
-    if not (text := short_text_message(question.max_tokens, written=question.source.written)):
+    if not (text := short_text_message(question.max_tokens, written=question.source.is_text)):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(text, width="content")

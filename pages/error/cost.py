@@ -60,7 +60,7 @@ def show(top_result: tuple[DeltaGenerator, Question]) -> None:
 def _measured_times(question: Question) -> dict[str, float]:
     """Return milliseconds by word; empty until they have been measured."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-    measured_words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
+    measured_words = tuple(dict.fromkeys(UNIFORM if task.is_uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=measured_words, causal=question.causal)
     row = st.container(horizontal=True, vertical_alignment="bottom", key="controls.error.times")
     with row:

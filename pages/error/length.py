@@ -16,7 +16,7 @@ from pages.error.sweep import TOKENS_AXIS, View, curve, uniform_curves
 def lengths(source: Source, n: int) -> tuple[int, ...]:
     """Return the sequence lengths at which an input of n tokens is measured, ascending."""
     # A synthetic sequence can be generated at lengths beyond the chosen one; a text or a file cannot grow.
-    return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
+    return error.doubling_lengths(max(n, current().matrix_tokens) if source.is_generated else n)
 
 
 def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:

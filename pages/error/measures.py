@@ -18,7 +18,7 @@ def _error(screen: Screen, attention: ac.Attention) -> float:
     chosen, causal = screen.chosen, screen.visit.causal
     task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
     if screen.options(ErrorOptions).against == "length":
-        task = replace(task, tokens=chosen.qkv.m, floors=False)
+        task = replace(task, tokens=chosen.qkv.m, with_floors=False)
     measure = screen.options(ErrorOptions).measure
     assert measure in KINDS
     [point] = points(sweep_results.rows("error", [task]), measure)

@@ -7,7 +7,7 @@ import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import N_, _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
-from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within
+from attention_core.experiments.error import UNIFORM, ErrorPoint, best_within_cost
 from attention_core.formatting import percent
 from pages.error.options import Question
 from pages.error.reasons import cause
@@ -81,7 +81,7 @@ def cost_headline(question: Question, points: Sequence[ErrorPoint], times: Mappi
     lines = []
     for reference, comparable, baseline in by_reference(question, points):
         best, next_best = (
-            best_within(comparable, share * full_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
+            best_within_cost(comparable, share * full_cost, times) for share in (CHEAP_SHARE, NEXT_BEST * CHEAP_SHARE)
         )
         text = verdict(best, baseline=baseline, question=question, reference=reference, cost=cost)
         if best is not None:
@@ -136,7 +136,7 @@ def metric_scale(question: Question, reference: str) -> str:
 def best_cheap_point(question: Question, points: Sequence[ErrorPoint]) -> ErrorPoint | None:
     """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
     softmax_points = [p for _attention, group in question.by_variant(points) for p in group if p.reference == REFERENCE]
-    return best_within(softmax_points, CHEAP_SHARE * (cost_of_softmax(question) or 0.0))
+    return best_within_cost(softmax_points, CHEAP_SHARE * (cost_of_softmax(question) or 0.0))
 
 
 def cost_of_softmax(question: Question, times: Mapping[str, float] | None = None) -> float | None:

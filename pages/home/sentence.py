@@ -16,7 +16,7 @@ from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import readable
-from attention_core.analysis.matrix.budgets import LONG, Budgets, Steps
+from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
@@ -37,7 +37,7 @@ def show() -> None:
     try:
         text = beginning(entered, tokens=presets.SENTENCE_TOKENS, model=MODEL)
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
-        budgets = cached.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
+        budgets = cached.compare_budgets(source, VARIANTS, head=presets.SENTENCE_HEAD)
     except ac.LabError as error:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return
@@ -48,7 +48,7 @@ def show() -> None:
     columns = [
         _("output error"),
         _("multiply-adds vs softmax, {n} tokens", n=budgets.n),
-        _("multiply-adds vs softmax, {n} tokens", n=f"{LONG:,}"),
+        _("multiply-adds vs softmax, {n} tokens", n=f"{LONG_TEXT_TOKENS:,}"),
     ]
     live_sentence(
         budgets.tokens,
@@ -74,7 +74,7 @@ def cut_note(text: str) -> str:
     )
 
 
-def caption(budgets: Budgets) -> str:
+def caption(budgets: BudgetComparison) -> str:
     """Return why the variants save little in a short sentence, and the source of the weights."""
     largest = max(max(steps.long_costs) for steps in budgets.variants if steps.attentions[0].key != REFERENCE)
     return paragraph(
@@ -89,7 +89,7 @@ def caption(budgets: Budgets) -> str:
             "tokens, Local, Linear and Nyström all save at least {share}%, because softmax's cost grows with the "
             "square of the length.",
             n=budgets.n,
-            long=LONG,
+            long=LONG_TEXT_TOKENS,
             share=math.floor(100 * (1 - largest)),
         ),
         _(
@@ -100,7 +100,7 @@ def caption(budgets: Budgets) -> str:
     )
 
 
-def notes(budgets: Budgets) -> list[str]:
+def notes(budgets: BudgetComparison) -> list[str]:
     """Return sentences that explain the numbers."""
     return [
         _(
@@ -127,7 +127,7 @@ def notes(budgets: Budgets) -> list[str]:
     ]
 
 
-def row(steps: Steps) -> Row:
+def row(steps: BudgetSteps) -> Row:
     """Return the row that shows the sentence under one variant."""
     variant = steps.attentions[0].variant
     budget = variant.budget if variant.key in BUDGETS else None
@@ -180,7 +180,7 @@ def _difference_reasons() -> dict[str, dict[str, str]]:
     }
 
 
-def current_state(budgets: Budgets) -> SentenceState:
+def current_state(budgets: BudgetComparison) -> SentenceState:
     """Return the chosen word and budgets; a budget too large for this sentence becomes the nearest possible one."""
     steps = {}
     for each in budgets.variants:
@@ -189,7 +189,7 @@ def current_state(budgets: Budgets) -> SentenceState:
         distances = [abs((_budget_value(attention) or 0) - wanted) for attention in each.attentions]
         steps[key] = distances.index(min(distances))
     word = HomeOptions.word.value
-    return SentenceState(budgets.farthest if word is None else word, steps)
+    return SentenceState(budgets.far_query if word is None else word, steps)
 
 
 def _budget_value(attention: ac.Attention) -> int | None:
@@ -197,7 +197,7 @@ def _budget_value(attention: ac.Attention) -> int | None:
     return None if budget is None else int(getattr(attention.params, budget.name))
 
 
-def _set_state(budgets: Budgets, state: SentenceState) -> None:
+def _set_state(budgets: BudgetComparison, state: SentenceState) -> None:
     def budget(key: str) -> int:
         steps = next(each.attentions for each in budgets.variants if each.attentions[0].key == key)
         return _budget_value(steps[state.steps[key]]) or 0

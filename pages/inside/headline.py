@@ -8,7 +8,7 @@ import attention_core as ac
 from app.state.session import REFERENCE
 from app.words.i18n import _, paragraph
 from app.words.labels import reference_name
-from attention_core.analysis.low_rank.factors import relative_error_of, uniform
+from attention_core.analysis.low_rank.factors import relative_error_of, uniform_weights
 from attention_core.formatting import number, percent
 from pages.inside.story import HeadData
 
@@ -23,7 +23,9 @@ UNNORMALISED_RATIO = 2
 
 def headline(data: HeadData) -> str:
     """Return how the variant works, what it needs, and how far its weights are from its reference, as Markdown."""
-    error, baseline = (relative_error_of(each, data.reference) for each in (data.weights, uniform(data.visible)))
+    error, baseline = (
+        relative_error_of(each, data.reference) for each in (data.weights, uniform_weights(data.visible))
+    )
     total = float(np.median(np.abs(data.weights).sum(-1)))
     measured = paragraph(_needs(data), difference(reference_name(data.attention), error, baseline, total))
     return f"**{_(data.attention.variant.summary)}**  \n{measured}"

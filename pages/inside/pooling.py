@@ -163,7 +163,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 def blur_step(data: HeadData) -> Step:
     """Build the step that compares the product with the best matrix that any weights on the same pools can reach."""
     left, right = data.parts["left"], data.parts["right"]
-    best = provenance.closest(data.reference, right)
+    best = provenance.closest_mixing(data.reference, right)
     floor, error = (factors.relative_error_of(matrix, data.reference) for matrix in (best, data.weights))
     n, rank, distinct = len(left), factors.rank(right), factors.distinct_columns(right)
     return Step(

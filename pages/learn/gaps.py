@@ -6,7 +6,7 @@ import attention_core as ac
 from app.words.i18n import _, _n, enumeration, escape_markdown
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
-from attention_core.learning.defaults import LONGER, MORE
+from attention_core.learning.defaults import TEST_ITEMS, TEST_LENGTHS
 from attention_core.learning.learning_task import LearningTask
 from pages.learn.options import max_variants
 from pages.learn.outcomes import Outcome, PartOutcome
@@ -65,7 +65,7 @@ def not_trained_without(results: Sequence[PartOutcome]) -> str:
 
 def no_tests(task: LearningTask, *, by: str) -> str:
     """Return why the trained models of a task are not tested; empty if they are."""
-    if task.key in (LONGER if by == "length" else MORE):
+    if task.key in (TEST_LENGTHS if by == "length" else TEST_ITEMS):
         return ""
     if by == "length":
         return _("Models of the task “{task}” are not tested on longer sequences.", task=_(task.title))

@@ -17,7 +17,7 @@ def _outcome(screen: Screen, attention: ac.Attention) -> Outcome:
     Raises:
         LabError: if the variant is not recorded with these settings, or cannot be trained on the task.
     """
-    rows = recorded_runs.known(plan_of(screen.options(LearnOptions), [attention.word], SEEDS))
+    rows = recorded_runs.recorded_rows(plan_of(screen.options(LearnOptions), [attention.word], SEEDS))
     if not rows:
         raise LessonError(N_("No runs of this variant are recorded with these settings."))
     return outcomes(rows)[0]

@@ -11,7 +11,7 @@ from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
 from attention_core.experiments import learning
 from attention_core.experiments.learning import Plan
-from attention_core.learning.defaults import LONGER, MORE, OTHERS, SEEDS, STEPS, VARIANTS
+from attention_core.learning.defaults import SEEDS, STEPS, TASK_VARIANTS, TEST_ITEMS, TEST_LENGTHS, VARIANTS
 from attention_core.learning.model import ModelSpec, refusal
 from attention_core.learning.removed_parts import PARTS, with_parts_removed
 from attention_core.learning.tasks import TASKS
@@ -93,7 +93,7 @@ def opening() -> dict[str, object]:
 
 def default_words(task: str) -> tuple[str, ...]:
     """Return the words of the variants whose runs on a task are recorded."""
-    return OTHERS.get(task, VARIANTS)
+    return TASK_VARIANTS.get(task, VARIANTS)
 
 
 def show() -> None:
@@ -152,8 +152,8 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
         task=task,
         steps=min(options.steps, current().learn_steps),
         seeds=seeds,
-        lengths=LONGER.get(task, ()),
-        more_items=MORE.get(task, ()),
+        lengths=TEST_LENGTHS.get(task, ()),
+        more_items=TEST_ITEMS.get(task, ()),
         layers=options.layers,
         heads=options.heads,
         convolution=CONVOLUTION_SIZE if options.convolution == "on" else 0,

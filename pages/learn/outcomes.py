@@ -13,7 +13,7 @@ from app.words.i18n import _
 from app.words.labels import label
 from attention_core.experiments.learning import LearnRow
 from attention_core.learning.model import ModelSpec
-from attention_core.learning.removed_parts import without
+from attention_core.learning.removed_parts import models_without_parts
 
 THRESHOLD = 0.95
 """Accuracy from which a variant counts as having learned the task."""
@@ -180,7 +180,7 @@ def part_outcomes(rows: Sequence[LearnRow], models: Sequence[ModelSpec]) -> list
         if model not in by_model:
             continue
         [full] = outcomes(by_model[model])
-        parts = without(model)
+        parts = models_without_parts(model)
         ablations = {
             part: outcome
             for part, ablated in parts.items()

@@ -57,7 +57,7 @@ def _show_view(
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
     picture, origin = st.container(), st.container()
-    plan, recorded = options.live_plan(), recorded_runs.known(options.recorded_plan())
+    plan, recorded = options.live_plan(), recorded_runs.recorded_rows(options.recorded_plan())
 
     def show(results: runs.Run[LearnRow] | None, key: str) -> None:
         live = results is not None and results.request == plan and results.rows
@@ -85,7 +85,7 @@ def _show_view(
             row=row,
             progress=partial(progress, plan),
             draw=show,
-            help=training_words.duration([recorded_runs.seconds(spec) for spec in plan.specs]),
+            help=training_words.duration([recorded_runs.estimated_seconds(spec) for spec in plan.specs]),
         )
 
 
@@ -139,7 +139,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     parts = LearnOptions.view.value == "parts"
     shown = [each.full for each in missing.part_results(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec
-    results = recorded_runs.recorded(spec.model.task)
+    results = recorded_runs.recorded_document(spec.model.task)
     origin = (
         _("Trained on this server.")
         if live or results is None

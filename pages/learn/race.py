@@ -13,7 +13,7 @@ from app.figures.theme import style
 from app.ui import chart
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import generation
-from attention_core.experiments.learning import LearnRow, length_for
+from attention_core.experiments.learning import LearnRow, length_with_items
 from attention_core.formatting import percent
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import task as task_of
@@ -119,7 +119,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
         texts = ["", _("guessing"), *[""] * len(x)][: len(x)]
         lines.append(replace(guessing, name_at_end=False, texts=texts, text_position="bottom left"))
     _draw(lines, x=by, y="accuracy", key=f"learn.{by}.{key}", name=f"learn-{by}", ticks=x, log_x=by == "length")
-    longest = length_for(task, spec.length, int(x[-1]))
+    longest = length_with_items(task, spec.length, int(x[-1]))
     numbers = {each.name: numbers_stored(each.rows[0].spec.model) for each in results}
     _explain(rows, results, generalisation_words.memory_note(numbers, longest) if by == "items" else "")
     if by == "length" and key == "end":  # Other drawings share a run of the script, in which a button has one place.
@@ -130,7 +130,7 @@ def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:
 def numbers_stored(model: ModelSpec) -> tuple[int, int]:
     """Return how many numbers a layer keeps for the next token: a constant part, and a part per earlier token."""
     size, attention = model.width // model.heads, ac.from_word(model.word)
-    fixed, grown = generation.memory(attention, model.heads, size, size)
+    fixed, grown = generation.memory_bytes(attention, model.heads, size, size)
     return fixed // FLOAT32_BYTES, grown // FLOAT32_BYTES
 
 

@@ -28,7 +28,7 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         spec_rows, cached_rows = _without_repetitions([each for each in rows if each.spec == spec]), _cache.known(key)
         if cached_rows is not None and len(cached_rows.value) >= len(spec_rows):
             spec_rows = cached_rows.value
-        elif not spec_rows and plan.every == learning.EVERY:
+        elif not spec_rows and plan.every == learning.MEASURE_INTERVAL:
             # Another page that trained the model measured it at the same steps. If only its weights are cached, the
             # measurements before the last are missing.
             trained = dispatch.known("learning", trained_form.task_of(spec)) or ()
@@ -43,8 +43,8 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
 
 def known_rows(spec: TrainSpec) -> Sequence[LearnRow]:
     """Return the recorded rows of a model, otherwise those that a visitor's training has left in the cache."""
-    cached_rows = _cache.known(digest((spec, learning.EVERY)))
-    return recorded_runs.known(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
+    cached_rows = _cache.known(digest((spec, learning.MEASURE_INTERVAL)))
+    return recorded_runs.recorded_rows(Plan(specs=(spec,))) or (() if cached_rows is None else cached_rows.value)
 
 
 def _without_repetitions(rows: Sequence[LearnRow]) -> tuple[LearnRow, ...]:

@@ -9,7 +9,7 @@ from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
-from attention_core.analysis.masks.pattern import Hashed
+from attention_core.analysis.masks.pattern import HashOrder
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Masks
 
@@ -55,12 +55,12 @@ def sorting_note(missed: int, *, head: int) -> str:
     )
 
 
-def _hashed(masks: Masks, attention: ac.Attention, round_index: int) -> Hashed | None:
+def _hashed(masks: Masks, attention: ac.Attention, round_index: int) -> HashOrder | None:
     view = masks.view
     return cached.hashed(view.source, attention, round_index, head=view.head or 0, causal=view.causal)
 
 
-def _hash_board(masks: Masks, attention: ac.Attention, hashed: Hashed) -> None:
+def _hash_board(masks: Masks, attention: ac.Attention, hashed: HashOrder) -> None:
     is_sorted, round_index = MasksOptions.hash_order.value == "sorted", MasksOptions.hash_round.value + 1
     order = hashed.order if is_sorted else np.arange(len(hashed.order))
     labels = [masks.labels[i] for i in order]

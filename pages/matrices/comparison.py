@@ -18,7 +18,7 @@ from app.ui import variant_picker
 from app.ui.input_panel import ChosenInput, shown_tokens
 from app.words.i18n import _, paragraph
 from app.words.labels import label
-from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.inputs.labels import number_repeats
 from pages.matrices.options import OPENING_ROW, SUBJECT, MatricesOptions
 from pages.matrices.words import caption, details, joined_tokens, scope_note, sign_note
@@ -46,7 +46,7 @@ class Comparison:
 
     chosen: ChosenInput
     view: View
-    matrices: dict[ac.Attention, Compared]
+    matrices: dict[ac.Attention, MatrixComparison]
     words: tuple[str, ...]
     labels: tuple[str, ...]
     key_words: tuple[str, ...]
@@ -203,11 +203,11 @@ def _redraw(view: View, n: int, key: str, *, hidden: str, difference: bool) -> P
         return _panel(attention, cached.matrix(view, attention), n, hidden=hidden, difference=difference)
 
 
-def _values(compared: Compared, *, difference: bool) -> np.ndarray:
+def _values(compared: MatrixComparison, *, difference: bool) -> np.ndarray:
     return compared.difference if difference else compared.weights
 
 
-def _panel(attention: ac.Attention, compared: Compared, n: int, *, hidden: str, difference: bool) -> Panel:
+def _panel(attention: ac.Attention, compared: MatrixComparison, n: int, *, hidden: str, difference: bool) -> Panel:
     knob = variant_picker.board_knob(attention, n)
     return Panel(
         attention.key,

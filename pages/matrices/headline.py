@@ -8,7 +8,7 @@ from typing import Any
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, enumeration, paragraph
 from app.words.labels import every_key, label, reference_name
-from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
 from attention_core.variant import Attention
 
@@ -40,7 +40,7 @@ class VariantError:
 
 
 def headline(
-    matrices: Mapping[Attention, Compared], *, causal: bool = False, hidden: str = "", difference: bool = False
+    matrices: Mapping[Attention, MatrixComparison], *, causal: bool = False, hidden: str = "", difference: bool = False
 ) -> str:
     """Return how far the variants on screen are from their references (mostly softmax), and why.
 
@@ -95,7 +95,9 @@ def _extremes(errors: Sequence[VariantError]) -> tuple[list[str], list[str]]:
     return smallest, largest
 
 
-def error_cause(attention: Attention, matrices: Mapping[Attention, Compared], subject: str, hidden: str = "") -> str:
+def error_cause(
+    attention: Attention, matrices: Mapping[Attention, MatrixComparison], subject: str, hidden: str = ""
+) -> str:
     """Return the reason for a variant's error; empty if it is not known or if nothing is lost.
 
     Args:
@@ -109,7 +111,7 @@ def error_cause(attention: Attention, matrices: Mapping[Attention, Compared], su
     return lost_weight(attention, matrices[attention], subject, hidden)
 
 
-def lost_weight(attention: Attention, compared: Compared, subject: str, hidden: str = "") -> str:
+def lost_weight(attention: Attention, compared: MatrixComparison, subject: str, hidden: str = "") -> str:
     """Return the reason for a mask's or for landmarks' error; empty for other variants and if nothing is lost."""
     if attention.key in (LOCAL, *MASKED_SOFTMAX) and in_percent(compared.misplaced) > 0:
         fields = {"subject": subject, "share": compared.misplaced, "hidden": hidden}
@@ -126,7 +128,7 @@ def lost_weight(attention: Attention, compared: Compared, subject: str, hidden: 
     return ""
 
 
-def negative_weights(attention: Attention, compared: Compared, *, difference: bool = False) -> str:
+def negative_weights(attention: Attention, compared: MatrixComparison, *, difference: bool = False) -> str:
     """Return why weights of Nyström attention are negative; empty for other variants and if hardly any are."""
     if attention.key != NYSTROM or not compared.passport.negative_mass > NEGATIVE_TOLERANCE:
         return ""
@@ -144,7 +146,7 @@ def negative_weights(attention: Attention, compared: Compared, *, difference: bo
     )
 
 
-def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
+def flatness(matrices: Mapping[Attention, MatrixComparison], subject: str) -> str:
     """Return why the rows of linear attention are flat; empty if they are not flatter than those of softmax."""
     keys = {attention.key: compared.passport.perplexity for attention, compared in matrices.items()}
     linear, exact = keys.get(LINEAR, math.nan), keys.get(REFERENCE, math.nan)
@@ -159,7 +161,7 @@ def flatness(matrices: Mapping[Attention, Compared], subject: str) -> str:
     )
 
 
-def near_equal_weights(compared: Compared, *, causal: bool) -> str:
+def near_equal_weights(compared: MatrixComparison, *, causal: bool) -> str:
     """Return the output error of linear attention, and whether it is close to that of equal weights."""
     fields = {"error": compared.output_error, "zero": compared.uniform_error, "keys": every_key(causal=causal)}
     if abs(in_percent(compared.output_error) - in_percent(compared.uniform_error)) <= MAX_CLOSE_POINTS:

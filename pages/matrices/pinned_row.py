@@ -8,7 +8,7 @@ from app.state.session import REFERENCE
 from app.ui import chart
 from app.words.i18n import _, escape_markdown
 from app.words.labels import reference_name, tokens
-from attention_core.analysis.matrix.telling_row import heaviest, most_changed
+from attention_core.analysis.matrix.informative_query import heaviest_keys, most_changed_keys
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Comparison
 from pages.matrices.options import MatricesOptions
@@ -64,8 +64,8 @@ def note(comparison: Comparison, attention: Attention) -> str:
         return ""
     matrix = comparison.matrices[attention]
     if not comparison.difference or attention.word == REFERENCE:
-        return largest_weights(heaviest(matrix.weights[comparison.row], MAX_CHANGES + 1), comparison.key_labels)
-    losses, gains = most_changed(matrix.difference[comparison.row], MAX_CHANGES)
+        return largest_weights(heaviest_keys(matrix.weights[comparison.row], MAX_CHANGES + 1), comparison.key_labels)
+    losses, gains = most_changed_keys(matrix.difference[comparison.row], MAX_CHANGES)
     return largest_changes(losses, gains, comparison.key_labels, reference_name(attention))
 
 

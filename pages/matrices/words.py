@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from app.state.session import REFERENCE
 from app.words.i18n import _, _n, ended, enumeration, paragraph, quoted
 from app.words.labels import every_key, label, reference_name
-from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores
-from attention_core.analysis.matrix.telling_row import SEEN, Share
+from attention_core.analysis.matrix.informative_query import MIN_SHOWN_WEIGHT, KeyWeight
 from attention_core.formatting import format_readable, formatted, span
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE, rows_are_distributions, rows_sum_to_one
 from attention_core.variant import Attention
@@ -18,7 +18,7 @@ MAX_LISTED = 4
 """Most variants whose weight on the tokens that are not drawn is listed."""
 
 
-def variant_sentence(attention: Attention, compared: Compared, *, causal: bool = False) -> str:
+def variant_sentence(attention: Attention, compared: MatrixComparison, *, causal: bool = False) -> str:
     """Return the effect of this variant on this input, with its numbers."""
     metrics, name = compared.passport, label(attention)
     if attention.word == REFERENCE:
@@ -59,7 +59,7 @@ def variant_sentence(attention: Attention, compared: Compared, *, causal: bool =
     )
 
 
-def caption(attention: Attention, compared: Compared, *, difference: bool) -> str:
+def caption(attention: Attention, compared: MatrixComparison, *, difference: bool) -> str:
     """Return the lines under a panel's title: its output error, its effective keys, and another reference than softmax.
 
     Args:
@@ -82,7 +82,7 @@ def caption(attention: Attention, compared: Compared, *, difference: bool) -> st
     return "\n".join(lines)
 
 
-def details(attention: Attention, compared: Compared, *, hidden: str) -> str:
+def details(attention: Attention, compared: MatrixComparison, *, hidden: str) -> str:
     """Return the tooltip of a panel's line: errors with their tokens, entropy, and row sums other than one.
 
     Args:
@@ -131,7 +131,7 @@ def excluded_note(hidden: str) -> str:
     return _("All numbers are computed without {tokens}, except for the output error.", tokens=hidden)
 
 
-def sign_note(matrices: Mapping[Attention, Compared], *, difference: bool) -> str:
+def sign_note(matrices: Mapping[Attention, MatrixComparison], *, difference: bool) -> str:
     """Return the meaning of the colours on either side of zero; empty if the headline explains all negative weights."""
     if difference:
         return _("Blue: more weight than the reference gives. Orange: less weight.")
@@ -170,24 +170,26 @@ def scope_note(hidden: str, shares: Mapping[str, float], *, all_heads: bool) -> 
     )
 
 
-def largest_weights(heaviest: Sequence[Share], labels: Sequence[str]) -> str:
+def largest_weights(heaviest: Sequence[KeyWeight], labels: Sequence[str]) -> str:
     """Return the keys with the largest weights of a query, the largest first."""
     if not heaviest:
-        return _("no key has a weight of {least} or more", least=SEEN)
+        return _("no key has a weight of {least} or more", least=MIN_SHOWN_WEIGHT)
     return _("attends most to {keys}", keys=_key_list(heaviest, labels, ".2f"))
 
 
-def largest_changes(losses: Sequence[Share], gains: Sequence[Share], labels: Sequence[str], reference: str) -> str:
+def largest_changes(
+    losses: Sequence[KeyWeight], gains: Sequence[KeyWeight], labels: Sequence[str], reference: str
+) -> str:
     """Return the keys whose weight for a query decreased or increased most in a variant, compared with a reference."""
     if not (losses or gains):
-        return _("every weight is within {least} of its value in {against}", least=SEEN, against=reference)
+        return _("every weight is within {least} of its value in {against}", least=MIN_SHOWN_WEIGHT, against=reference)
     words = _("largest changes of weight: {keys}", keys=_key_list([*losses, *gains], labels, "+.2f"))
     return (
         words if reference == _(REFERENCE) else _("{words} (compared with {against})", against=reference, words=words)
     )
 
 
-def _key_list(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
+def _key_list(shares: Sequence[KeyWeight], labels: Sequence[str], form: str) -> str:
     return enumeration(f"{quoted(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
 
 

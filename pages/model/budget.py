@@ -11,7 +11,13 @@ from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow, SwapTask
-from attention_core.experiments.swap.derived import Both, originals, pairs, preserved_from, running_mean
+from attention_core.experiments.swap.derived import (
+    CurvePoint,
+    curve_points,
+    original_rows,
+    preserved_from,
+    running_mean,
+)
 from attention_core.model_patching import UNIFORM
 from pages.model import sweep, words
 from pages.model.options import Question
@@ -38,7 +44,7 @@ def _tasks(question: Question) -> tuple[SwapTask, ...]:
     )
 
 
-def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurvePoint]]:
     return {word: points for word in _with_budget(question) if (points := by_budget(rows, word))}
 
 
@@ -61,10 +67,10 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
     )
 
 
-def by_budget(rows: Sequence[SwapRow], word: str) -> list[Both]:
+def by_budget(rows: Sequence[SwapRow], word: str) -> list[CurvePoint]:
     """Return one variant's perplexity and copying loss by budget."""
-    ladder = {each.word: budget_value(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
-    return pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
+    ladder = {each.word: budget_value(each.word) for each in swap.budget_variants(word, swap.PERIOD * 2)}
+    return curve_points([row for row in rows if row.layers], lambda row: ladder.get(row.word))
 
 
 def _setting(word: str) -> str:
@@ -91,9 +97,9 @@ def budget_value(word: str) -> float:
     return float(getattr(attention.params, attention.variant.budget.name))
 
 
-def describe_budgets(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
+def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> str:
     """Return the budgets from which perplexity and copying are preserved, one line per variant."""
-    read_row, copy_row = originals(rows)
+    read_row, copy_row = original_rows(rows)
     if read_row is None or copy_row is None:
         return ""
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
@@ -107,7 +113,7 @@ def describe_budgets(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> s
     )
 
 
-def _values_within(word: str, points: Sequence[Both], name: str, limit: float) -> str:
+def _values_within(word: str, points: Sequence[CurvePoint], name: str, limit: float) -> str:
     """Return the tested values of a budget with which a number is within a limit, as a condition; empty for none."""
     setting = _setting(word)
     if (least := preserved_from(points, name, limit)) is not None:

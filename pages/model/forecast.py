@@ -58,7 +58,7 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
 def tasks(question: Question) -> tuple[SwapTask, ...]:
     """Return the tasks of this view."""
     layers, n = question.layers, swap.PERIOD * 2
-    return swap.budget_tasks(question.text, _budget_words(question), layers, n, stray=True, live=question.live)
+    return swap.budget_tasks(question.text, _budget_words(question), layers, n, output_errors=True, live=question.live)
 
 
 def _budget_words(question: Question) -> list[str]:
@@ -137,7 +137,7 @@ def _order(name: str, rho: float, n: int) -> str:
 
 
 def _line(word: str, points: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
-    ladder = {each.word for each in swap.ladder(word, swap.PERIOD * 2)}
+    ladder = {each.word for each in swap.budget_variants(word, swap.PERIOD * 2)}
     variant_points = sorted((p for p in points if p.word in ladder), key=lambda p: p.output)
     return Curve(
         _(registry.from_word(word).title),

@@ -10,8 +10,8 @@ from app.figures.heat import Row, heat
 from app.ui import chart
 from app.words.i18n import N_, _, _n, paragraph
 from attention_core.experiments import swap
-from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow, SwapTask
-from attention_core.experiments.swap.derived import Both, beats_all, first_above, originals, pairs
+from attention_core.experiments.swap import BASELINES, CopyRow, ReadingRow, SwapRow, SwapTask
+from attention_core.experiments.swap.derived import CurvePoint, beats_all, curve_points, first_above, original_rows
 from attention_core.formatting import number
 from pages.model import sweep, words
 from pages.model.options import Question, depth, display_name
@@ -25,14 +25,14 @@ def _tasks(question: Question) -> tuple[SwapTask, ...]:
     return swap.layer_tasks(question.text, _with_floors(question), question.options.edge, depth(), live=question.live)
 
 
-def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[Both]]:
+def _lines(question: Question, rows: Sequence[SwapRow]) -> dict[str, list[CurvePoint]]:
     return {
         word: points for word in _with_floors(question) if (points := by_layers(rows, word, single=_single(question)))
     }
 
 
 def _with_floors(question: Question) -> list[str]:
-    return list(dict.fromkeys([*question.words, *FLOORS]))
+    return list(dict.fromkeys([*question.words, *BASELINES]))
 
 
 def _single(question: Question) -> bool:
@@ -51,8 +51,8 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
         _(
             "Two variants ignore the text: “{mean}” and “{random}”. Their weights are the same for every text. A "
             "variant that is no better than these two gains nothing from attention.",
-            mean=display_name(FLOORS[0]),
-            random=display_name(FLOORS[1]),
+            mean=display_name(BASELINES[0]),
+            random=display_name(BASELINES[1]),
         ),
         better_than_blind(_lines(question, rows))
         if _single(question)
@@ -65,27 +65,27 @@ def _notes(question: Question, rows: Sequence[SwapRow]) -> str:
     )
 
 
-def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Both]:
+def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[CurvePoint]:
     """Return one variant's numbers by the number of replaced layers or, with ``single``, by the layer."""
     variant_rows = [row for row in rows if row.word == word and row.layers]
-    return pairs(variant_rows, lambda row: float(row.layers[0] if single else len(row.layers)))
+    return curve_points(variant_rows, lambda row: float(row.layers[0] if single else len(row.layers)))
 
 
-def describe_layers(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge: str) -> str:
+def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow], edge: str) -> str:
     """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
-    read_row, copy_row = originals(rows)
+    read_row, copy_row = original_rows(rows)
     if read_row is None or copy_row is None:
         return ""
     sentences = []
     for word, points in lines.items():
-        if word not in FLOORS and edge == "single":
+        if word not in BASELINES and edge == "single":
             sentences.append(_most_harmful(display_name(word), points, read_row.perplexity))
-        elif word not in FLOORS:
+        elif word not in BASELINES:
             sentences.append(_tolerated_layers(display_name(word), points, read_row.perplexity, copy_row))
     return "  \n".join(filter(None, sentences))
 
 
-def _tolerated_layers(name: str, points: Sequence[Both], read_row: float, copy_row: CopyRow) -> str:
+def _tolerated_layers(name: str, points: Sequence[CurvePoint], read_row: float, copy_row: CopyRow) -> str:
     reads = first_above(points, "perplexity", words.WORSE_RATIO * read_row)
     copies = first_above(points, "copied", (copy_row.first + copy_row.copied) / 2)
     return paragraph(
@@ -111,7 +111,7 @@ def _tolerated_layers(name: str, points: Sequence[Both], read_row: float, copy_r
     )
 
 
-def _most_harmful(name: str, points: Sequence[Both], read_row: float) -> str:
+def _most_harmful(name: str, points: Sequence[CurvePoint], read_row: float) -> str:
     complete = [p for p in points if p.perplexity is not None and p.copied is not None]
     if not complete:
         return ""
@@ -127,12 +127,12 @@ def _most_harmful(name: str, points: Sequence[Both], read_row: float) -> str:
     )
 
 
-def better_than_blind(lines: Mapping[str, Sequence[Both]]) -> str:
+def better_than_blind(lines: Mapping[str, Sequence[CurvePoint]]) -> str:
     """Return in how many layers each variant beats those that ignore the text; empty without common layers."""
-    floors, sentences = [lines[floor] for floor in FLOORS if floor in lines], []
+    floors, sentences = [lines[floor] for floor in BASELINES if floor in lines], []
     for word, points in lines.items():
         reads, copies = (beats_all([points, *floors], name) for name in ("perplexity", "copied"))
-        if word not in FLOORS and floors and reads and copies:
+        if word not in BASELINES and floors and reads and copies:
             sentences.append(
                 _(
                     "{name} has a lower perplexity than both variants that ignore the text in {reads} of {n} "
@@ -155,7 +155,7 @@ LAYERS = View(
 )
 
 
-def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: str) -> None:
+def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow], *, key: str) -> None:
     """Draw the maps of perplexity and of copying, each as soon as the original model has been measured.
 
     Args:
@@ -163,7 +163,7 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
     """
-    read_row, copy_row = originals(rows)
+    read_row, copy_row = original_rows(rows)
     left, right = st.columns(2)
     if read_row:
         ticks = {at: f"× {number(MAX_RATIO**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=MAX_RATIO)}
@@ -177,7 +177,7 @@ def draw_map(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, ke
             _show(map_rows, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
 
 
-def perplexity_row(word: str, points: Sequence[Both], read_row: ReadingRow) -> Row:
+def perplexity_row(word: str, points: Sequence[CurvePoint], read_row: ReadingRow) -> Row:
     """Return a row of the perplexity map: log of the ratio to the original perplexity, to base ``MAX_RATIO``."""
     ratios = {int(point.x): point.perplexity / read_row.perplexity for point in points if point.perplexity is not None}
     text = N_("{name}, layer {layer}: perplexity {after}, {ratio} times that of the original model")
@@ -194,7 +194,7 @@ def perplexity_row(word: str, points: Sequence[Both], read_row: ReadingRow) -> R
     return _row(word, {layer: math.log(ratio, MAX_RATIO) for layer, ratio in ratios.items()}, notes)
 
 
-def copying_row(word: str, points: Sequence[Both], copy_row: CopyRow) -> Row:
+def copying_row(word: str, points: Sequence[CurvePoint], copy_row: CopyRow) -> Row:
     """Return a row of the copying map: the lost share of what copying saves."""
     losses = {int(point.x): point.copied for point in points if point.copied is not None}
     saved, whole = max(copy_row.first - copy_row.copied, 1e-9), number(copy_row.copied, 3)

@@ -34,9 +34,9 @@ def tasks() -> Iterator[SwapTask]:
         for text in texts:
             yield from swap.tasks(text, words, all_layers, seeds=swap.SEEDS)
     for text in texts:
-        yield from swap.budget_tasks(text, DEFAULT_WORDS, all_layers, swap.PERIOD * 2, stray=True)
+        yield from swap.budget_tasks(text, DEFAULT_WORDS, all_layers, swap.PERIOD * 2, output_errors=True)
         for edge in (*swap.EDGES, "single"):
-            yield from swap.layer_tasks(text, [*DEFAULT_WORDS, *swap.FLOORS], edge, depth())
+            yield from swap.layer_tasks(text, [*DEFAULT_WORDS, *swap.BASELINES], edge, depth())
 
 
 def unique_tasks() -> Sequence[SwapTask]:
@@ -58,8 +58,8 @@ def continuations() -> list[ContinuationTask]:
 def main() -> None:
     """Compute the missing results and write the files."""
     use_threads()
-    _write(unique_tasks(), swap.known, swap.compute, records.to_json, records.RECORDED)
-    _write(continuations(), continuation.known, continuation.compute, continuation.to_json, continuation.RECORDED)
+    _write(unique_tasks(), swap.recorded_row, swap.compute, records.to_json, records.FILE)
+    _write(continuations(), continuation.recorded_row, continuation.compute, continuation.to_json, continuation.FILE)
 
 
 def _write(

@@ -8,8 +8,8 @@ from app.figures.lines.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.ui import chart, palette
 from app.words.i18n import _
-from attention_core.experiments.swap import FLOORS, SwapRow
-from attention_core.experiments.swap.derived import Both, originals
+from attention_core.experiments.swap import BASELINES, SwapRow
+from attention_core.experiments.swap.derived import CurvePoint, original_rows
 from attention_core.variant import SOFTMAX
 from pages.model.options import ORIGINAL, Question, display_name
 from pages.model.view import HEIGHT
@@ -23,7 +23,7 @@ def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
 
 
 def draw(
-    lines: Mapping[str, Sequence[Both]],
+    lines: Mapping[str, Sequence[CurvePoint]],
     rows: Sequence[SwapRow],
     *,
     key: str,
@@ -44,7 +44,7 @@ def draw(
     ends = [both.x for points in lines.values() for both in points]
     if not ends:
         return
-    read_row, copy_row = originals(rows)
+    read_row, copy_row = original_rows(rows)
     sides = (
         ("perplexity", _("perplexity"), read_row.perplexity if read_row else None, True),
         ("copied", _("copying loss (nats per token)"), copy_row.copied if copy_row else None, False),
@@ -60,14 +60,14 @@ def draw(
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=message)
 
 
-def _curve(title: str, word: str, points: Sequence[Both], name: str, colour: int) -> Curve:
-    is_floor = word in FLOORS
+def _curve(title: str, word: str, points: Sequence[CurvePoint], name: str, colour: int) -> Curve:
+    is_floor = word in BASELINES
     measured = [both for both in points if getattr(both, name) is not None]
     return Curve(
         title,
         [both.x for both in measured],
         [getattr(both, name) for both in measured],
         colour=GREY if is_floor else colour,
-        dash=("dash", "dashdot")[FLOORS.index(word)] if is_floor else "solid",
+        dash=("dash", "dashdot")[BASELINES.index(word)] if is_floor else "solid",
         marks=not is_floor,
     )

@@ -13,8 +13,8 @@ from app.ui import chart
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown, paragraph, sentence
 from app.words.labels import computing
-from attention_core.experiments import glance
-from attention_core.experiments.glance import NextTokenRow
+from attention_core.experiments import next_token
+from attention_core.experiments.next_token import NextTokenRow
 from attention_core.experiments.swap import ReadingRow
 from attention_core.formatting import number, percent
 from attention_core.inputs.labels import number_repeats, readable
@@ -69,11 +69,11 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
 def _predictions(question: Question, word: str, token: int) -> None:
     """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
     name, place = display_name(word), st.empty()
-    [task] = glance.tasks(question.text, word, question.layers, token)
+    [task] = next_token.tasks(question.text, word, question.layers, token)
     try:
         with computing(name):
             [row] = dispatch.rows(
-                "glance", task, runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
+                "next_token", task, runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
             )
     except ac.LabError as error:
         st.info(escape_markdown(sentence(error)))
@@ -111,13 +111,13 @@ def describe_token(row: NextTokenRow, name: str) -> str:
     """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     values = {
         "token": escape_markdown(row.label),
-        "before": format_probability(row.chances[0]),
-        "after": format_probability(row.chances[1]),
+        "before": format_probability(row.probabilities[0]),
+        "after": format_probability(row.probabilities[1]),
         "name": name,
         "last": escape_markdown(row.context[-1]),
         "layer": row.layer,
         "head": row.head,
-        "moved": percent(row.moved),
+        "moved": percent(row.moved_weight),
     }
     return paragraph(
         _(
@@ -125,7 +125,7 @@ def describe_token(row: NextTokenRow, name: str) -> str:
             **values,
         ),
         _("No attention row of the token before it, “{last}”, changes.", **values)
-        if row.moved < MAX_UNCHANGED
+        if row.moved_weight < MAX_UNCHANGED
         else _(
             "The attention row of the token before it, “{last}”, changes most in layer {layer}, head {head}. "
             "There, {moved} of its weight moves to other tokens.",

@@ -16,7 +16,7 @@ from pages.model.options import Question
 RowT = TypeVar("RowT")
 HEIGHT = 400
 """Height in pixels of the charts."""
-RECORDED: dict[str, Callable[[Any], Any]] = {"swap": swap.known, "continuation": continuation.known}
+RECORDED: dict[str, Callable[[Any], Any]] = {"swap": swap.recorded_row, "continuation": continuation.recorded_row}
 """Functions that return the recorded row of a task, by experiment."""
 
 

@@ -68,9 +68,9 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
     if len(changed) != 2:
         return ""
     least, most = sorted(changed, key=lambda each: each.perplexity)
-    if not (least.hidden and most.hidden and most.hidden.first and not least.hidden.first):
+    if not (least.hidden and most.hidden and most.hidden.hides_first and not least.hidden.hides_first):
         return ""
-    if (least.hidden.share, least.hidden.most) != (most.hidden.share, most.hidden.most):
+    if (least.hidden.share, least.hidden.max_keys) != (most.hidden.share, most.hidden.max_keys):
         return ""
     low, high = (each.perplexity / original.perplexity for each in (least, most))
     if low <= SAME_RATIO or number(low, 3) == number(high, 3):
@@ -86,7 +86,7 @@ def _first_token_effect(original: Score, changed: Sequence[Score]) -> str:
         _(
             "Either way, a query attends to at most {n} tokens. Many heads use the first token to absorb leftover "
             "weight (an attention sink).",
-            n=most.hidden.most,
+            n=most.hidden.max_keys,
         ),
     )
 
@@ -103,7 +103,7 @@ def _perplexity_effect(original: Score, each: Score) -> str:
                 hidden=each.hidden.share,
                 **values,
             )
-            if each.hidden.first
+            if each.hidden.hides_first
             else _(
                 "**{name} raises perplexity to {ratio} times the original.** It hides {hidden:.0%} of the "
                 "query–key pairs, but not the first token.",
@@ -183,10 +183,10 @@ def _copying_losses(group: Sequence[Score]) -> str:
 
 def _copying_cause(group: Sequence[Score]) -> str:
     """Return why copying gets worse with all variants of a group; empty unless their patterns explain it."""
-    hidden = [each.hidden for each in group if each.hidden and each.hidden.copies]
+    hidden = [each.hidden for each in group if each.hidden and each.hidden.hides_copied]
     if not group or len(hidden) < len(group):
         return ""
-    relays, windows = {each.relay for each in hidden}, {each.window for each in hidden}
+    relays, windows = {each.layers_to_copy for each in hidden}, {each.window for each in hidden}
     values = {"n": swap.COPY_DISTANCE, "window": max(each.window or 0 for each in hidden)}
     return paragraph(
         _("The token to copy is {n} tokens back, beyond the window of {window}.", **values)

@@ -8,8 +8,8 @@ from app.jobs import cached
 from app.ui import chart, palette
 from app.words.i18n import _
 from app.words.labels import readable
-from attention_core.analysis.denoised_image import box_blur, judge, mean_image
-from attention_core.experiments.denoising import budgets, columns_of
+from attention_core.analysis.denoised_image import assess, box_blur, mean_image
+from attention_core.experiments.denoising import budgets, image_columns
 from pages.picture.photo import Images
 from pages.picture.subject import cost_share, name
 
@@ -26,7 +26,7 @@ def show(images: Images) -> None:
     costs = [x for line in lines for x in line.x]
     x_range = (min(costs), min(MAX_COST, max(costs)))
     noisy, clean = source.noisy(), source.clean()
-    blurred = judge(box_blur(noisy), clean, mean_image(noisy)).psnr
+    blurred = assess(box_blur(noisy), clean, mean_image(noisy)).psnr
     for level, psnr in (
         (_("noisy image"), images.noisy.psnr),
         (_("blur with 3 × 3 pixels"), blurred),
@@ -63,5 +63,5 @@ def _line(images: Images, attention: ac.Attention) -> Curve:
         notes=[]
         if setting is None
         else [f"{readable(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
-        dash="dash" if columns_of(attention) else "solid",
+        dash="dash" if image_columns(attention) else "solid",
     )

@@ -12,7 +12,7 @@ from app.picture_board import Tile
 from app.state.session import REFERENCE, SharedOptions
 from app.ui import export
 from app.words.i18n import _
-from attention_core.analysis.denoised_image import Denoised
+from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.experiments.denoising import square_form
 from attention_core.experiments.performer_error import effective_features
 from attention_core.inputs import QKV
@@ -74,7 +74,7 @@ def _headline(images: Images) -> str:
     )
 
 
-def _softmax_image(images: Images) -> Denoised:
+def _softmax_image(images: Images) -> DenoisedImage:
     return next(image for each, image in images.variants.items() if each.key == REFERENCE)
 
 
@@ -126,5 +126,5 @@ def _decibel(value: float) -> str:
     return _("{value:.1f} dB", value=value)
 
 
-def _details(image: Denoised) -> str:
+def _details(image: DenoisedImage) -> str:
     return _("PSNR {psnr:.2f} dB, SSIM {ssim:.3f}", psnr=image.psnr, ssim=image.ssim)

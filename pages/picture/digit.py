@@ -17,7 +17,7 @@ from app.ui import navigation
 from app.words.i18n import _
 from app.words.labels import reference_name
 from attention_core.analysis.denoised_image import maps_with_mean
-from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.formatting import percent
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.trained import TrainedSource, sequence_of
@@ -69,11 +69,11 @@ def _pixels(source: TrainedSource) -> np.ndarray:
     return inputs.reshape(side, side, 1).numpy()
 
 
-def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) -> Compared:
+def _compared(source: TrainedSource, head: int | None, attention: ac.Attention) -> MatrixComparison:
     return cached.matrix(View(source=source, head=head, causal=False, special=True), attention)
 
 
-def _ranked_error(attention: ac.Attention, compared: Compared) -> float | None:
+def _ranked_error(attention: ac.Attention, compared: MatrixComparison) -> float | None:
     """Return the output error; None for softmax itself and for variants that are not compared with softmax."""
     is_ranked = attention.word != REFERENCE and attention.variant.reference is None
     return compared.output_error if is_ranked and math.isfinite(compared.output_error) else None

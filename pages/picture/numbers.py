@@ -10,7 +10,7 @@ from app.jobs import cached
 from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
-from attention_core.experiments.denoising import columns_of
+from attention_core.experiments.denoising import image_columns
 from attention_core.inputs.source import ImageSource
 from pages.picture import words
 from pages.picture.photo import Images
@@ -30,7 +30,7 @@ def _header() -> tuple[str, ...]:
 def _rows(images: Images) -> Iterator[tuple[str, float, float, float, float]]:
     baselines = {_("Noisy"): images.noisy, _("Mean of all pixels"): images.mean}
     for title, each in (baselines | {name(attention): each for attention, each in images.variants.items()}).items():
-        yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.from_mean, 4), round(each.seconds, 4)
+        yield title, round(each.psnr, 3), round(each.ssim, 4), round(each.distance_from_mean, 4), round(each.seconds, 4)
 
 
 def show_downloads(images: Images) -> None:
@@ -52,7 +52,7 @@ def show_downloads(images: Images) -> None:
 
 def _variable(attention: ac.Attention) -> str:
     """Return a name for the image of a variant in code and files."""
-    return f"{attention.key}_square" if columns_of(attention) else attention.key
+    return f"{attention.key}_square" if image_columns(attention) else attention.key
 
 
 def _code(attention: ac.Attention) -> str:

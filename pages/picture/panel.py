@@ -10,7 +10,7 @@ from app.ui.input_forms import forms
 from app.ui.sources import trained_form
 from app.words.i18n import _
 from attention_core.inputs import ImageSource, TrainedSource
-from attention_core.learning.defaults import OTHERS
+from attention_core.learning.defaults import TASK_VARIANTS
 from attention_core.learning.tasks import digits
 from attention_core.learning.tasks import task as task_of
 from attention_core.limits import current
@@ -73,6 +73,6 @@ def offer_digits() -> None:
                 ),
                 width="content",
             )
-            words = OTHERS[DIGITS][: current().compared_variants]
+            words = TASK_VARIANTS[DIGITS][: current().compared_variants]
             label, variants = _("Train on digits on Learn"), tuple(map(ac.from_word, words))
             navigation.link("learn", label, fields={"l_task": [DIGITS]}, variants=variants)

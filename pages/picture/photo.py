@@ -6,7 +6,7 @@ import numpy as np
 
 import attention_core as ac
 from app.jobs import cached
-from attention_core.analysis.denoised_image import Denoised, judge, mean_image
+from attention_core.analysis.denoised_image import DenoisedImage, assess, mean_image
 from attention_core.inputs.source import ImageSource
 from pages.picture.subject import shown_variants
 
@@ -24,9 +24,9 @@ class Images:
     """
 
     source: ImageSource
-    variants: dict[ac.Attention, Denoised]
-    noisy: Denoised
-    mean: Denoised
+    variants: dict[ac.Attention, DenoisedImage]
+    noisy: DenoisedImage
+    mean: DenoisedImage
     clean: np.ndarray
 
 
@@ -36,4 +36,4 @@ def compute_images(source: ImageSource) -> Images:
     mean = mean_image(noisy)
     images = {each: cached.denoised(source, each) for each in shown_variants(source.size)}
     variants = dict(sorted(images.items(), key=lambda each: -each[1].psnr))
-    return Images(source, variants, judge(noisy, clean, mean), judge(mean, clean, mean), clean.float().numpy())
+    return Images(source, variants, assess(noisy, clean, mean), assess(mean, clean, mean), clean.float().numpy())

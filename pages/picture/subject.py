@@ -14,7 +14,7 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import variant_picker
 from app.words.i18n import _
 from attention_core.analysis.denoised_image import cell_side
-from attention_core.experiments.denoising import columns_of, square_form
+from attention_core.experiments.denoising import image_columns, square_form
 from attention_core.formatting import percent
 from attention_core.inputs import QKV
 from pages.picture import words
@@ -93,7 +93,7 @@ def cost_text(attention: ac.Attention, qkv: QKV) -> str:
 
 def _sizes(attention: ac.Attention) -> dict[str, int]:
     """Return the sides of the square window and of the steps between pixels of a variant that has them, by name."""
-    columns, p, sizes = columns_of(attention), attention.params, {}
+    columns, p, sizes = image_columns(attention), attention.params, {}
     if columns and (window := getattr(p, "window", None)) is not None:
         sizes["window"] = min(2 * window * getattr(p, "dilation", 1) + 1, columns)
     if columns and (stride := getattr(p, "stride", None)) is not None:

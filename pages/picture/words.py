@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.words.i18n import _, _n, enumeration, paragraph
-from attention_core.analysis.denoised_image import Denoised
+from attention_core.analysis.denoised_image import DenoisedImage
 from attention_core.formatting import number, percent
 
 NEAR_MEAN = 0.1
@@ -16,7 +16,7 @@ NEAR_SOFTMAX = 1.5
 
 
 def headline(
-    images: Mapping[str, Denoised],
+    images: Mapping[str, DenoisedImage],
     noisy: float,
     softmax: float,
     weights: Mapping[str, float],
@@ -73,7 +73,9 @@ def _mean_images(weights: Mapping[str, float], sharpest: float, causes: Sequence
     )
 
 
-def _best_variants(images: Mapping[str, Denoised], noisy: float, softmax: float, costs: Mapping[str, float]) -> str:
+def _best_variants(
+    images: Mapping[str, DenoisedImage], noisy: float, softmax: float, costs: Mapping[str, float]
+) -> str:
     """Return whether softmax removes noise, and which other variants come close to it at which cost."""
     if math.isinf(noisy):
         return _("**The image has no noise, so no variant can improve it.**")
@@ -101,7 +103,7 @@ def _best_variants(images: Mapping[str, Denoised], noisy: float, softmax: float,
 
 def _close_variants(
     better: Mapping[str, float],
-    images: Mapping[str, Denoised],
+    images: Mapping[str, DenoisedImage],
     noisy: float,
     softmax: float,
     costs: Mapping[str, float],
@@ -143,7 +145,7 @@ def _close_variants(
     )
 
 
-def _cheapest(name: str, images: Mapping[str, Denoised], noisy: float, costs: Mapping[str, float]) -> str:
+def _cheapest(name: str, images: Mapping[str, DenoisedImage], noisy: float, costs: Mapping[str, float]) -> str:
     """Return the signal-to-noise ratio of the image of a cheap variant, and those of others with about the same cost.
 
     Args:
@@ -168,7 +170,7 @@ def _cheapest(name: str, images: Mapping[str, Denoised], noisy: float, costs: Ma
     return _("At about {level} of softmax's cost, {results}.", level=level, results=enumeration([first, *others]))
 
 
-def noise_removal(softmax: Denoised, noisy: float) -> str:
+def noise_removal(softmax: DenoisedImage, noisy: float) -> str:
     """Return why softmax removes noise; empty if it does not, or returns almost the mean."""
     if softmax.psnr <= noisy or is_almost_mean(softmax):
         return ""
@@ -197,9 +199,9 @@ def few_features(name: str, effective: float, features: int) -> str:
     )
 
 
-def is_almost_mean(image: Denoised) -> bool:
+def is_almost_mean(image: DenoisedImage) -> bool:
     """Return whether an image is almost the mean image."""
-    return image.from_mean < NEAR_MEAN
+    return image.distance_from_mean < NEAR_MEAN
 
 
 def is_even(largest: float) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
-from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_records import Run, Skipped
 from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import name
@@ -64,7 +64,8 @@ def not_measured(run: Run, *, live: bool) -> list[str]:
     missing = [
         escape_markdown(name(each))
         for each in timed_variants()
-        if each.key not in measured and not (isinstance(each, Masked) and TimingOptions.masked.value is None)
+        if each.key not in measured
+        and not (isinstance(each, MaskedFullAttention) and TimingOptions.masked.value is None)
     ]
     text = _("The live run did not measure {names}.") if live else _("The recorded run did not measure {names}.")
     return [_(text, names=enumeration(missing))] if missing else []

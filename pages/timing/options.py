@@ -13,8 +13,8 @@ from app.ui.lazy import lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _
 from app.words.labels import label
-from attention_core.benchmarking.full_matrix_mask import Form, Masked
-from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.full_matrix_mask import Form, MaskedFullAttention
+from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.limits import current
 from attention_core.runtime.devices import devices
@@ -74,13 +74,13 @@ class TimingOptions(Options, prefix="t_"):
     columns = switch(False, N_("All columns"))
     at = link_only_option(lambda: link_fields.one_of(None, doublings()), N_("Tokens in the table"))
     recorded = link_only_option(
-        lambda: link_fields.one_of(None, (*recorded(), FROM_FILE, NO_RUN)), N_("Recorded run"), link="t_beside"
+        lambda: link_fields.one_of(None, (*recorded_runs(), FROM_FILE, NO_RUN)), N_("Recorded run"), link="t_beside"
     )
 
 
 def opening() -> dict[str, Any]:
     """Return the first variants, with the settings of a recorded run, so that its times are those of the variants."""
-    words = {word.partition("~")[0]: word for run in recorded().values() for word in run.spec.variants}
+    words = {word.partition("~")[0]: word for run in recorded_runs().values() for word in run.spec.variants}
     return {"variants": tuple(ac.from_word(words.get(each.key, each.word)) for each in first_variants())}
 
 
@@ -133,7 +133,10 @@ def timed_variants() -> tuple[ac.Attention, ...]:
     if not maskable or masked == NO_RUN:
         return SharedOptions.variants.value
     mask_variant = maskable.get(masked) or next(iter(maskable.values()))
-    return (*SharedOptions.variants.value, Masked(mask_variant.variant, mask_variant.params, TimingOptions.form.value))
+    return (
+        *SharedOptions.variants.value,
+        MaskedFullAttention(mask_variant.variant, mask_variant.params, TimingOptions.form.value),
+    )
 
 
 def _maskable() -> dict[str, ac.Attention]:

@@ -10,7 +10,7 @@ from app.state.session import SharedOptions
 from app.ui import export
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, escape_markdown, sentence
-from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_file import from_json, recorded_runs, to_json
 from attention_core.benchmarking.run_records import Run
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.limits import current
@@ -23,7 +23,7 @@ FILE_KEY = "timing.loaded"
 def show(spec: TimingSpec) -> Run | None:
     """Draw the form with the recorded runs and files; return the chosen run of the same mode and causality."""
     state = st.session_state
-    available: dict[str, Run] = {**recorded(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
+    available: dict[str, Run] = {**recorded_runs(), **({FROM_FILE: state[FILE_KEY]} if FILE_KEY in state else {})}
     comparable = {
         name: run for name, run in available.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)
     }

@@ -8,10 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 from app.jobs.timing_runs import Series, summary_text
 from app.ui import chart, palette
 from app.words.i18n import _, paragraph
-from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
+from attention_core.benchmarking.run_file import recorded_runs
 from attention_core.benchmarking.run_records import Run
-from attention_core.benchmarking.run_summary import of_variant, ratios
+from attention_core.benchmarking.run_summary import ratios, variant_points
 from pages.timing import charts, missing, table
 from pages.timing.options import TimingOptions, timed_variants
 from pages.timing.words import (
@@ -73,7 +73,7 @@ def show(live: Run | None, other: Run | None, places: Sequence[DeltaGenerator], 
 def _on_another_device(runs: Sequence[tuple[Run, bool]]) -> list[Series]:
     """Return the series of the first recorded run of the same mode on a device that no shown run was measured on."""
     devices, spec = {run.stamp.device for run, _live in runs}, runs[0][0].spec
-    for run in recorded().values():
+    for run in recorded_runs().values():
         if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal) and run.stamp.device not in devices:
             return series(run, live=False)
     return []
@@ -85,7 +85,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
     for attention in timed_variants():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
-        if word is not None and (points := of_variant(run, word)):
+        if word is not None and (points := variant_points(run, word)):
             measured = attention_from_word(word)
             result.append(
                 Series(
@@ -96,7 +96,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     colour=palette.place(attention.variant.key),
                     live=live,
                     points=points,
-                    masked=measured if isinstance(measured, Masked) else None,
+                    masked=measured if isinstance(measured, MaskedFullAttention) else None,
                     ratios=ratios(run, word),
                 )
             )

@@ -10,7 +10,7 @@ from app.jobs.timing_runs import Series, crossing_text
 from app.ui import export
 from app.ui.about import what_is_counted
 from app.words.i18n import _, clauses, enumeration
-from attention_core.benchmarking.run_records import samples
+from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
 from attention_core.formatting import MIB, between
 from pages.timing.options import TimingOptions
@@ -112,5 +112,7 @@ def _columns(n: int) -> dict[str, Any]:
 
 def csv(series: Sequence[Series]) -> bytes:
     """Return every sample with its device, settings and length, as CSV."""
-    rows = [row for line in series for row in samples(line.run, line.word, origin="live" if line.live else "recorded")]
+    rows = [
+        row for line in series for row in sample_table(line.run, line.word, origin="live" if line.live else "recorded")
+    ]
     return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))

@@ -10,8 +10,8 @@ from app.jobs.timing_runs import Series, crossings
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.labels import label
-from attention_core.benchmarking.full_matrix_mask import Masked, attention_from_word
-from attention_core.benchmarking.run_summary import TAIL, Ratio, growth
+from attention_core.benchmarking.full_matrix_mask import MaskedFullAttention, attention_from_word
+from attention_core.benchmarking.run_summary import FITTED_LENGTHS, Ratio, growth
 from attention_core.formatting import format_interpolated, memory, number, percent
 from pages.timing.options import MASK_FORMS
 
@@ -24,7 +24,7 @@ MIN_FIXED_SHARE = 0.5
 
 def name(attention: ac.Attention) -> str:
     """Return the name on screen of a timed variant or mask."""
-    if isinstance(attention, Masked):
+    if isinstance(attention, MaskedFullAttention):
         return _("{name}, as a mask", name=label(attention))
     return label(attention)
 
@@ -294,7 +294,7 @@ def show_method() -> None:
                 "used.\n\n"
                 "**Inputs.** Queries, keys and values are drawn from a normal distribution, and the batch size is 1. "
                 "Times hardly depend on the values.",
-                tail=TAIL,
+                tail=FITTED_LENGTHS,
             )
         )
 

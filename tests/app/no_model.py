@@ -6,9 +6,9 @@ from operator import attrgetter
 from app.jobs import dispatch
 from app.lessons import card
 from app.lessons.shipped import lesson_pictures
-from attention_core.experiments import continuation, glance, swap
+from attention_core.experiments import continuation, next_token, swap
 from attention_core.experiments.continuation import ContinuationRow
-from attention_core.experiments.glance import NextTokenRow
+from attention_core.experiments.next_token import NextTokenRow
 from attention_core.experiments.swap import CopyRow, CopyTask, OutputErrorRow, ReadingRow, ReadingTask
 from attention_core.runtime.cache import ByteLRUCache
 
@@ -52,12 +52,12 @@ def glanced(task, *, load=None):
         NextTokenRow(
             token=task.token,
             label=task.text.split()[task.token],
-            chances=(0.5, 0.002),
+            probabilities=(0.5, 0.002),
             before=((" one", 0.5), (" <b>", 0.1)),
             after=((" two", 0.4), (" $x$", 0.2)),
             layer=task.layers[0],
             head=2,
-            moved=0.7,
+            moved_weight=0.7,
             context=context,
             row_before=(1 / task.token,) * task.token,
             row_after=(0.0,) * (task.token - 1) + (1.0,),
@@ -88,8 +88,8 @@ def without_a_model(monkeypatch):
     # A new cache, so that other tests do not read made-up rows, and no cache for pictures without records.
     monkeypatch.setattr(dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes")))
     monkeypatch.setattr(swap, "compute", made_up)
-    monkeypatch.setattr(swap.records, "recorded", lambda: None)
-    monkeypatch.setattr(continuation, "recorded", lambda: None)
-    monkeypatch.setattr(glance, "run", glanced)
+    monkeypatch.setattr(swap.records, "recorded_document", lambda: None)
+    monkeypatch.setattr(continuation, "recorded_document", lambda: None)
+    monkeypatch.setattr(next_token, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)
     monkeypatch.setattr(card, "lesson_pictures", lesson_pictures.__wrapped__)

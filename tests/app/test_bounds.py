@@ -15,7 +15,7 @@ from app.state import refusals, url
 from app.state.session import SharedOptions
 from attention_core import limits
 from attention_core.benchmarking.counting import Counts
-from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_file import from_json, recorded_runs, to_json
 from attention_core.benchmarking.run_records import Skipped
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
@@ -24,14 +24,14 @@ from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
 from attention_core.inputs import ImageSource, SyntheticSpec, from_synthetic, from_text, from_upload
 from attention_core.inputs.models import hub
-from attention_core.inputs.trained import usual_run
+from attention_core.inputs.trained import training_run
 from attention_core.limits import Limits
 from pages.entropy.options import EntropyOptions
 from pages.masks.options import MasksOptions
 from pages.model.options import ModelOptions
 from pages.timing.options import TimingOptions
 
-RUN = to_json(next(iter(recorded().values())))
+RUN = to_json(next(iter(recorded_runs().values())))
 
 
 def synthetic(**size):
@@ -195,7 +195,7 @@ CASES = {
     ),
     "learn_numbers": (
         512,
-        lambda n: usual_run("parity", layers=1, width=8, length=-(-n // 8)) and "",
+        lambda n: training_run("parity", layers=1, width=8, length=-(-n // 8)) and "",
         "layers × sequence length × width is 520. Choose a number from 1 to 512",
     ),
     "swap_variants": (

@@ -20,7 +20,7 @@ from app.jobs.fair_lock import FairLock
 from app.state import presets
 from app.state.session import first_variants
 from attention_core import limits
-from attention_core.analysis.matrix import telling_row
+from attention_core.analysis.matrix import informative_query
 from attention_core.analysis.matrix.compare import compare
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
@@ -392,5 +392,5 @@ def test_thumbnails_and_the_informative_row_depend_on_mask_and_head():
     }
     for (head, causal), row in found.items():
         weights = compare(source.load(), softmax, head=head, causal=causal).weights
-        assert row == telling_row.of_record(weights, source.load(), special=True)
+        assert row == informative_query.informative_query_of_record(weights, source.load(), special=True)
     assert len({*found.values()}) > 2, "heads and masks differ in the row that tells the most"

@@ -310,7 +310,7 @@ def stand_in_5():
 
 def shares(screen, word, *, longest=False):
     """Return the share of correct answers of each recorded run at the end of training, or on the longest sequences."""
-    rows = recorded_runs.known(plan_of(screen.options(LearnOptions), [word], SEEDS))
+    rows = recorded_runs.recorded_rows(plan_of(screen.options(LearnOptions), [word], SEEDS))
     most = max(row.row.length for row in rows)
     return [
         row.row.accuracy
@@ -355,11 +355,11 @@ def grey_1():
     assert f"{psnr(source.noisy(), source.clean()):.1f}" == "20.0"
     softmax, linear = (number(screen, "psnr", key) for key in ("softmax", "linear"))
     assert linear < 20 < softmax
-    assert denoised(screen, "linear").from_mean < 0.05 < denoised(screen, "softmax").from_mean
+    assert denoised(screen, "linear").distance_from_mean < 0.05 < denoised(screen, "softmax").distance_from_mean
 
 
 def grey_2():
-    assert denoised(revealed("grey", 2), "softmax").from_mean < 0.05
+    assert denoised(revealed("grey", 2), "softmax").distance_from_mean < 0.05
 
 
 def grey_3():

@@ -17,8 +17,8 @@ from app.jobs.timing_runs import (
 )
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.benchmarking.run_records import Sample, Skipped, gather
-from attention_core.benchmarking.run_summary import of_variant, ratios
+from attention_core.benchmarking.run_records import Sample, Skipped, group_samples
+from attention_core.benchmarking.run_summary import ratios, variant_points
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 
@@ -39,7 +39,7 @@ def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
         for n, ms in zip(sizes, each, strict=False)
         for index, one in enumerate(ms if isinstance(ms, tuple) else (ms,))
     ]
-    run = gather(spec, STAMP, rows)
+    run = group_samples(spec, STAMP, rows)
     own = {word: attention_from_word(word) for word in times}
     return [
         Series(
@@ -49,7 +49,7 @@ def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
             colour=place,
             live=live,
             masked=own[word] if "." in word else None,
-            points=of_variant(run, word),
+            points=variant_points(run, word),
             ratios=ratios(run, word),
         )
         for place, word in enumerate(times)
@@ -190,7 +190,7 @@ def test_without_softmax_there_is_no_crossover():
 def test_a_sentence_names_what_is_missing_from_a_run(count, expected):
     spec = dataclasses.replace(SPEC, rounds=3, sizes=(16, 2048))
     rows = [sample(word, n, 1.0, i) for i in range(3) for n in spec.sizes for word in spec.variants]
-    assert missing_text(gather(spec, STAMP, rows[:count])) == expected
+    assert missing_text(group_samples(spec, STAMP, rows[:count])) == expected
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -199,7 +199,7 @@ def test_a_sentence_names_what_is_missing_from_a_run(count, expected):
     ("mode", "name"), [("forward", "forward"), ("backward", "forward + backward"), ("decode", "decode step")]
 )
 def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
-    run = gather(dataclasses.replace(SPEC, mode=mode, causal=causal, dtype="bfloat16"), STAMP, [])
+    run = group_samples(dataclasses.replace(SPEC, mode=mode, causal=causal, dtype="bfloat16"), STAMP, [])
     assert stamp_lines(run, live=live) == [
         f"{'solid lines: live' if live else 'dashed lines: recorded'} run on A *GPU*",
         "host: A CPU",
@@ -211,7 +211,7 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
 
 
 def test_the_host_is_named_if_it_differs_from_the_device():
-    run = gather(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
+    run = group_samples(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
     assert stamp_lines(run, live=True)[:2] == ["solid lines: live run on A CPU", "2 of 8 cores · torch 2.13.0"]
 
 
@@ -239,5 +239,5 @@ def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twic
     ],
 )
 def test_the_sentence_names_the_cores_and_lengths_of_a_run(device, sizes, expected):
-    run = gather(dataclasses.replace(SPEC, sizes=sizes), dataclasses.replace(STAMP, device=device), [])
+    run = group_samples(dataclasses.replace(SPEC, sizes=sizes), dataclasses.replace(STAMP, device=device), [])
     assert measured_limits(run) == expected

@@ -9,7 +9,7 @@ from app.jobs import dispatch, runs
 from app.ui.sources import trained_form
 from attention_core.experiments import learning
 from attention_core.inputs import TrainedSource
-from attention_core.inputs.trained import run_from_words, usual_run, words_of
+from attention_core.inputs.trained import run_from_words, training_run, words_of
 from attention_core.learning import rates
 from pages.matrices.comparison import BOARD
 
@@ -21,14 +21,14 @@ LINK = {"input": ["trained"], "trained": WORDS, "causal": ["1"], "variants": ["s
 def trainings(monkeypatch):
     """Run tasks in this process, and return the training runs that were begun."""
     monkeypatch.setenv("ATTENTION_LAB_WORKERS", "0")
-    found, steps = [], learning.train_steps
+    found, steps = [], learning.train_until
 
     def counted(spec, until, start):
         if start is None:
             found.append(words_of(spec))
         return steps(spec, until, start)
 
-    monkeypatch.setattr(learning, "train_steps", counted)
+    monkeypatch.setattr(learning, "train_until", counted)
     monkeypatch.setattr(dispatch, "workers", lambda: None)
     return found
 
@@ -66,7 +66,7 @@ def test_other_pages_open_with_a_trained_model(page):
     ],
 )
 def test_a_forged_link_is_refused_with_one_sentence(words, expected, trainings):
-    dispatch.keep("learning", trained_form.task_of(usual_run("recall", rate=0.01, steps=200)), (measured(),))
+    dispatch.keep("learning", trained_form.task_of(training_run("recall", rate=0.01, steps=200)), (measured(),))
     trainings.clear()
     at = visit("matrices", {**LINK, "trained": words})
     [warning] = at.warning
@@ -80,7 +80,7 @@ def test_a_forged_link_is_refused_with_one_sentence(words, expected, trainings):
 
 def measured():
     """Return the measurement of an untrained model, in place of one that takes seconds to train."""
-    [row] = learning.run(learning.TrainTask(spec=usual_run("recall", steps=1), start=None, until=1))
+    [row] = learning.run(learning.TrainTask(spec=training_run("recall", steps=1), start=None, until=1))
     return row
 
 
@@ -108,7 +108,7 @@ def test_the_panel_changes_the_task_the_variant_the_steps_and_the_sequence(train
 
 def tuned(task, word):
     """Return the words of a link for a variant's recorded rate; none if it is the usual one."""
-    rate = rates.rate(usual_run(task, word).model)
+    rate = rates.rate(training_run(task, word).model)
     return [] if rate == rates.DEFAULT else [f"rate~{rate}"]
 
 

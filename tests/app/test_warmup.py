@@ -18,7 +18,7 @@ def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
         pytest.fail("computed anew")
 
     monkeypatch.setattr(cached.ByteLRUCache, "get", again)
-    for model in ac.inputs.models.SET_UP:
+    for model in ac.inputs.models.DEFAULT_MODELS:
         for text in presets.texts().values():
             source = ac.inputs.TextSource(text, model.key, presets.LAYER)
             for causal in (False, True):
@@ -35,7 +35,7 @@ def test_the_first_views_of_a_class_are_computed_in_advance(monkeypatch):
 def test_warmed_up_records_leave_room_in_the_cache(monkeypatch):
     """Check that the records of all preset texts in each model of the set-up fit in 80 % of the hosted cache."""
     needed = 0.0
-    for model in ac.inputs.models.SET_UP:
+    for model in ac.inputs.models.DEFAULT_MODELS:
         short = cached.every_layer(ac.inputs.TextSource("the cat saw the dog", model.key))
         loaded = ac.inputs.models.load(model.key)
         tokens = sum(len(loaded.tokenizer.encode(text).ids) for text in presets.texts().values())

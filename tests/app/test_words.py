@@ -15,7 +15,7 @@ from app.words import extraction, i18n
 from attention_core import claims
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
-from attention_core.inputs.positions import HAS_IT, HAS_NONE
+from attention_core.inputs.positions import ALREADY_APPLIED, NOTHING_TO_REMOVE
 from attention_core.metrics import Passport, Ranks
 
 ROOT = Path(__file__).parent.parent.parent
@@ -55,7 +55,7 @@ def test_the_catalogue_has_the_texts_of_claims():
 def test_the_catalogue_has_the_texts_of_sources():
     source = SyntheticSource(SyntheticSpec(n=4, d=4, heads=1))
     assert {source.rope_notice().template, source.lengths_notice(source.load()).template} <= core_words()
-    assert {HAS_IT.template, HAS_NONE.template} <= core_words()
+    assert {ALREADY_APPLIED.template, NOTHING_TO_REMOVE.template} <= core_words()
 
 
 def test_the_catalogue_has_the_columns_of_a_passport():

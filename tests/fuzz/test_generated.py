@@ -31,7 +31,7 @@ from app.page import discover
 from app.state import refusals, url
 from app.state.controls import Options
 from app.state.session import SharedOptions
-from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.run_file import from_json, recorded_runs, to_json
 from attention_core.errors import LabError
 from attention_core.inputs.upload import from_upload
 from attention_core.limits import current
@@ -245,7 +245,7 @@ def test_files_with_arrays(data, name):
     refused(from_upload, data, name)
 
 
-RUN = json.loads(to_json(next(iter(recorded().values()))))
+RUN = json.loads(to_json(next(iter(recorded_runs().values()))))
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(CHARACTERS, max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),

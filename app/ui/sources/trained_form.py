@@ -11,10 +11,10 @@ from app.state import url
 from app.state.session import SharedOptions
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
-from attention_core.experiments.learning import EVERY, LearnRow, TrainTask
+from attention_core.experiments.learning import MEASURE_INTERVAL, LearnRow, TrainTask
 from attention_core.formatting import percent
 from attention_core.inputs.source import Source
-from attention_core.inputs.trained import TrainedSource, usual_run
+from attention_core.inputs.trained import TrainedSource, training_run
 from attention_core.learning.model import ModelSpec, refusal
 from attention_core.learning.rates import rate
 from attention_core.learning.tasks import TASKS
@@ -46,7 +46,7 @@ def keep(found: LearnRow) -> None:
 
 def task_of(spec: TrainSpec) -> TrainTask:
     """Return the task that trains a model to its last step, with the measurements that the page Learn shows."""
-    return TrainTask(spec=spec, start=None, until=spec.steps, every=EVERY)
+    return TrainTask(spec=spec, start=None, until=spec.steps, every=MEASURE_INTERVAL)
 
 
 def source(now: SharedOptions) -> Source | None:
@@ -158,7 +158,7 @@ def set_task(task: str) -> None:
     """Choose the default model of a task, with the current variant if it can be trained on the task."""
     spec: TrainSpec = SharedOptions.trained.value
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
-    usual = usual_run(task, word, steps=spec.steps, seed=spec.seed)
+    usual = training_run(task, word, steps=spec.steps, seed=spec.seed)
     SharedOptions.trained.set(replace(usual, rate=rate(usual.model)))
     # The causal switch follows the task: for most tasks, the model cannot attend to later tokens.
     SharedOptions.causal.set(TASKS[task].causal)

@@ -22,7 +22,7 @@ def negative_share_of(matrix: np.ndarray) -> float:
     return float(negative_mass(torch.from_numpy(matrix.astype(float))))
 
 
-def uniform(allowed: np.ndarray) -> np.ndarray:
+def uniform_weights(allowed: np.ndarray) -> np.ndarray:
     """Return the matrix with equal weights on all allowed pairs of a row, ``bool [n, n]`` to ``float64 [n, n]``."""
     return allowed / allowed.sum(-1, keepdims=True)
 
@@ -44,9 +44,9 @@ def lengths(x: np.ndarray) -> np.ndarray:
 
 def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Compute the cosines between the rows of ``[n, d]`` and of ``[m, d]``, ``[n, m]``; 0 for a zero row."""
-    tiniest = np.finfo(np.float32).tiny
-    one, other = (part / np.maximum(np.linalg.norm(part, axis=-1, keepdims=True), tiniest) for part in (x, y))
-    return one @ other.T
+    min_norm = np.finfo(np.float32).tiny
+    left, right = (part / np.maximum(np.linalg.norm(part, axis=-1, keepdims=True), min_norm) for part in (x, y))
+    return left @ right.T
 
 
 def participation_ratio(terms: np.ndarray) -> np.ndarray:

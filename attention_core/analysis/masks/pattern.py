@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.analysis.matrix.compare import visible
+from attention_core.analysis.matrix.compare import allowed_pairs
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import smallest_depth
@@ -38,7 +38,7 @@ class Pattern(CompactRepr):
     diameter: int | None
 
 
-class Hashed(CompactRepr):
+class HashOrder(CompactRepr):
     """The order in which one round of a hash sorts the tokens of one head.
 
     Attributes:
@@ -76,20 +76,20 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
         attention.check_cross(causal)
     if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
-    n, m, every = qkv.n, qkv.m, slice(None) if head is None else slice(head, head + 1)
-    found: dict[str, Tensor] = {}
+    n, m, head_slice = qkv.n, qkv.m, slice(None) if head is None else slice(head, head + 1)
+    primitives: dict[str, Tensor] = {}
     if attention.variant.primitives is None:
-        seen = visible(qkv, attention, causal=causal)[every]
+        by_head = allowed_pairs(qkv, attention, causal=causal)[head_slice]
     else:  # the pattern is the union of its primitives, so it needs no computation of its own
-        found = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
-        seen = reduce(or_, found.values()).expand(qkv.heads, n, m)[every]
-    allowed = seen.any(0)
+        primitives = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
+        by_head = reduce(or_, primitives.values()).expand(qkv.heads, n, m)[head_slice]
+    allowed = by_head.any(0)
     queries, keys = allowed.nonzero(as_tuple=True)
     distances = (queries - keys).abs().unique().numpy() if not qkv.crosses else np.zeros(1, dtype=int)
     return Pattern(
         allowed=allowed.numpy(),
-        primitives={name: part.expand(qkv.heads, n, m)[every].any(0).numpy() for name, part in found.items()},
-        pairs=float(seen.sum((-2, -1)).double().mean()),
+        primitives={name: part.expand(qkv.heads, n, m)[head_slice].any(0).numpy() for name, part in primitives.items()},
+        pairs=float(by_head.sum((-2, -1)).double().mean()),
         possible=n * (n + 1) // 2 if causal else n * m,
         farthest=int(distances.max(initial=0)),
         step=int(np.gcd.reduce(distances, initial=0)),
@@ -97,7 +97,7 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
     )
 
 
-def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bool) -> Hashed | None:
+def hash_order(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bool) -> HashOrder | None:
     """Return how a hashing variant sorts the tokens of one head into chunks; None for other variants.
 
     Args:
@@ -110,29 +110,29 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     attention.mask(qkv.n, causal=causal)  # raises NotCausalError
     if attention.variant.anatomy is None or not has_pattern(attention.variant):
         return None
-    found = attention.anatomy(*qkv.tensors, causal=causal)
-    if not {"order", "buckets", "chunks", "missed"} <= found.keys():
+    anatomy = attention.anatomy(*qkv.tensors, causal=causal)
+    if not {"order", "buckets", "chunks", "missed"} <= anatomy.keys():
         return None
-    seen = visible(qkv, attention, causal=causal)[head]
-    rounds = found["order"].shape[-2]
-    order, bucket, chunk = (found[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
+    allowed = allowed_pairs(qkv, attention, causal=causal)[head]
+    rounds = anatomy["order"].shape[-2]
+    order, bucket, chunk = (anatomy[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
     # If causal, chunks of different buckets do not attend to each other: adding the bucket makes their codes differ.
-    code = chunk + bucket if causal else chunk
-    behind = code[:, None] - code
-    itself = torch.eye(qkv.n, dtype=torch.bool)
-    same = (bucket[:, None] == bucket) & ~itself
-    near = (behind >= 0) & (behind <= 1) & ~same & ~itself
+    chunk_code = chunk + bucket if causal else chunk
+    chunks_back = chunk_code[:, None] - chunk_code
+    is_diagonal = torch.eye(qkv.n, dtype=torch.bool)
+    same_bucket = (bucket[:, None] == bucket) & ~is_diagonal
+    near_chunk = (chunks_back >= 0) & (chunks_back <= 1) & ~same_bucket & ~is_diagonal
     parts = {
-        "bucket": seen & same,
-        "chunk": seen & near,
-        "round": seen & ~same & ~near & ~itself,
-        "itself": seen & itself,
-        "missed": found["missed"][head] & same,
+        "bucket": allowed & same_bucket,
+        "chunk": allowed & near_chunk,
+        "round": allowed & ~same_bucket & ~near_chunk & ~is_diagonal,
+        "itself": allowed & is_diagonal,
+        "missed": anatomy["missed"][head] & same_bucket,
     }
-    begins = chunk[order].diff().nonzero().flatten() + 1
-    return Hashed(
+    borders = chunk[order].diff().nonzero().flatten() + 1
+    return HashOrder(
         rounds=rounds,
         order=order.numpy(),
-        borders=tuple(begins.tolist()),
+        borders=tuple(borders.tolist()),
         parts={name: part.numpy() for name, part in parts.items()},
     )

@@ -11,9 +11,9 @@ from attention_core.analysis.low_rank.factors import perplexity
 
 def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Return the first and last token of each mixture."""
-    held = provenance != 0
-    last = held.shape[-1] - 1 - held[:, ::-1].argmax(-1)
-    return tuple(zip(held.argmax(-1).tolist(), last.tolist(), strict=True))
+    contains = provenance != 0
+    last = contains.shape[-1] - 1 - contains[:, ::-1].argmax(-1)
+    return tuple(zip(contains.argmax(-1).tolist(), last.tolist(), strict=True))
 
 
 def effective_tokens(provenance: np.ndarray) -> np.ndarray:
@@ -23,8 +23,8 @@ def effective_tokens(provenance: np.ndarray) -> np.ndarray:
 
 def shared_mixture_pairs(provenance: np.ndarray) -> np.ndarray:
     """Return the pairs of tokens that occur together in a mixture, ``bool [n, n]``."""
-    held = (provenance != 0).astype(np.float32)
-    return held.T @ held > 0
+    contains = (provenance != 0).astype(np.float32)
+    return contains.T @ contains > 0
 
 
 def renormalise_started_mixtures(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
@@ -35,9 +35,9 @@ def renormalise_started_mixtures(left: np.ndarray, provenance: np.ndarray) -> np
         provenance: share of each token in each mixture, ``[m, n]``.
     """
     first = (provenance != 0).argmax(-1)
-    seen = np.where(first <= np.arange(len(left))[:, None], left, 0.0)
-    total = seen.sum(-1, keepdims=True)
-    return seen / np.where(total == 0, 1.0, total)
+    kept_weights = np.where(first <= np.arange(len(left))[:, None], left, 0.0)
+    total = kept_weights.sum(-1, keepdims=True)
+    return kept_weights / np.where(total == 0, 1.0, total)
 
 
 def fully_past_mixtures(provenance: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def future_mass(matrix: np.ndarray) -> np.ndarray:
     return np.triu(sizes, 1).sum(-1) / np.where(total == 0, 1.0, total)
 
 
-def closest(reference: np.ndarray, right: np.ndarray) -> np.ndarray:
+def closest_mixing(reference: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the matrix ``X @ right`` closest to a reference in the Frobenius norm, over all X, ``[n, n]``.
 
     No weights on these mixtures can be closer; the remaining error is due to the mixing alone.

@@ -34,9 +34,9 @@ def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
     layers = [torch.tensor(layer) for layer in stack]
     first = first_layers(layers, depth)
     shares = reached_shares(first, depth, causal=causal)
-    connected = shares[-1] == 1
+    is_complete = shares[-1] == 1
     return Reach(
         first=first.numpy(),
         shares=shares,
-        complete=max(1, int(first.max())) if connected else smallest_depth(layers, causal=causal),
+        complete=max(1, int(first.max())) if is_complete else smallest_depth(layers, causal=causal),
     )

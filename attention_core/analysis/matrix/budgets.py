@@ -10,26 +10,26 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.analysis.matrix.compare import keep_tokens, visible
+from attention_core.analysis.matrix.compare import allowed_pairs, select_tokens
 from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs.record import QKV
 from attention_core.metrics.approximation import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
-FAR = 3
+FAR_DISTANCE = 3
 """Minimum distance in tokens of a pair that counts as far."""
-LONG = 8192
+LONG_TEXT_TOKENS = 8192
 """A long text's length. Only the cost formulas are evaluated at it; no text of this length is read."""
 
 
-class Steps(CompactRepr):
+class BudgetSteps(CompactRepr):
     """One variant at every value of its budget.
 
     Attributes:
         attentions: the variant at each value, the smallest first; only one if the budget is not an integer.
         weights: its matrix at each value, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
-        output_errors: error at each value; see ``output_error`` of ``Compared``.
+        output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
         long_costs: the same for ``LONG`` tokens.
     """
@@ -41,25 +41,25 @@ class Steps(CompactRepr):
     long_costs: tuple[float, ...]
 
 
-class Budgets(CompactRepr):
+class BudgetComparison(CompactRepr):
     """The matrices and errors of several variants on one head, at every value of each variant's budget.
 
     Attributes:
         n: number of tokens used for errors and costs, special ones included.
         tokens: labels of the n' tokens shown, which are those that the tokenizer did not add.
         variants: one entry per variant.
-        uniform_error: error of the mean of v; see ``Compared``.
-        farthest: index of the query, among the tokens shown, with the largest softmax weight on a far key; see ``FAR``.
+        uniform_error: error of the mean of v; see ``MatrixComparison``.
+        far_query: index of the query, among the tokens shown, with the largest softmax weight on a far key.
     """
 
     n: int
     tokens: tuple[str, ...]
-    variants: tuple[Steps, ...]
+    variants: tuple[BudgetSteps, ...]
     uniform_error: float
-    farthest: int
+    far_query: int
 
 
-def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> Budgets:
+def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> BudgetComparison:
     """Compute each variant's matrix at every value of its budget, without the tokens that the tokenizer added.
 
     A budget goes from its lowest value up to the number of tokens, or until every pair is allowed.
@@ -72,22 +72,22 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     Raises:
         InputError: if fewer than two tokens would be shown.
     """
-    kept = torch.tensor([not special for special in qkv.special])
-    if int(kept.sum()) < 2:
+    is_word = torch.tensor([not special for special in qkv.special])
+    if int(is_word.sum()) < 2:
         raise InputError("A single token has no other token to attend to. Type at least two words.")
-    exact = registry.get(SOFTMAX)
-    full = exact.weights(qkv.q, qkv.k)[head]  # [n, n]
+    softmax = registry.get(SOFTMAX)
+    softmax_weights = softmax.weights(qkv.q, qkv.k)[head]  # [n, n]
     tokens = tuple(token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special)
-    return Budgets(
+    return BudgetComparison(
         n=qkv.n,
         tokens=tokens,
-        variants=tuple(_steps(qkv, attention, head, kept) for attention in attentions),
-        uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), full @ qkv.v[head])),
-        farthest=_farthest(keep_tokens(full, kept), tokens),
+        variants=tuple(_budget_steps(qkv, attention, head, is_word) for attention in attentions),
+        uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), softmax_weights @ qkv.v[head])),
+        far_query=_far_query(select_tokens(softmax_weights, is_word), tokens),
     )
 
 
-def settings(attention: Attention, n: int) -> tuple[Attention, ...]:
+def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
     """Return a variant at each value of its budget, up to n or to the first value that allows every pair.
 
     A variant whose budget is not an integer, or that has no budget, is returned alone and unchanged.
@@ -95,44 +95,44 @@ def settings(attention: Attention, n: int) -> tuple[Attention, ...]:
     budget = attention.variant.budget
     if budget is None or budget.kind != "int":
         return (attention,)
-    found = []
+    variants = []
     for value in range(int(budget.low or 0), int(min(budget.high or n, n)) + 1):
-        found.append(attention.with_settings(**{budget.name: value}))
-        mask = found[-1].mask(n)
+        variants.append(attention.with_settings(**{budget.name: value}))
+        mask = variants[-1].mask(n)
         if mask is not None and bool(mask.all()):
             break
-    return tuple(found)
+    return tuple(variants)
 
 
-def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
-    seen, place = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
-    reference = attention.reference(seen.q, seen.k)[place]
-    v = seen.v[place]
-    every = settings(attention, qkv.n)
-    shown, errors = [], []
-    for each in every:
-        own = each.weights(seen.q, seen.k)[place]
-        allowed = visible(seen, each, causal=False)[place]
-        shown.append(keep_tokens(own, kept).masked_fill(~allowed[kept][:, kept], torch.nan))
-        errors.append(float(relative_error(own @ each.values(seen.v)[place], reference @ v)))
+def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -> BudgetSteps:
+    record, index = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
+    reference = attention.reference(record.q, record.k)[index]
+    v = record.v[index]
+    variants = budget_variants(attention, qkv.n)
+    matrices, errors = [], []
+    for variant in variants:
+        weights = variant.weights(record.q, record.k)[index]
+        allowed = allowed_pairs(record, variant, causal=False)[index]
+        matrices.append(select_tokens(weights, selected).masked_fill(~allowed[selected][:, selected], torch.nan))
+        errors.append(float(relative_error(weights @ variant.values(record.v)[index], reference @ v)))
 
-    def cost(own: Attention, n: int) -> float:
-        counted = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (own, registry.get(SOFTMAX)))
-        return truediv(*(each.multiply_adds for each in counted))
+    def cost(weights: Attention, n: int) -> float:
+        counted = (variant.cost(n, qkv.q.shape[-1], heads=qkv.heads) for variant in (weights, registry.get(SOFTMAX)))
+        return truediv(*(variant.multiply_adds for variant in counted))
 
-    return Steps(
-        attentions=every,
-        weights=torch.stack(shown).numpy(),
+    return BudgetSteps(
+        attentions=variants,
+        weights=torch.stack(matrices).numpy(),
         output_errors=tuple(errors),
-        costs=tuple(cost(each, qkv.n) for each in every),
-        long_costs=tuple(cost(each, LONG) for each in every),
+        costs=tuple(cost(variant, qkv.n) for variant in variants),
+        long_costs=tuple(cost(variant, LONG_TEXT_TOKENS) for variant in variants),
     )
 
 
-def _farthest(weights: Tensor, tokens: tuple[str, ...]) -> int:
+def _far_query(weights: Tensor, tokens: tuple[str, ...]) -> int:
     """Return the index of the query with the largest weight on a far key, among the words if there are any."""
-    place = torch.arange(len(tokens))
-    far = (place[:, None] - place).abs() >= min(FAR, len(tokens) - 1)
-    words = torch.tensor([any(map(str.isalnum, token)) for token in tokens])
-    asks = words if words.any() else ~words
-    return int((weights * far * asks[:, None]).amax(-1).argmax())
+    positions = torch.arange(len(tokens))
+    is_far = (positions[:, None] - positions).abs() >= min(FAR_DISTANCE, len(tokens) - 1)
+    is_word = torch.tensor([any(map(str.isalnum, token)) for token in tokens])
+    is_query = is_word if is_word.any() else ~is_word
+    return int((weights * is_far * is_query[:, None]).amax(-1).argmax())

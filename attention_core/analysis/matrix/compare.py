@@ -14,7 +14,7 @@ from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention
 
 
-class Compared(CompactRepr):
+class MatrixComparison(CompactRepr):
     """The matrix of one variant on one record, compared with its reference.
 
     Attributes:
@@ -36,7 +36,9 @@ class Compared(CompactRepr):
     left_out: float
 
 
-def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
+def compare(
+    qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True
+) -> MatrixComparison:
     """Compute one variant's matrix and its metrics.
 
     Args:
@@ -50,43 +52,43 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         attention.check_cross(causal)
     if head is not None and not attention.variant.couples_heads:  # one head then does not depend on the others
         qkv, head = qkv.of_head(head), 0
-    kept = shown(qkv, special=special)
-    kept_keys = torch.ones(qkv.m, dtype=torch.bool) if qkv.crosses else kept
-    every = slice(None) if head is None else slice(head, head + 1)
-    own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
-    reference = attention.reference(qkv.q, qkv.k, causal=causal)[every]
-    allowed = visible(qkv, attention, causal=causal)[every].any(0)
-    future_hidden = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
-    v = qkv.v[every]
-    exact = reference @ v
-    uniform = future_hidden / future_hidden.sum(-1, keepdim=True)
+    selected = shown_tokens(qkv, special=special)
+    selected_keys = torch.ones(qkv.m, dtype=torch.bool) if qkv.crosses else selected
+    head_slice = slice(None) if head is None else slice(head, head + 1)
+    weights = attention.weights(qkv.q, qkv.k, causal=causal)[head_slice]
+    reference = attention.reference(qkv.q, qkv.k, causal=causal)[head_slice]
+    allowed = allowed_pairs(qkv, attention, causal=causal)[head_slice].any(0)
+    past_pairs = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
+    v = qkv.v[head_slice]
+    reference_output = reference @ v
+    uniform_weights = past_pairs / past_pairs.sum(-1, keepdim=True)
 
-    seen, beside, may, could = (
-        keep_tokens(own.mean(0), kept),
-        keep_tokens(reference.mean(0), kept),
-        allowed[kept][:, kept_keys],
-        future_hidden[kept][:, kept_keys],
+    shown_weights, shown_reference, shown_allowed, shown_past = (
+        select_tokens(weights.mean(0), selected),
+        select_tokens(reference.mean(0), selected),
+        allowed[selected][:, selected_keys],
+        past_pairs[selected][:, selected_keys],
     )
-    return Compared(
-        weights=seen.masked_fill(~may, torch.nan).numpy(),
-        difference=(seen - beside).masked_fill(~could, torch.nan).numpy(),
-        passport=passport(seen, beside, causal=causal),
-        output_error=over_heads(own @ attention.values(qkv.v)[every], exact),
-        uniform_error=over_heads(uniform @ v, exact),
-        misplaced=float(wrong_mass(own, reference).mean()),
-        left_out=float(own[:, kept][..., ~kept_keys].abs().sum() / own[:, kept].abs().sum()),
+    return MatrixComparison(
+        weights=shown_weights.masked_fill(~shown_allowed, torch.nan).numpy(),
+        difference=(shown_weights - shown_reference).masked_fill(~shown_past, torch.nan).numpy(),
+        passport=passport(shown_weights, shown_reference, causal=causal),
+        output_error=output_error(weights @ attention.values(qkv.v)[head_slice], reference_output),
+        uniform_error=output_error(uniform_weights @ v, reference_output),
+        misplaced=float(wrong_mass(weights, reference).mean()),
+        left_out=float(weights[:, selected][..., ~selected_keys].abs().sum() / weights[:, selected].abs().sum()),
     )
 
 
-def ranks(found: Compared) -> Ranks:
+def ranks(comparison: MatrixComparison) -> Ranks:
     """Compute the ranks of a compared matrix; NaN if an allowed pair has a weight that is NaN."""
     # The weights are NaN for pairs that are not allowed; these count as zero. A row sum that is NaN means that allowed
     # pairs are NaN as well.
-    broken = math.isnan(found.passport.row_sum_max)
-    return Ranks.of(torch.tensor(found.weights if broken else np.nan_to_num(found.weights)))
+    has_nan = math.isnan(comparison.passport.row_sum_max)
+    return Ranks.of(torch.tensor(comparison.weights if has_nan else np.nan_to_num(comparison.weights)))
 
 
-def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
+def allowed_pairs(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
     """Return the pairs that a variant allows on this record, ``bool [H, n, m]``, by its mask or its pattern."""
     variant, n, m = attention.variant, qkv.n, qkv.m
     if variant.pattern is not None:
@@ -97,31 +99,32 @@ def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
     return mask.expand(qkv.heads, n, m)
 
 
-def shown(qkv: QKV, *, special: bool) -> Tensor:
+def shown_tokens(qkv: QKV, *, special: bool) -> Tensor:
     """Return which tokens are shown, ``bool [n]``: all, or those not added by the tokenizer unless it added all."""
-    kept = torch.tensor([special or not flag for flag in qkv.special])
-    return kept if kept.any() else ~kept
+    selected = torch.tensor([special or not is_special for is_special in qkv.special])
+    return selected if selected.any() else ~selected
 
 
-def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
+def select_tokens(weights: Tensor, selected: Tensor) -> Tensor:
     """Return the matrix without some tokens' rows and columns, ``[..., n', n']``; rows are rescaled to their mass.
 
     Args:
         weights: ``[..., n, n]``.
-        kept: the tokens to keep, ``bool [n]``.
+        selected: the tokens to keep, ``bool [n]``.
     """
-    if kept.all():
+    if selected.all():
         return weights
     # Neighbouring tokens are copied together as a slice. Selecting single columns takes ten times as long.
-    ends = torch.diff(kept.int(), prepend=torch.zeros(1, dtype=torch.int32), append=torch.zeros(1, dtype=torch.int32))
-    stretches = ends.nonzero().view(-1, 2).tolist()
-    rows = torch.cat([weights[..., first:last, :] for first, last in stretches], -2)
-    left = torch.cat([rows[..., first:last] for first, last in stretches], -1)
-    remaining = left.abs().sum(-1, keepdim=True)
-    total = remaining + rows[..., ~kept].abs().sum(-1, keepdim=True)
-    return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
+    zero = torch.zeros(1, dtype=torch.int32)
+    edges = torch.diff(selected.int(), prepend=zero, append=zero)
+    runs = edges.nonzero().view(-1, 2).tolist()
+    rows = torch.cat([weights[..., first:last, :] for first, last in runs], -2)
+    columns = torch.cat([rows[..., first:last] for first, last in runs], -1)
+    remaining = columns.abs().sum(-1, keepdim=True)
+    total = remaining + rows[..., ~selected].abs().sum(-1, keepdim=True)
+    return columns * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(columns.dtype).tiny), 1.0)
 
 
-def over_heads(output: Tensor, reference: Tensor) -> float:
+def output_error(output: Tensor, reference: Tensor) -> float:
     """Compute the relative error of the outputs ``[H, n, d_v]`` of all heads together."""
     return float(relative_error(output.flatten(0, -2), reference.flatten(0, -2)))

@@ -14,11 +14,11 @@ def future_share(qkv: QKV, *, head: int | None) -> float:
         qkv: queries and keys, ``[H, n, d]``.
         head: index of the head; None for the mean over all heads.
     """
-    one = qkv.of_head(head)
-    later = ~causal_mask(one.n)
+    selected = qkv.of_head(head)
+    is_later = ~causal_mask(selected.n)
     # One head at a time, so that only one n x n matrix is in memory.
     shares = [
-        registry.get("softmax").weights(q, k).double().masked_fill(~later, 0.0).sum(-1).mean()
-        for q, k in zip(one.q, one.k, strict=True)
+        registry.get("softmax").weights(q, k).double().masked_fill(~is_later, 0.0).sum(-1).mean()
+        for q, k in zip(selected.q, selected.k, strict=True)
     ]
     return float(torch.stack(shares).mean())

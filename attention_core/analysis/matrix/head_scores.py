@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.analysis.matrix.compare import shown
-from attention_core.analysis.matrix.miniatures import of_every_head
+from attention_core.analysis.matrix.compare import shown_tokens
+from attention_core.analysis.matrix.miniatures import softmax_matrices
 from attention_core.formatting import N_
-from attention_core.inputs.labels import CONTINUED
+from attention_core.inputs.labels import CONTINUATION
 from attention_core.inputs.record import QKV
 from attention_core.metrics.entropy import entropy
 from attention_core.metrics.passport import TableRecord, mean_distance, table_field
@@ -57,17 +57,17 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     Returns:
         The scores in the order of layers and heads.
     """
-    kept = shown(layers[0], special=special).tolist()
-    words = [word for word, keep in zip(layers[0].tokens, kept, strict=True) if keep]
-    found, names = [], tuple(HeadScores.columns())
-    for layer, single in enumerate(of_every_head(layers, causal=causal, special=special)):
-        weights = single.double()
+    is_shown = shown_tokens(layers[0], special=special).tolist()
+    shown_words = [word for word, is_kept in zip(layers[0].tokens, is_shown, strict=True) if is_kept]
+    result, names = [], tuple(HeadScores.columns())
+    for layer, matrices in enumerate(softmax_matrices(layers, causal=causal, special=special)):
+        weights = matrices.double()
         undefined = weights.new_full(weights.shape[:-2], math.nan)
         scores = torch.stack(
             [undefined, undefined, undefined, entropy(weights).mean(-1), undefined]
             if layers[0].crosses
             else [
-                induction(weights, words),
+                induction(weights, shown_words),
                 weights.diagonal(-1, -2, -1).mean(-1),
                 weights[:, 1:, 0].mean(-1),
                 entropy(weights).mean(-1),
@@ -75,10 +75,10 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
             ],
             -1,
         ).tolist()
-        found += [
+        result += [
             HeadScores(layer=layer, head=head, **dict(zip(names, row, strict=True))) for head, row in enumerate(scores)
         ]
-    return tuple(found)
+    return tuple(result)
 
 
 def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
@@ -90,15 +90,15 @@ def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
         weights: ``[..., n, n]``.
         tokens: one label per position.
     """
-    following: dict[str, list[int]] = {}
+    positions_after: dict[str, list[int]] = {}
     queries: list[int] = []
     keys: list[int] = []
     for i, token in enumerate(tokens):
-        after = [j for j in following.get(token, ()) if j < i]
-        queries += [i] * len(after)
-        keys += after
-        if token != CONTINUED:
-            following.setdefault(token, []).append(i + 1)
+        later = [j for j in positions_after.get(token, ()) if j < i]
+        queries += [i] * len(later)
+        keys += later
+        if token != CONTINUATION:
+            positions_after.setdefault(token, []).append(i + 1)
     if not queries:
         return weights.new_full(weights.shape[:-2], math.nan)
     return weights[..., queries, keys].sum(-1) / len({*queries})

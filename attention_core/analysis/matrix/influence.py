@@ -14,12 +14,12 @@ from attention_core.ops.random import generator
 from attention_core.ops.softmax.masked import safe_divisor
 from attention_core.variant import Attention
 
-MOST = 256
+MAX_TOKENS = 256
 """Maximum tokens for one head, fewer for several: every token needs a separate run, and n runs of n² steps are n³."""
 ROUNDING = 1e-9
 """Smallest change, as a share of the usual output size, that is not rounding. Float64 leaves rounding errors of about
 1e-16; a real change this small comes from an equally small weight."""
-ALIVE = 2**22
+MAX_NUMBERS = 2**22
 """Maximum numbers in memory, 8 bytes each, unless a single run needs more; it limits the tokens replaced per batch."""
 
 
@@ -35,12 +35,12 @@ class Influence(CompactRepr):
     moved: np.ndarray
     causal: bool
 
-    def before(self, t: int) -> int:
+    def earlier_changes(self, t: int) -> int:
         """Return the number of outputs before token t that change when it is replaced."""
         return int(np.count_nonzero(self.moved[t, :t]))
 
     @property
-    def share(self) -> float:
+    def leaking_share(self) -> float:
         """The share of all pairs of a token and an earlier output whose output changes; 0 for a single token."""
         n = len(self.moved)
         return int(np.count_nonzero(np.tril(self.moved, -1))) / max(1, n * (n - 1) // 2)
@@ -48,7 +48,7 @@ class Influence(CompactRepr):
 
 def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
     """Return how many of a record's tokens are replaced in turn: ``MOST`` for one head, fewer for several."""
-    return min(qkv.n, int(MOST * (1 if head is not None else qkv.heads) ** (-1 / 3)))
+    return min(qkv.n, int(MAX_TOKENS * (1 if head is not None else qkv.heads) ** (-1 / 3)))
 
 
 def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
@@ -63,34 +63,34 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     causal = attention.variant.causal_reason is None
     tokens = replaced_tokens(qkv, head=head)
     inputs = [x[:, :tokens].double() for x in qkv.tensors]
-    others = [_random_like(x, seed, place) for place, x in enumerate(inputs)]
-    looked = slice(None) if head is None else slice(head, head + 1)
+    replacements = [_random_like(x, seed, index) for index, x in enumerate(inputs)]
+    selected = slice(None) if head is None else slice(head, head + 1)
     if not attention.variant.couples_heads:
-        inputs, others = ([x[looked] for x in group] for group in (inputs, others))
-        looked = slice(None)
+        inputs, replacements = ([x[selected] for x in group] for group in (inputs, replacements))
+        selected = slice(None)
     heads, n, d = inputs[0].shape
-    before = attention.attend(*inputs, causal=causal)[looked]
-    usual = safe_divisor(before.square().sum((0, -1)).mean().sqrt())
-    numbers = 3 * heads * n * d + attention.cost(n, d, causal=causal, heads=heads).peak_elements
+    original = attention.attend(*inputs, causal=causal)[selected]
+    output_size = safe_divisor(original.square().sum((0, -1)).mean().sqrt())
+    numbers_per_run = 3 * heads * n * d + attention.cost(n, d, causal=causal, heads=heads).peak_elements
     moved = []
-    for some in torch.arange(n).split(max(1, ALIVE // numbers)):
-        after = attention.attend(
-            *(_replaced(x, other, some) for x, other in zip(inputs, others, strict=True)), causal=causal
-        )[:, looked]
-        moved.append((after - before).square().sum((1, -1)).sqrt() / usual)
-    sizes = torch.cat(moved)
-    return Influence(moved=sizes.where(sizes > ROUNDING, 0.0).float().numpy(), causal=causal)
+    for batch in torch.arange(n).split(max(1, MAX_NUMBERS // numbers_per_run)):
+        changed = attention.attend(
+            *(_replaced(x, other, batch) for x, other in zip(inputs, replacements, strict=True)), causal=causal
+        )[:, selected]
+        moved.append((changed - original).square().sum((1, -1)).sqrt() / output_size)
+    changes = torch.cat(moved)
+    return Influence(moved=changes.where(changes > ROUNDING, 0.0).float().numpy(), causal=causal)
 
 
-def _random_like(x: Tensor, seed: int, place: int) -> Tensor:
+def _random_like(x: Tensor, seed: int, stream: int) -> Tensor:
     """Return random directions with the root mean square length of each head's vectors, ``[H, n, d]``."""
-    drawn = torch.randn(x.shape, generator=generator(seed, place), dtype=x.dtype)
+    directions = torch.randn(x.shape, generator=generator(seed, stream), dtype=x.dtype)
     size = x.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
-    return drawn / drawn.norm(dim=-1, keepdim=True) * size
+    return directions / directions.norm(dim=-1, keepdim=True) * size
 
 
-def _replaced(x: Tensor, other: Tensor, tokens: Tensor) -> Tensor:
-    """Return one copy of ``x`` per given token, with that token taken from ``other``, ``[b, H, n, d]``."""
+def _replaced(x: Tensor, replacement: Tensor, tokens: Tensor) -> Tensor:
+    """Return one copy of ``x`` per given token, with that token taken from ``replacement``, ``[b, H, n, d]``."""
     copies = x.expand(len(tokens), *x.shape).clone()
-    copies[torch.arange(len(tokens)), :, tokens] = other[:, tokens].movedim(1, 0)
+    copies[torch.arange(len(tokens)), :, tokens] = replacement[:, tokens].movedim(1, 0)
     return copies

@@ -8,7 +8,7 @@ from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 
-class Inside(CompactRepr):
+class IntermediateResults(CompactRepr):
     """The intermediate results of one variant on one head.
 
     Attributes:
@@ -22,7 +22,7 @@ class Inside(CompactRepr):
     reference: np.ndarray
 
 
-def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
+def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> IntermediateResults:
     """Compute a variant's intermediate results, matrix and reference on one head.
 
     Args:
@@ -35,24 +35,24 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
         NotCausalError: if ``causal`` is set and the variant cannot be causal.
         ValueError: if the variant has no anatomy.
     """
-    together = attention.variant.couples_heads
-    q, k, v = (x if together else x[head] for x in qkv.tensors)
+    couples_heads = attention.variant.couples_heads
+    q, k, v = (x if couples_heads else x[head] for x in qkv.tensors)
 
-    def own(matrix: Tensor) -> np.ndarray:
-        return (matrix[head] if together else matrix).numpy()
+    def of_head(matrix: Tensor) -> np.ndarray:
+        return (matrix[head] if couples_heads else matrix).numpy()
 
     weights = attention.weights(q, k, causal=causal)  # raises NotCausalError
-    return Inside(
+    return IntermediateResults(
         parts={name: part.numpy() for name, part in attention.anatomy(q, k, v, causal=causal).items()},
-        weights=own(weights),
-        reference=own(attention.reference(q, k, causal=causal)),
+        weights=of_head(weights),
+        reference=of_head(attention.reference(q, k, causal=causal)),
     )
 
 
 def anatomy_of_head(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
     """Return a variant's anatomy by name on a head's first tokens (None for all), without a causal mask."""
-    found = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
-    return {name: part.numpy() for name, part in found.items()}
+    anatomy = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
+    return {name: part.numpy() for name, part in anatomy.items()}
 
 
 def logits(qkv: QKV, head: int) -> np.ndarray:

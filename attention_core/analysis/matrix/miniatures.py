@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.analysis.matrix.compare import keep_tokens, shown
+from attention_core.analysis.matrix.compare import select_tokens, shown_tokens
 from attention_core.inputs.record import QKV
 
 
-def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iterator[Tensor]:
+def softmax_matrices(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iterator[Tensor]:
     """Yield softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown.
 
     Args:
@@ -20,7 +20,7 @@ def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iter
     """
     softmax = registry.get("softmax")
     for qkv in layers:
-        yield keep_tokens(softmax.weights(qkv.q, qkv.k, causal=causal), shown(qkv, special=special))
+        yield select_tokens(softmax.weights(qkv.q, qkv.k, causal=causal), shown_tokens(qkv, special=special))
 
 
 def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, size: int = 24) -> Tensor:
@@ -36,16 +36,16 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
         ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one. If there are more
         keys than queries, or fewer, s is the larger of the two numbers, and rows or columns are repeated.
     """
-    found = of_every_head(layers, causal=causal, special=special)
-    small = torch.stack([_largest(_largest(weights, size).mT.contiguous(), size).mT for weights in found])
-    rows, cols = small.shape[-2:]
+    matrices = softmax_matrices(layers, causal=causal, special=special)
+    pooled = torch.stack([_max_pool_rows(_max_pool_rows(matrix, size).mT.contiguous(), size).mT for matrix in matrices])
+    rows, cols = pooled.shape[-2:]
     if rows != cols:
-        places = torch.arange(max(rows, cols))
-        small = small[..., places * rows // len(places), :][..., places * cols // len(places)]
-    return small / small.amax((-2, -1), keepdim=True)
+        positions = torch.arange(max(rows, cols))
+        pooled = pooled[..., positions * rows // len(positions), :][..., positions * cols // len(positions)]
+    return pooled / pooled.amax((-2, -1), keepdim=True)
 
 
-def _largest(weights: Tensor, size: int) -> Tensor:
+def _max_pool_rows(weights: Tensor, size: int) -> Tensor:
     """Return the maximum over the rows that each row of the smaller picture covers, ``[..., n, m]`` to ``[..., s, m]``.
 
     Covered rows may overlap by one. Applied along both axes, this is torch's adaptive max pooling in a quarter of the
@@ -55,7 +55,7 @@ def _largest(weights: Tensor, size: int) -> Tensor:
     if n <= size:
         return weights
     first, last = (torch.arange(size) * n // size, (torch.arange(1, size + 1) * n - 1) // size)
-    found = weights.index_select(-2, first)
+    result = weights.index_select(-2, first)
     for step in range(1, int((last - first).max()) + 1):
-        torch.maximum(found, weights.index_select(-2, torch.minimum(first + step, last)), out=found)
-    return found
+        torch.maximum(result, weights.index_select(-2, torch.minimum(first + step, last)), out=result)
+    return result

@@ -15,12 +15,12 @@ class Thresholds(CompactRepr):
     Attributes:
         alphas: the values of α.
         thresholds: logit above which a key has a positive weight, for each α and row, ``[alphas, n]``.
-        kept: number of keys above the threshold, ``[alphas, n]``.
+        key_counts: number of keys above the threshold, ``[alphas, n]``.
     """
 
     alphas: np.ndarray
     thresholds: np.ndarray
-    kept: np.ndarray
+    key_counts: np.ndarray
 
 
 def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Thresholds:
@@ -33,9 +33,9 @@ def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Th
         alphas: values of α, each above 1.
     """
     logits = masked_logits(qkv.q[head].double(), qkv.k[head].double(), causal=causal)
-    found = [threshold(logits, alpha) for alpha in alphas]
+    row_thresholds = [threshold(logits, alpha) for alpha in alphas]
     return Thresholds(
         alphas=np.array(alphas),
-        thresholds=np.stack([each[:, 0].numpy() for each in found]),
-        kept=np.stack([(logits > each).sum(-1).numpy() for each in found]),
+        thresholds=np.stack([each[:, 0].numpy() for each in row_thresholds]),
+        key_counts=np.stack([(logits > each).sum(-1).numpy() for each in row_thresholds]),
     )

@@ -15,7 +15,7 @@ from attention_core.ops.delta.gates import GateParams, log_gates
 from attention_core.variant import Attention
 
 
-class Growth(CompactRepr):
+class GrowthByStrength(CompactRepr):
     """The state after the last token, for several write strengths.
 
     Attributes:
@@ -29,7 +29,7 @@ class Growth(CompactRepr):
     eigenvalues: np.ndarray
 
 
-def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]) -> Growth:
+def growth_by_strength(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]) -> GrowthByStrength:
     """Compute the delta rule's state after all tokens of one head, once for each write strength, in float64.
 
     Args:
@@ -41,14 +41,14 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
-    rule = partial(_tokens, strengths=strengths)
-    state = final_state(rule, k, v.expand(len(strengths), -1, -1), p)
-    eigenvalues = _eigenvalues(rule(k, k, p, 0)).amin((1, 2))
+    inputs_of = partial(_recurrence_inputs, strengths=strengths)
+    state = final_state(inputs_of, k, v.expand(len(strengths), -1, -1), p)
+    eigenvalues = _eigenvalues(inputs_of(k, k, p, 0)).amin((1, 2))
     sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
-    return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())
+    return GrowthByStrength(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())
 
 
-class Written(CompactRepr):
+class GrowthByToken(CompactRepr):
     """The state after each token, for one write strength; entries beyond float64 are infinite.
 
     Attributes:
@@ -62,22 +62,22 @@ class Written(CompactRepr):
     eigenvalues: np.ndarray
 
 
-def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Written:
+def growth_by_token(qkv: QKV, attention: Attention, head: int, strength: float) -> GrowthByToken:
     """Compute the delta rule's state after each token, for one write strength; see ``growth`` for the arguments."""
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
-    rule = partial(_tokens, strengths=(strength,))
+    inputs_of = partial(_recurrence_inputs, strengths=(strength,))
     memory, sizes = empty_state(k, v[None]), []
     for key, value in zip(k.split(1), v.split(1), strict=True):
-        _, memory = attend_chunk(memory, key, key, value[None], rule=rule, p=p, with_outputs=False)
+        _, memory = attend_chunk(memory, key, key, value[None], rule=inputs_of, p=p, with_outputs=False)
         sizes.append(torch.linalg.matrix_norm(memory.sums[0]))
-    found = (memory.sums[0], torch.stack(sizes), _eigenvalues(rule(k, k, p, 0)).flatten())
-    state, over_time, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in found)
-    return Written(state=state, sizes=over_time, eigenvalues=eigenvalues)
+    results = (memory.sums[0], torch.stack(sizes), _eigenvalues(inputs_of(k, k, p, 0)).flatten())
+    state, token_sizes, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in results)
+    return GrowthByToken(state=state, sizes=token_sizes, eigenvalues=eigenvalues)
 
 
-def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> RuleInputs:
+def _recurrence_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> RuleInputs:
     """Return the inputs of the variant's recurrence, but with the given write strengths, ``[s, n, 1]``."""
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
     k = normalise(k, p)
@@ -85,7 +85,7 @@ def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequ
     return RuleInputs(k, k, betas, gates, betas)
 
 
-def _eigenvalues(taken: RuleInputs) -> Tensor:
+def _eigenvalues(inputs: RuleInputs) -> Tensor:
     """Return ``α (1 - β ‖k‖²)``, ``[s, n, 1]``, by which a step multiplies the part of the state along its key."""
-    left = 1 - taken.write_strength * taken.k.square().sum(-1, keepdim=True)
-    return left if taken.log_gates is None else taken.log_gates.exp() * left
+    factor = 1 - inputs.write_strength * inputs.k.square().sum(-1, keepdim=True)
+    return factor if inputs.log_gates is None else inputs.log_gates.exp() * factor

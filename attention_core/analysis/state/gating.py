@@ -66,19 +66,19 @@ def gated(qkv: QKV, gate: Gate, feature_map: str, *, head: int | None) -> Gated:
         feature_map: a feature map of ``retention``.
         head: index of the head; None for the heads' average matrices and the geometric mean of their gates.
     """
-    looked_at = qkv.of_head(head)
+    selected = qkv.of_head(head)
     weights, even = torch.zeros(2, qkv.n, qkv.n, dtype=torch.float64)
-    logs = torch.zeros(qkv.n, dtype=torch.float64)
-    for q, k in zip(looked_at.q.double(), looked_at.k.double(), strict=True):
-        own = log_gates(k, gate)
-        constant = torch.full_like(own, float(own[1:].mean()) if len(own) > 1 else 0.0)
-        weights += gated_weights(q, k, own, feature_map)
+    log_gates_sum = torch.zeros(qkv.n, dtype=torch.float64)
+    for q, k in zip(selected.q.double(), selected.k.double(), strict=True):
+        log_gate = log_gates(k, gate)
+        constant = torch.full_like(log_gate, float(log_gate[1:].mean()) if len(log_gate) > 1 else 0.0)
+        weights += gated_weights(q, k, log_gate, feature_map)
         even += gated_weights(q, k, constant, feature_map)
-        logs += own
+        log_gates_sum += log_gate
     return Gated(
-        weights=(weights / looked_at.heads).numpy(),
-        even=(even / looked_at.heads).numpy(),
-        gates=(logs / looked_at.heads).exp().numpy(),
+        weights=(weights / selected.heads).numpy(),
+        even=(even / selected.heads).numpy(),
+        gates=(log_gates_sum / selected.heads).exp().numpy(),
     )
 
 
@@ -94,15 +94,15 @@ def log_gates(k: Tensor, gate: Gate) -> Tensor:
         gate: settings of the gate.
     """
     if gate.kind == "surprise":
-        before = k.cumsum(0)[:-1]
-        logs = (1 - F.cosine_similarity(k[1:], before, dim=-1)).clamp(min=0) * math.log(gate.decay)
+        previous_keys = k.cumsum(0)[:-1]
+        logs = (1 - F.cosine_similarity(k[1:], previous_keys, dim=-1)).clamp(min=0) * math.log(gate.decay)
     else:
         w = normal((k.shape[-1],), gate.seed, k)
         logs = F.logsigmoid(F.normalize(k[1:], dim=-1) @ w + math.log(gate.decay / (1 - gate.decay)))
     return F.pad(logs, (1, 0))
 
 
-def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tensor:
+def gated_weights(q: Tensor, k: Tensor, log_gates_: Tensor, feature_map: str) -> Tensor:
     """Compute ``φ(q_i)·φ(k_j) exp(g_i - g_j)`` for ``j <= i``, with each row divided by its sum, ``[n, n]``.
 
     ``g_t`` is the sum of the logarithms of the gates up to t, because token j passes through the gates j + 1 to i.
@@ -110,12 +110,12 @@ def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tenso
     Args:
         q: one head's queries, ``[n, d]`` float64.
         k: one head's keys, ``[n, d]`` float64.
-        logs: ``log γ_t``, ``[n]``, at most 0.
+        log_gates_: ``log γ_t``, ``[n]``, at most 0.
         feature_map: a feature map of ``retention``.
     """
-    passed = -logs.cumsum(0)[:, None]
+    cumulative = -log_gates_.cumsum(0)[:, None]
     if feature_map == "exp":  # e^k times a gate is e^(k + log gate); what remains is a factor per row, which cancels
-        f = exponential_features(q, k + passed, causal=True)
+        features = exponential_features(q, k + cumulative, causal=True)
     else:
-        f = Features(FEATURE_MAPS[feature_map](q), FEATURE_MAPS[feature_map](k), passed)
-    return normalise_rows(similarities(f, causal=True))
+        features = Features(FEATURE_MAPS[feature_map](q), FEATURE_MAPS[feature_map](k), cumulative)
+    return normalise_rows(similarities(features, causal=True))

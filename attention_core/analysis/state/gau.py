@@ -26,7 +26,7 @@ HEADS = 4
 """Number of first heads whose softmax is returned for display."""
 
 
-class Unit(CompactRepr):
+class UnitWeights(CompactRepr):
     """The weights of a gated attention unit with width D, c channels and shared vectors of size s.
 
     Attributes:
@@ -44,18 +44,18 @@ class Unit(CompactRepr):
     offset: Tensor
 
 
-class Passed(CompactRepr):
+class UnitOutputs(CompactRepr):
     """The intermediate results of a gated attention unit.
 
     Attributes:
         weights: ``A``, ``[n, n]``.
         gate: ``U``, ``[n, c]``.
-        mixed: ``A V``, ``[n, c]``.
+        attended: ``A V``, ``[n, c]``.
     """
 
     weights: Tensor
     gate: Tensor
-    mixed: Tensor
+    attended: Tensor
 
 
 class UnitAnalysis(CompactRepr):
@@ -64,18 +64,18 @@ class UnitAnalysis(CompactRepr):
     Attributes:
         weights: the unit's single matrix, ``float32 [n, n]``.
         gate: ``U``, the first channels, ``float32 [n, c]``.
-        mixed: ``A V``, which is multiplied by the gate, ``float32 [n, c]``.
+        attended: ``A V``, which is multiplied by the gate, ``float32 [n, c]``.
         heads: softmax of the first heads, ``float32 [h, n, n]``.
-        apart: share of a head's row that is on other keys than in the mean of all heads, averaged over rows and heads.
-        distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, over its norm; None if its norm is 0.
+        head_difference: share of a head's row on other keys than in the mean of all heads, mean over rows and heads.
+        gate_distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, over its norm; None for norm 0.
     """
 
     weights: np.ndarray
     gate: np.ndarray
-    mixed: np.ndarray
+    attended: np.ndarray
     heads: np.ndarray
-    apart: float
-    distance: float | None
+    head_difference: float
+    gate_distance: float | None
 
 
 def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> UnitAnalysis:
@@ -88,46 +88,46 @@ def analyse_unit(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0)
         causal: whether future keys are hidden.
         seed: seed of the projections.
     """
-    x = tokens(qkv)
-    passed = unit_pass(x, draw(x.shape[-1], seed), attention, causal=causal)
+    x = unit_tokens(qkv)
+    outputs = run_unit(x, random_unit(x.shape[-1], seed), attention, causal=causal)
     softmax = registry.get("softmax")
     mean = torch.zeros(qkv.n, qkv.n)
     for q, k in zip(qkv.q, qkv.k, strict=True):  # one head at a time, because many heads together would take a GiB
         mean += softmax.weights(q, k, causal=causal) / qkv.heads
-    apart, kept = 0.0, []
+    head_difference, first_matrices = 0.0, []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
         weights = softmax.weights(q, k, causal=causal)
-        apart += float((weights - mean).abs().sum(-1).mean()) / 2 / qkv.heads
+        head_difference += float((weights - mean).abs().sum(-1).mean()) / 2 / qkv.heads
         if head < HEADS:
-            kept.append(weights)
+            first_matrices.append(weights)
     return UnitAnalysis(
-        weights=passed.weights.numpy(),
-        gate=passed.gate.numpy(),
-        mixed=passed.mixed.numpy(),
-        heads=torch.stack(kept).numpy(),
-        apart=apart,
-        distance=distance(passed.gate * passed.mixed, passed.mixed),
+        weights=outputs.weights.numpy(),
+        gate=outputs.gate.numpy(),
+        attended=outputs.attended.numpy(),
+        heads=torch.stack(first_matrices).numpy(),
+        head_difference=head_difference,
+        gate_distance=gate_distance(outputs.gate * outputs.attended, outputs.attended),
     )
 
 
-def tokens(qkv: QKV) -> Tensor:
+def unit_tokens(qkv: QKV) -> Tensor:
     """Return the concatenated values of all heads, with each token scaled to mean 0 and variance 1, ``[n, H d_v]``."""
     x = qkv.v.movedim(0, 1).flatten(1)
     return F.layer_norm(x, x.shape[-1:])
 
 
-def draw(width: int, seed: int) -> Unit:
+def random_unit(width: int, seed: int) -> UnitWeights:
     """Return an untrained unit with at most ``CHANNELS`` channels: size-preserving projections, normal γ and β."""
     like, channels, shared = torch.empty(()), min(EXPANSION * width, CHANNELS), shared_size(width)
-    gate, value, both = (
+    gate, value, shared_weights = (
         normal((width, size), seed, like, stream) * width**-0.5
         for stream, size in enumerate((channels, channels, shared))
     )
     scale, offset = (normal((2, shared), seed, like, stream) for stream in (3, 4))
-    return Unit(gate=gate, value=value, shared=both, scale=scale, offset=offset)
+    return UnitWeights(gate=gate, value=value, shared=shared_weights, scale=scale, offset=offset)
 
 
-def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> Passed:
+def run_unit(x: Tensor, unit: UnitWeights, attention: Attention, *, causal: bool) -> UnitOutputs:
     """Compute ``U = φ(X W_u)``, ``V = φ(X W_v)``, ``Z = φ(X W_z)``, ``Q = γ_q ⊙ Z + β_q``, ``K = γ_k ⊙ Z + β_k``.
 
     φ is SiLU. The matrix A is computed from Q and K.
@@ -141,17 +141,17 @@ def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> P
     gate, value, shared = (F.silu(x @ w) for w in (unit.gate, unit.value, unit.shared))
     q, k = (shared * scale + offset for scale, offset in zip(unit.scale, unit.offset, strict=True))
     weights = attention.weights(q, k, causal=causal)
-    return Passed(weights=weights, gate=gate, mixed=weights @ value)
+    return UnitOutputs(weights=weights, gate=gate, attended=weights @ value)
 
 
-def distance(gated: Tensor, mixed: Tensor) -> float | None:
-    """Return the distance of ``gated`` from the nearest multiple of ``mixed``, over its norm; None if its norm is 0."""
-    gated, mixed = gated.double(), mixed.double()
+def gate_distance(gated: Tensor, attended: Tensor) -> float | None:
+    """Return the distance of ``gated`` from the nearest multiple of ``attended``, over its norm; None for norm 0."""
+    gated, attended = gated.double(), attended.double()
     own = float(gated.norm())
     if own == 0:
         return None
-    multiple = (gated * mixed).sum() / mixed.square().sum()
-    return float((gated - multiple * mixed).norm()) / own
+    multiple = (gated * attended).sum() / attended.square().sum()
+    return float((gated - multiple * attended).norm()) / own
 
 
 def shared_size(width: int) -> int:

@@ -16,42 +16,42 @@ from attention_core.ops.delta.fast_weights import RuleInputs
 from attention_core.ops.linear.causal_scan import State
 from attention_core.variant import Attention
 
-NUMBERS = 2**22
+MAX_NUMBERS = 2**22
 """Maximum numbers in all the states of a text, 4 bytes each; a larger state is followed over fewer tokens."""
-RANGE = 60.0
+MAX_LOG_SCALE = 60.0
 """Natural logarithm of the largest factor by which a state is scaled back: e⁶⁰ times a state still fits float32."""
 
 
-class Changes(CompactRepr):
+class StateChanges(CompactRepr):
     """The changes that tokens make to a state of fast weights before they write to it: decay and erasing.
 
     Attributes:
-        fades: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
-        erases: share of the content read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if the
-            rule removes nothing.
+        decay_shares: share of each channel lost by decay, ``1 - α_i``, ``float64 [n, C]``.
+        erased_shares: share of the value read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if
+            the rule removes nothing.
         along: whether a separate direction, not the key, reads the content to remove; its length then replaces the
             key's.
     """
 
-    fades: np.ndarray
-    erases: np.ndarray | None
+    decay_shares: np.ndarray
+    erased_shares: np.ndarray | None
     along: bool
 
 
 class StateHistory(CompactRepr):
     """One head's state over time.
 
-    For fast weights ``S_i = S_{i-1} + faded(i) + erased(i) + added[i]``.
+    For fast weights ``S_i = S_{i-1} + decay_change(i) + erase_change(i) + added[i]``.
 
     Attributes:
         sums: ``S_i``, ``float32 [n, C, d_v]``.
         keys: ``z_i``, the normaliser's part of the state, ``float32 [n, C]``; None for fast weights.
         added: what token i adds to ``S``, ``φ(k_i) v_iᵀ``, ``float32 [n, C, d_v]``.
         changes: other changes that token i makes to ``S``; None for running sums.
-        held: number of numbers in the state.
+        state_size: number of numbers in the state.
         outputs: outputs of the decoder, ``float64 [n, d_v]``.
         full: the same outputs from the variant's explicit matrix, ``float64 [n, d_v]``.
-        cache: keys and values that softmax would have to cache instead, ``float32 [n, d + d_v]``.
+        kv_cache: keys and values that softmax would have to cache instead, ``float32 [n, d + d_v]``.
         softmax: outputs of softmax attention on the same input, ``float64 [n, d_v]``.
         log_unit: ``sums``, ``keys`` and ``added`` are in units of e to this power; 0 unless they exceed float32.
     """
@@ -59,42 +59,42 @@ class StateHistory(CompactRepr):
     sums: np.ndarray
     keys: np.ndarray | None
     added: np.ndarray
-    changes: Changes | None = None
-    held: int
+    changes: StateChanges | None = None
+    state_size: int
     outputs: np.ndarray
     full: np.ndarray
-    cache: np.ndarray
+    kv_cache: np.ndarray
     softmax: np.ndarray
     log_unit: float
 
-    def before(self, i: int) -> np.ndarray:
+    def state_before(self, i: int) -> np.ndarray:
         """Return ``S_{i-1}``, ``[C, d_v]``; zeros before the first token."""
         return self.sums[i - 1] if i else np.zeros_like(self.sums[0])
 
-    def faded(self, i: int) -> np.ndarray:
+    def decay_change(self, i: int) -> np.ndarray:
         """Return the change of the state by decay before token i, ``-(1 - α_i) S_{i-1}``, ``[C, d_v]``."""
         assert self.changes is not None
-        return -self.changes.fades[i][:, None] * self.before(i)
+        return -self.changes.decay_shares[i][:, None] * self.state_before(i)
 
-    def erased(self, i: int) -> np.ndarray:
+    def erase_change(self, i: int) -> np.ndarray:
         """Return the change of the state by removing content that the key of token i reads, ``[C, d_v]``."""
-        return self.sums[i] - self.added[i] - self.before(i) - self.faded(i)
+        return self.sums[i] - self.added[i] - self.state_before(i) - self.decay_change(i)
 
     @property
-    def channels(self) -> np.ndarray:
+    def channel_sizes(self) -> np.ndarray:
         """The amount that each channel holds after each token: the length of its row of ``S_i``, ``float64 [n, C]``."""
         return np.linalg.norm(self.sums.astype(float), axis=-1)
 
     @property
-    def removed(self) -> np.ndarray:
+    def removed_size(self) -> np.ndarray:
         """The amount of the state that each token removes by decay and erasing, as a norm, ``float64 [n]``."""
         return lengths(np.diff(self.sums, axis=0, prepend=0) - self.added)
 
-    def difference(self, i: int) -> float:
+    def matrix_difference(self, i: int) -> float:
         """Return the largest difference between the decoder's and the matrix's output of token i."""
         return float(abs(self.outputs[i] - self.full[i]).max())
 
-    def lost(self, i: int) -> float:
+    def softmax_error(self, i: int) -> float:
         """Return the relative error of the output of token i, compared with softmax."""
         reference = torch.tensor(self.softmax[i : i + 1])
         return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
@@ -105,8 +105,8 @@ def followed_tokens(qkv: QKV, attention: Attention) -> int:
     decoder = attention.variant.decoder
     assert decoder is not None
     first, value = qkv.q[0, 0].double(), qkv.v[0, 0].double()
-    state = _state(decoder.init_state(first, value, attention.params))
-    return min(qkv.n, max(1, NUMBERS // state.sums.numel()))
+    state = _state_of(decoder.init_state(first, value, attention.params))
+    return min(qkv.n, max(1, MAX_NUMBERS // state.sums.numel()))
 
 
 def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
@@ -123,48 +123,49 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
     q, k, v = (x[head].double() for x in qkv.tensors)
-    memory, kept = decoder.init_state(q[0], v[0], p), followed_tokens(qkv, attention)
-    q, k, v = q[:kept], k[:kept], v[:kept]
-    outputs, states, alone, taken = [], [], [], []
+    memory, n = decoder.init_state(q[0], v[0], p), followed_tokens(qkv, attention)
+    q, k, v = q[:n], k[:n], v[:n]
+    outputs, states, additions, inputs = [], [], [], []
     for token in zip(q, k, v, strict=True):
         if decoder.rule_inputs is not None:
-            taken.append(decoder.rule_inputs(memory, *token[:2], p))
+            inputs.append(decoder.rule_inputs(memory, *token[:2], p))
         # The decoder also processes the token with all sums set to zero, which gives what this token adds to the state.
-        alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
+        additions.append(_state_of(decoder.step(_with_zero_sums(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
         outputs.append(out)
-        states.append(_state(memory))
-    last = states[-1].reference
-    log_unit = 0.0 if last is None or float(last.max()) < RANGE else float(last.max())
-    sums, added = (torch.stack([_scaled_back(state, log_unit) for state in made]) for made in (states, alone))
+        states.append(_state_of(memory))
+    reference = states[-1].reference
+    largest = 0.0 if reference is None else float(reference.max())
+    log_unit = 0.0 if largest < MAX_LOG_SCALE else largest
+    sums, added = (torch.stack([_unscaled_sums(each, log_unit) for each in parts]) for parts in (states, additions))
     d_v = v.shape[-1]
     return StateHistory(
         sums=sums[..., :d_v].numpy(),
         keys=sums[..., -1].numpy() if decoder.normalised else None,
         added=added[..., :d_v].numpy(),
-        changes=_changes(taken) if taken else None,
-        held=sums[0].numel() + (0 if decoder.normalised else _extra_numbers(memory)),
+        changes=_changes(inputs) if inputs else None,
+        state_size=sums[0].numel() + (0 if decoder.normalised else _extra_numbers(memory)),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
-        cache=torch.cat([k, v], -1).float().numpy(),
+        kv_cache=torch.cat([k, v], -1).float().numpy(),
         softmax=registry.get("softmax").attend(q, k, v, causal=True).numpy(),
         log_unit=log_unit,
     )
 
 
-def _changes(taken: Sequence[RuleInputs]) -> Changes:
+def _changes(inputs: Sequence[RuleInputs]) -> StateChanges:
     """Return the changes before writing, computed from the recurrence's inputs for each token, ``[1, *]``."""
-    fades = [torch.zeros_like(token.k) if token.log_gates is None else -token.log_gates.expm1() for token in taken]
-    directions = [token.k if token.directions is None else token.directions for token in taken]
-    erases = [
-        token.erase_strength * w.square().sum(-1, keepdim=True)
-        for token, w in zip(taken, directions, strict=True)
+    decays = [torch.zeros_like(token.k) if token.log_gates is None else -token.log_gates.expm1() for token in inputs]
+    directions = [token.k if token.directions is None else token.directions for token in inputs]
+    erased = [
+        token.erase_strength * direction.square().sum(-1, keepdim=True)
+        for token, direction in zip(inputs, directions, strict=True)
         if token.erase_strength is not None
     ]
-    return Changes(
-        fades=torch.cat([fade.expand_as(token.k) for fade, token in zip(fades, taken, strict=True)]).numpy(),
-        erases=torch.cat(erases).flatten().numpy() if erases else None,
-        along=any(token.directions is not None for token in taken),
+    return StateChanges(
+        decay_shares=torch.cat([x.expand_as(token.k) for x, token in zip(decays, inputs, strict=True)]).numpy(),
+        erased_shares=torch.cat(erased).flatten().numpy() if erased else None,
+        along=any(token.directions is not None for token in inputs),
     )
 
 
@@ -173,7 +174,7 @@ def _extra_numbers(memory: Any) -> int:  # noqa: ANN401 - each decoder has its o
     return sum(part.numel() for part in memory if isinstance(part, Tensor)) - memory.sums.numel()
 
 
-def _state(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own memory
+def _state_of(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own memory
     """Return the sums in a decoder's memory, which may contain references or other tensors as well."""
     if isinstance(memory, Tensor):
         return State(memory, None)
@@ -182,16 +183,16 @@ def _state(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own mem
     return memory.state if hasattr(memory, "state") else State(memory.sums, None)
 
 
-def _emptied(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own memory
+def _with_zero_sums(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own memory
     """Return the memory with its sums set to zero and everything else unchanged."""
     if isinstance(memory, Tensor):
         return torch.zeros_like(memory)
     if hasattr(memory, "state"):
-        return memory._replace(state=_emptied(memory.state))
+        return memory._replace(state=_with_zero_sums(memory.state))
     return memory._replace(sums=torch.zeros_like(memory.sums))
 
 
-def _scaled_back(state: State, log_unit: float) -> Tensor:
+def _unscaled_sums(state: State, log_unit: float) -> Tensor:
     """Return ``Σ φ(k_j) [v_j, 1]ᵀ``, ``float32 [..., C, d_v + 1]``, undoing the decoder's division by e^reference.
 
     Fast weights have no normaliser and are returned unscaled, ``[..., C, d_v]``.

@@ -6,11 +6,11 @@ from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
-TINIEST = np.finfo(np.float32).tiny
+MIN_DIVISOR = np.finfo(np.float32).tiny
 """Lower bound of a sum of features used as a divisor."""
 
 
-class Sum(CompactRepr):
+class QuerySums(CompactRepr):
     """The sums that one query of linear attention reads.
 
     Attributes:
@@ -26,10 +26,10 @@ class Sum(CompactRepr):
     @property
     def output(self) -> np.ndarray:
         """The output of the query, ``[d_v]``."""
-        return self.feature @ self.values / max(self.feature @ self.keys, TINIEST)
+        return self.feature @ self.values / max(self.feature @ self.keys, MIN_DIVISOR)
 
 
-def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bool) -> Sum:
+def sums_of_query(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bool) -> QuerySums:
     """Compute the sums that a query reads: over all keys, or when causal over the keys up to its own position.
 
     Args:
@@ -42,7 +42,7 @@ def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bo
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
     # The inputs end at the query, so the anatomy needs no causal mask. Without a mask, the feature map ``exp`` uses one
     # reference for all keys, and only then can the keys' features be summed.
-    found = attention.anatomy(*inputs)
-    keys = found["key_features"].numpy()
-    feature = found["query_features"][query].numpy()
-    return Sum(feature=feature, values=keys.T @ inputs[-1].numpy(), keys=keys.sum(0))
+    anatomy = attention.anatomy(*inputs)
+    keys = anatomy["key_features"].numpy()
+    feature = anatomy["query_features"][query].numpy()
+    return QuerySums(feature=feature, values=keys.T @ inputs[-1].numpy(), keys=keys.sum(0))

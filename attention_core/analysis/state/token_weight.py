@@ -85,15 +85,15 @@ def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Toke
     start = min(fit_start(token, decay), len(weights))
     column = weights[start:, token]
     power = factor = None
-    seen = np.flatnonzero(column > 0)
-    if len(seen) >= 3 and decay is None:
-        power = fit_power((seen + start + 1).tolist(), column[seen].tolist()).exponent
-    elif len(seen) >= 3:
-        factor = math.exp(float(np.polyfit(seen, np.log(column[seen]), 1)[0]))
+    positive = np.flatnonzero(column > 0)
+    if len(positive) >= 3 and decay is None:
+        power = fit_power((positive + start + 1).tolist(), column[positive].tolist()).exponent
+    elif len(positive) >= 3:
+        factor = math.exp(float(np.polyfit(positive, np.log(column[positive]), 1)[0]))
     return TokenWeight(weights=weights[token:, token], start=start, power=power, factor=factor)
 
 
-def first_share(row: np.ndarray, tokens: int) -> float:
+def first_tokens_share(row: np.ndarray, tokens: int) -> float:
     """Return the share of a row's absolute weight on its first tokens; 0 for a zero row."""
     sizes = np.abs(row)
     return float(sizes[:tokens].sum() / (sizes.sum() or 1.0))

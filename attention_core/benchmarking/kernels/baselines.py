@@ -122,12 +122,12 @@ def fla(attention: Attention) -> Baseline | None:
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # tokens before heads
-            more = {}
+            options = {}
             if kind in DELTA:
-                k, more["beta"] = F.normalize(k, dim=-1), torch.ones_like(q[..., 0])
+                k, options["beta"] = F.normalize(k, dim=-1), torch.ones_like(q[..., 0])
             if kind in BY_HEAD | BY_CHANNEL:
-                more["g"] = torch.zeros_like(q if kind in BY_CHANNEL else q[..., 0], dtype=torch.float32)
-            out: Tensor = kernel(q, k, v, **more)[0]
+                options["g"] = torch.zeros_like(q if kind in BY_CHANNEL else q[..., 0], dtype=torch.float32)
+            out: Tensor = kernel(q, k, v, **options)[0]
             return out.transpose(1, 2)
 
         return attend
@@ -139,5 +139,5 @@ def fla(attention: Attention) -> Baseline | None:
 
 def baselines(attentions: list[Attention], softmax: Attention) -> list[Baseline]:
     """Return all baselines of these variants."""
-    found = [*fused(softmax), *map(compiled, attentions), *map(fla, attentions)]
-    return [each for each in found if each is not None]
+    candidates = [*fused(softmax), *map(compiled, attentions), *map(fla, attentions)]
+    return [each for each in candidates if each is not None]

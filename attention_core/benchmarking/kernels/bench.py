@@ -27,12 +27,12 @@ from attention_core.variant import SOFTMAX, Attention
 CHECKED_TOKENS = 256
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
 """Maximum relative distance from float64; bfloat16 has 8 significant bits, and sums of bfloat16 lose some of them."""
-ALONE = "backward-alone"
-KERNEL_MODES = (*MODES, ALONE)
+BACKWARD_ONLY = "backward-alone"
+KERNEL_MODES = (*MODES, BACKWARD_ONLY)
 """Modes: those of the Timing page, and the backward pass alone, after a forward pass that is not timed."""
-BACKWARD_COST_RATIO = {"backward": 3.5, ALONE: 2.5}
+BACKWARD_COST_RATIO = {"backward": 3.5, BACKWARD_ONLY: 2.5}
 """Ratio of the multiply-adds to the forward's, for baselines with a formula: 7 or 5 matrix products instead of 2."""
-TENSORS_MOVED = {"forward": 4, "backward": 8, ALONE: 7}
+TENSORS_MOVED = {"forward": 4, "backward": 8, BACKWARD_ONLY: 7}
 """Number of tensors as large as q that a call must move. Forward: q, k, v and the output. Backward: also the output's
 gradient and those of q, k and v. The backward alone does not need the output."""
 OUT_OF_MEMORY = "The device ran out of memory."
@@ -48,17 +48,19 @@ class Shape:
     d: int
 
 
-def sixteen_k(sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384), d: int = 64) -> list[Shape]:
+def shapes_16k(sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384), d: int = 64) -> list[Shape]:
     """Return shapes with B · n = 16k tokens and H · d = 2048, as in FlashAttention's own benchmark."""
     return [Shape(batch=max(1, 16384 // n), heads=2048 // d, n=n, d=d) for n in sizes]
 
 
-def ours(sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072), d: int = 64) -> list[Shape]:
+def page_shapes(
+    sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072), d: int = 64
+) -> list[Shape]:
     """Return shapes with one text and eight heads, as on the Timing page, up to 131,072 tokens."""
     return [Shape(batch=1, heads=8, n=n, d=d) for n in sizes]
 
 
-PRESETS: dict[str, Callable[..., list[Shape]]] = {"16k": sixteen_k, "ours": ours}
+PRESETS: dict[str, Callable[..., list[Shape]]] = {"16k": shapes_16k, "ours": page_shapes}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,32 +139,32 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
     subjects: list[Subject] = [*plan.attentions]
     if plan.with_baselines and plan.mode != "decode":
         subjects = [*baselines(list(plan.attentions), registry.get(SOFTMAX)), *subjects]
-    errors, wrong = {}, {}
+    errors, failures = {}, {}
     for subject in subjects:
         name = _name(subject)
-        errors[name], wrong[name] = _check_result(subject, plan)
-    for warming in (True, False):
+        errors[name], failures[name] = _check_result(subject, plan)
+    for is_warm_up in (True, False):
         for shape in plan.shapes:
             for subject in subjects:
-                error, reason = errors[_name(subject)], wrong[_name(subject)]
+                error, reason = errors[_name(subject)], failures[_name(subject)]
                 if reason:
-                    row = None if warming else _row(subject, plan, shape, error=error, reason=reason)
+                    row = None if is_warm_up else _row(subject, plan, shape, error=error, reason=reason)
                 else:
-                    row = _time_or_warm_up(subject, plan, shape, clock, device_name, error, warming)
+                    row = _time_or_warm_up(subject, plan, shape, clock, device_name, error, is_warm_up)
                 if row is not None:
                     yield row
 
 
 def _time_or_warm_up(
-    subject: Subject, plan: Plan, shape: Shape, clock: Clock, device_name: str, error: float | None, warming: bool
+    subject: Subject, plan: Plan, shape: Shape, clock: Clock, device_name: str, error: float | None, is_warm_up: bool
 ) -> Row | None:
     """Warm up a subject at a shape and return None, or time it and return its row, also if timing it fails."""
     try:
-        call, moved = _call(subject, plan, _inputs(plan, shape))
-        if warming:
+        call, bytes_moved = _call(subject, plan, _inputs(plan, shape))
+        if is_warm_up:
             call()
             return None
-        return _timed(subject, plan, shape, call, moved, clock, device_name, error)
+        return _timed(subject, plan, shape, call, bytes_moved, clock, device_name, error)
     except torch.OutOfMemoryError:
         reason = OUT_OF_MEMORY
     except Exception as failure:
@@ -170,7 +172,7 @@ def _time_or_warm_up(
         if isinstance(subject, Attention):
             raise
         reason = f"It does not run here: {type(failure).__name__}."
-    return None if warming else _row(subject, plan, shape, error=error, reason=reason)
+    return None if is_warm_up else _row(subject, plan, shape, error=error, reason=reason)
 
 
 def _timed(
@@ -178,39 +180,40 @@ def _timed(
     plan: Plan,
     shape: Shape,
     call: Call,
-    moved: int,
+    bytes_moved: int,
     clock: Clock,
     device_name: str,
     error: float | None,
 ) -> Row:
-    timed = call.alone() if plan.mode == ALONE and isinstance(call, Backward) else call
-    seconds = clock.each(timed, plan.repeats, flush=plan.flush)
-    low, middle, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
+    timed = call.backward_only() if plan.mode == BACKWARD_ONLY and isinstance(call, Backward) else call
+    seconds = clock.each_seconds(timed, plan.repeats, flush=plan.flush)
+    low, median, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
     # The peak is measured on ``call``, forward and backward together, because a backward needs what its forward has
     # saved. On a CPU, memory is counted tensor by tensor, which misses tensors inside compiled code: such a subject has
     # ``counted=False`` and no peak. The allocator of a CUDA device sees all tensors.
-    peak = clock.peak(call) if plan.device == "cuda" or isinstance(subject, Attention) or subject.counted else None
+    is_counted = plan.device == "cuda" or isinstance(subject, Attention) or subject.counted
+    peak = clock.peak_bytes(call) if is_counted else None
     if isinstance(subject, Attention):
-        adds = count(timed).multiply_adds
+        multiply_adds = count(timed).multiply_adds
     else:
         forward = subject.multiply_adds(shape.n, shape.d, plan.causal) * shape.batch * shape.heads
-        adds = int(forward * BACKWARD_COST_RATIO.get(plan.mode, 1))
-    flops, roof = 2 * adds, roof_of(device_name)
-    attainable = None if roof is None else roof.attainable(plan.dtype, flops, moved)
+        multiply_adds = int(forward * BACKWARD_COST_RATIO.get(plan.mode, 1))
+    flops, roof = 2 * multiply_adds, roof_of(device_name)
+    attainable = None if roof is None else roof.attainable(plan.dtype, flops, bytes_moved)
     return _row(
         subject,
         plan,
         shape,
         error=error,
-        ms=(1e3 * low, 1e3 * middle, 1e3 * high),
-        tflops=flops / middle / 1e12,
-        share=None if not attainable else flops / middle / attainable,
+        ms=(1e3 * low, 1e3 * median, 1e3 * high),
+        tflops=flops / median / 1e12,
+        share=None if not attainable else flops / median / attainable,
         peak_bytes=peak,
     )
 
 
-def _row(subject: Subject, plan: Plan, shape: Shape, **found: Any) -> Row:  # noqa: ANN401 - the row's own fields
-    return Row(name=_name(subject), shape=shape, mode=plan.mode, dtype=plan.dtype, causal=plan.causal, **found)
+def _row(subject: Subject, plan: Plan, shape: Shape, **fields: Any) -> Row:  # noqa: ANN401 - the row's own fields
+    return Row(name=_name(subject), shape=shape, mode=plan.mode, dtype=plan.dtype, causal=plan.causal, **fields)
 
 
 def _name(subject: Subject) -> str:
@@ -233,10 +236,10 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
         attend = subject.build(x[0].shape[-2], x[0].device, plan.causal)
         call = Backward(attend, *x) if plan.mode in BACKWARD_COST_RATIO else lambda: attend(*x)
     if plan.mode == "decode":
-        found = call()
+        result = call()
         # The bytes of a decoding step: a recurrent state is read and written, so it counts twice. Softmax reads a cache
         # of keys and values, of the same size as x[0] each.
-        state = [] if isinstance(found, Tensor) else tree_leaves(found[1])
+        state = [] if isinstance(result, Tensor) else tree_leaves(result[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
     return call, TENSORS_MOVED[plan.mode] * size
 
@@ -244,17 +247,17 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
 def _check_result(subject: Subject, plan: Plan) -> tuple[float | None, str]:
     """Return the relative distance from float64 on the CPU on few tokens, and the reason not to time (empty: none)."""
     if isinstance(subject, Attention):
-        why = unsupported_reason(subject, mode=plan.mode, causal=plan.causal)
-        if why is not None:
-            return None, why
-    wanted = subject if isinstance(subject, Attention) else subject.equivalent
-    if wanted is None:
+        reason = unsupported_reason(subject, mode=plan.mode, causal=plan.causal)
+        if reason is not None:
+            return None, reason
+    reference = subject if isinstance(subject, Attention) else subject.equivalent
+    if reference is None:
         return None, ""
     shape = plan.shapes[0]
-    few = Shape(batch=1, heads=min(2, shape.heads), n=min(CHECKED_TOKENS, shape.n), d=shape.d)
-    x = _inputs(plan, few)
+    small = Shape(batch=1, heads=min(2, shape.heads), n=min(CHECKED_TOKENS, shape.n), d=shape.d)
+    x = _inputs(plan, small)
     try:
-        found = _flat(_call(subject, plan, x)[0]())
+        outputs = _outputs(_call(subject, plan, x)[0]())
     except torch.OutOfMemoryError:
         return None, OUT_OF_MEMORY
     except Exception as failure:
@@ -262,24 +265,24 @@ def _check_result(subject: Subject, plan: Plan) -> tuple[float | None, str]:
             raise
         return None, f"It does not run here: {type(failure).__name__}."
     exact = tuple(y.detach().cpu().double() for y in x)
-    known = _flat(prepare(wanted, *exact, mode=plan.mode, causal=plan.causal)())
-    error = max(_distance(a, b) for a, b in zip(found, known, strict=True))
+    expected = _outputs(prepare(reference, *exact, mode=plan.mode, causal=plan.causal)())
+    error = max(_relative_error(a, b) for a, b in zip(outputs, expected, strict=True))
     if error <= TOLERANCE[plan.dtype]:
         return error, ""
     return error, f"It differs from float64 on the CPU by {error:.0e}."
 
 
-def _flat(found: Any) -> list[Tensor]:  # noqa: ANN401 - an output, gradients, or an output and a state
-    if isinstance(found, Tensor):
-        return [found]
-    if isinstance(found[0], Tensor) and not isinstance(found[-1], Tensor | None):
-        return [found[0]]  # a decode step's output
-    return [x for x in found if isinstance(x, Tensor)]
+def _outputs(result: Any) -> list[Tensor]:  # noqa: ANN401 - an output, gradients, or an output and a state
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result[0], Tensor) and not isinstance(result[-1], Tensor | None):
+        return [result[0]]  # a decode step's output
+    return [x for x in result if isinstance(x, Tensor)]
 
 
-def _distance(found: Tensor, wanted: Tensor) -> float:
-    off = (found.detach().cpu().double() - wanted).norm() / wanted.norm().clamp(min=1e-30)
-    return math.inf if off.isnan() else float(off)
+def _relative_error(output: Tensor, expected: Tensor) -> float:
+    error = (output.detach().cpu().double() - expected).norm() / expected.norm().clamp(min=1e-30)
+    return math.inf if error.isnan() else float(error)
 
 
 def table(rows: Sequence[Row]) -> str:

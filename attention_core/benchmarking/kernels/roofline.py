@@ -16,13 +16,13 @@ class Roof:
     flops: dict[str, float]
     bandwidth: float
 
-    def attainable(self, dtype: str, flops: float, moved: float) -> float | None:
-        """Return the attainable operations per second of a call with ``flops`` operations that moves ``moved`` bytes.
+    def attainable(self, dtype: str, flops: float, bytes_moved: float) -> float | None:
+        """Return the attainable operations per second of a call with ``flops`` operations and ``bytes_moved``.
 
         None for an unsupported type. Source: Williams et al. 2009, "Roofline", https://doi.org/10.1145/1498765.1498785.
         """
         peak = self.flops.get(dtype)
-        return None if peak is None or moved <= 0 else min(peak, self.bandwidth * flops / moved)
+        return None if peak is None or bytes_moved <= 0 else min(peak, self.bandwidth * flops / bytes_moved)
 
 
 def _roof(bandwidth: float, **teraflops: float) -> Roof:

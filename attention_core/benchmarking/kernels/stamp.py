@@ -25,21 +25,21 @@ def device_stamp(name: str) -> dict[str, str]:
     Args:
         name: one of ``device.devices()``.
     """
-    here = {key: str(value) for key, value in asdict(device.stamp(name)).items()}
+    machine = {key: str(value) for key, value in asdict(device.stamp(name)).items()}
     if name != "cuda":
-        return here
+        return machine
     libraries = {"CUDA": str(torch.version.cuda), "cuDNN": str(torch.backends.cudnn.version())}
-    return {**here, **libraries, **state()}
+    return {**machine, **libraries, **device_state()}
 
 
-def state() -> dict[str, str]:
+def device_state() -> dict[str, str]:
     """Return the current state of the first device, as reported by its driver."""
     tool = shutil.which("nvidia-smi")
-    words: list[str] = []
+    values: list[str] = []
     if tool is not None:
         command = [tool, f"--query-gpu={','.join(QUERY_FIELDS.values())}", "--format=csv,noheader,nounits", "--id=0"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
-        words = [word.strip() for word in done.stdout.partition("\n")[0].split(",")] if done.returncode == 0 else []
-    if len(words) != len(QUERY_FIELDS):
+        values = [value.strip() for value in done.stdout.partition("\n")[0].split(",")] if done.returncode == 0 else []
+    if len(values) != len(QUERY_FIELDS):
         return dict.fromkeys(QUERY_FIELDS, "unknown")
-    return dict(zip(QUERY_FIELDS, words, strict=True))
+    return dict(zip(QUERY_FIELDS, values, strict=True))

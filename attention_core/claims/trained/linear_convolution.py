@@ -6,14 +6,21 @@ from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import (
+    LEARNED,
+    NOT_RECALLED,
+    STEPS_FIGURE,
+    TrainedRow,
+    accuracy,
+    recorded_rows,
+)
 
 WITH, WITHOUT = "with a convolution", "without a convolution"
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy during training."""
-    yield from recorded("linear_convolution", lambda model: WITH if model.convolution else WITHOUT)
+    yield from recorded_rows("linear_convolution", lambda model: WITH if model.convolution else WITHOUT)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -45,7 +52,7 @@ CLAIM = Claim(
     "Accuracies are medians over three runs with different random seeds. The claim holds if linear attention learns "
     "recall with the short convolution but not without it. It partly holds if it learns recall with the convolution "
     "and answers less than {learned}% of the queries correctly without it.",
-    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("with", ">=", "learned"),
         holds=Condition("without", "<", "missed"),
@@ -63,6 +70,6 @@ CLAIM = Claim(
         Quantity("lowest", "accuracy of linear attention without the short convolution, lowest of three runs", "%"),
         Quantity("highest", "accuracy of linear attention without the short convolution, highest of three runs", "%"),
     ),
-    figure=OVER_STEPS,
+    figure=STEPS_FIGURE,
     is_recorded=True,
 )

@@ -6,7 +6,7 @@ from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
-from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import LEARNED, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
 from attention_core.learning.tasks import recall
 
@@ -15,24 +15,24 @@ LINEAR, SOFTMAX = "linear attention", N_("softmax")
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy of the trained models with growing numbers of pairs."""
-    found = recorded("linear_pairs", lambda model: LINEAR if model.word == "linear" else SOFTMAX, tests=True)
-    usual = recall.TASK
-    yield from (row for row in found if row.items != usual.items or row.length == usual.length)
+    rows = recorded_rows("linear_pairs", lambda model: LINEAR if model.word == "linear" else SOFTMAX, tests=True)
+    task = recall.TASK
+    yield from (row for row in rows if row.items != task.items or row.length == task.length)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
     """Return the accuracies at the fewest and the most pairs, and up to how many pairs each model recalls them."""
     pairs = sorted(set(values(rows, "items")))
-    found = {
+    accuracies = {
         model: {items: accuracy(rows, model, items=items) for items in map(int, pairs)} for model in (LINEAR, SOFTMAX)
     }
     return {
-        "linear": _up_to(found[LINEAR]),
-        "softmax": _up_to(found[SOFTMAX]),
-        "linear_few": found[LINEAR][int(pairs[0])],
-        "softmax_few": found[SOFTMAX][int(pairs[0])],
-        "linear_many": found[LINEAR][int(pairs[-1])],
-        "softmax_many": found[SOFTMAX][int(pairs[-1])],
+        "linear": _up_to(accuracies[LINEAR]),
+        "softmax": _up_to(accuracies[SOFTMAX]),
+        "linear_few": accuracies[LINEAR][int(pairs[0])],
+        "softmax_few": accuracies[SOFTMAX][int(pairs[0])],
+        "linear_many": accuracies[LINEAR][int(pairs[-1])],
+        "softmax_many": accuracies[SOFTMAX][int(pairs[-1])],
         "few": pairs[0],
         "many": pairs[-1],
     }

@@ -5,29 +5,29 @@ from collections.abc import Iterator, Sequence
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import CLOSE, OVER_LENGTHS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import CLOSE, LENGTHS_FIGURE, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
-from attention_core.learning.studies import SPREADING
+from attention_core.learning.studies import MAXIMUM_VARIANTS
 from attention_core.learning.tasks import maximum
 
 SOFTMAX, LOG_N, SIGMOID, RELU2 = N_("softmax"), "softmax × log n", N_("sigmoid"), "squared ReLU ÷ n"
-NAMES = dict(zip(SPREADING, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
+NAMES = dict(zip(MAXIMUM_VARIANTS, (SOFTMAX, LOG_N, SIGMOID, RELU2), strict=True))
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy of the trained models with growing numbers of items."""
-    yield from recorded("maximum_disperses", lambda model: NAMES[model.word], tests=True)
+    yield from recorded_rows("maximum_disperses", lambda model: NAMES[model.word], tests=True)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
     """Return each model's accuracy at the largest number of items in training, and its fall at the largest tested."""
     lengths = list(map(int, values(rows, "length")))
     few, many = min(lengths), max(lengths)
-    found: dict[str, float] = {"few": few - 1, "many": many - 1}  # the last token is the query
+    result: dict[str, float] = {"few": few - 1, "many": many - 1}  # the last token is the query
     for word, model in NAMES.items():
-        found[word] = accuracy(rows, model, length=few)
-        found[f"{word}_falls"] = found[word] - accuracy(rows, model, length=many)
-    return found
+        result[word] = accuracy(rows, model, length=few)
+        result[f"{word}_falls"] = result[word] - accuracy(rows, model, length=many)
+    return result
 
 
 CLAIM = Claim(
@@ -36,7 +36,7 @@ CLAIM = Claim(
     "replaces softmax.",
     short="accuracy falls if there are more numbers to compare than in training",
     source=maximum.TASK.source,
-    place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=SPREADING),
+    place=Place("learn", {"l_task": "maximum", "l_view": "longer"}, variants=MAXIMUM_VARIANTS),
     experiment="Each item has a number and a class. The model must name the class of the item with the largest "
     "number. Four models are compared: softmax, softmax with logits multiplied by log n (n tokens), sigmoid, and "
     "squared ReLU ÷ n. They have two layers, a short convolution over 3 tokens and no position encoding. They are "
@@ -89,6 +89,6 @@ CLAIM = Claim(
         Quantity("few", "smallest number of items tested"),
         Quantity("many", "largest number of items tested"),
     ),
-    figure=OVER_LENGTHS,
+    figure=LENGTHS_FIGURE,
     is_recorded=True,
 )

@@ -5,18 +5,25 @@ from collections.abc import Iterator, Sequence
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
-from attention_core.claims.trained_models import LEARNED, NOT_PARITY, OVER_LENGTHS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import (
+    LEARNED,
+    LENGTHS_FIGURE,
+    NOT_PARITY,
+    TrainedRow,
+    accuracy,
+    recorded_rows,
+)
 from attention_core.formatting import N_
-from attention_core.learning.studies import WRITES
+from attention_core.learning.studies import PARITY_VARIANTS
 from attention_core.variant import Paper
 
 STRONG, WEAK, SOFTMAX = "DeltaNet, write strengths up to 2", "DeltaNet, write strengths up to 1", N_("softmax")
-NAMES = dict(zip(WRITES, (STRONG, WEAK, SOFTMAX), strict=True))
+NAMES = dict(zip(PARITY_VARIANTS, (STRONG, WEAK, SOFTMAX), strict=True))
 
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy of the trained models at the length of training and at larger lengths."""
-    yield from recorded("negative_eigenvalues", lambda model: NAMES[model.word], tests=True)
+    yield from recorded_rows("negative_eigenvalues", lambda model: NAMES[model.word], tests=True)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -40,7 +47,7 @@ CLAIM = Claim(
         "https://arxiv.org/abs/2411.12537",
         authors="Grazzi et al.",
     ),
-    place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", WRITES[0])),
+    place=Place("learn", {"l_task": "parity", "l_view": "longer"}, variants=("softmax", PARITY_VARIANTS[0])),
     experiment="The model reads zeros and ones. At each of them, it must predict whether the count of ones so far is "
     "odd. DeltaNet stores values in a matrix. At each token, it multiplies what the matrix stores for the token's key "
     "by 1 minus the write strength, and then adds the write strength times the token's value. The factor is negative "
@@ -79,6 +86,6 @@ CLAIM = Claim(
         Quantity("longer", "accuracy of DeltaNet with write strengths up to 2, on the longest sequences", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
-    figure=OVER_LENGTHS,
+    figure=LENGTHS_FIGURE,
     is_recorded=True,
 )

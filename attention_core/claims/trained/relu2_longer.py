@@ -6,7 +6,7 @@ from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
-from attention_core.claims.trained_models import CLOSE, LEARNED, OVER_LENGTHS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import CLOSE, LEARNED, LENGTHS_FIGURE, TrainedRow, accuracy, recorded_rows
 from attention_core.formatting import N_
 from attention_core.learning.tasks import recall
 from attention_core.variant import SOFTMAX
@@ -16,8 +16,8 @@ RELU2, REFERENCE = "squared ReLU ÷ n", N_("softmax")
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy of the trained models on longer sequences with the same number of pairs."""
-    found = recorded("relu2_longer", lambda model: REFERENCE if model.word == SOFTMAX else RELU2, tests=True)
-    yield from (row for row in found if row.items == recall.TASK.items)
+    rows = recorded_rows("relu2_longer", lambda model: REFERENCE if model.word == SOFTMAX else RELU2, tests=True)
+    yield from (row for row in rows if row.items == recall.TASK.items)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -69,6 +69,6 @@ CLAIM = Claim(
         Quantity("softmax_short", "accuracy of softmax at the length of training", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
-    figure=OVER_LENGTHS,
+    figure=LENGTHS_FIGURE,
     is_recorded=True,
 )

@@ -6,7 +6,14 @@ from attention_core import articles
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import (
+    LEARNED,
+    NOT_RECALLED,
+    STEPS_FIGURE,
+    TrainedRow,
+    accuracy,
+    recorded_rows,
+)
 from attention_core.learning.studies import LONG_WINDOW, SHORT_WINDOW
 from attention_core.variant import SOFTMAX
 
@@ -16,7 +23,7 @@ NAMES = {f"local~window~{SHORT_WINDOW}": SHORT, f"local~window~{LONG_WINDOW}": W
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy during training."""
-    yield from recorded("short_window", lambda model: NAMES[model.word])
+    yield from recorded_rows("short_window", lambda model: NAMES[model.word])
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -42,7 +49,7 @@ CLAIM = Claim(
     "Accuracies are medians over three runs with different random seeds. The claim holds if local attention learns "
     "recall with a window of 32 tokens but not with a window of 4 tokens. It partly holds if it learns recall with "
     "32 tokens and answers less than {learned}% of the queries correctly with 4.",
-    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("wide", ">=", "learned"),
         holds=Condition("short", "<", "missed"),
@@ -55,6 +62,6 @@ CLAIM = Claim(
         Quantity("short", "accuracy of local attention with a window of 4 tokens", "%"),
         Quantity("wide", "accuracy of local attention with a window of 32 tokens", "%"),
     ),
-    figure=OVER_STEPS,
+    figure=STEPS_FIGURE,
     is_recorded=True,
 )

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Place, Quantity
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.claims.trained_models import LEARNED, NOT_RECALL, OVER_STEPS, TrainedRow, accuracy, recorded
+from attention_core.claims.trained_models import (
+    LEARNED,
+    NOT_RECALLED,
+    STEPS_FIGURE,
+    TrainedRow,
+    accuracy,
+    recorded_rows,
+)
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.tasks import induction
 
@@ -18,7 +25,7 @@ def _describe(model: ModelSpec) -> str:
 
 def measure(_inputs: ExperimentInput) -> Iterator[TrainedRow]:
     """Yield the accuracy during training."""
-    yield from recorded("two_layers_recall", _describe)
+    yield from recorded_rows("two_layers_recall", _describe)
 
 
 def numbers(rows: Sequence[TrainedRow]) -> Numbers:
@@ -44,7 +51,7 @@ CLAIM = Claim(
     "Accuracies are medians over three runs with different random seeds. The claim holds if, without a short "
     "convolution, a model with two layers learns recall and a model with one layer does not. It partly holds if two "
     "layers learn recall and one layer answers less than {learned}% of the queries correctly.",
-    bounds={"learned": LEARNED, "missed": NOT_RECALL},
+    bounds={"learned": LEARNED, "missed": NOT_RECALLED},
     verdict=Rule(
         requires=Condition("two", ">=", "learned"),
         holds=Condition("one", "<", "missed"),
@@ -70,6 +77,6 @@ CLAIM = Claim(
         Quantity("one", "accuracy of one layer without a convolution", "%"),
         Quantity("convolution", "accuracy of one layer with a short convolution", "%"),
     ),
-    figure=OVER_STEPS,
+    figure=STEPS_FIGURE,
     is_recorded=True,
 )

@@ -26,12 +26,12 @@ from attention_core.experiments.swap.rows import (
     SwapTask,
 )
 from attention_core.experiments.swap.sweeps import (
+    BASELINES,
     EDGES,
-    FLOORS,
     budget_tasks,
+    budget_variants,
     causal_words,
-    depths,
-    ladder,
+    layer_counts,
     layer_tasks,
     tasks,
 )
@@ -43,9 +43,9 @@ from attention_core.model_patching import copy_losses, from_word, losses, perple
 from attention_core.variant import SOFTMAX
 
 __all__ = [
+    "BASELINES",
     "COPY_DISTANCE",
     "EDGES",
-    "FLOORS",
     "MODEL",
     "PERIOD",
     "SEEDS",
@@ -59,16 +59,16 @@ __all__ = [
     "SwapRow",
     "SwapTask",
     "budget_tasks",
+    "budget_variants",
     "causal_words",
     "compute",
-    "copying",
-    "depths",
-    "known",
-    "ladder",
+    "layer_counts",
     "layer_tasks",
+    "measure_copying",
     "measure_output_error",
+    "measure_reading",
     "output_error",
-    "reading",
+    "recorded_row",
     "run",
     "tasks",
     "text_tokens",
@@ -77,54 +77,54 @@ __all__ = [
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
     """Read a text, copy tokens or compare outputs; a recorded result is returned unless the task is live."""
-    if not task.live and (found := known(task)) is not None:
+    if not task.live and (found := recorded_row(task)) is not None:
         return (found,)
     return (compute(task),)
 
 
-def known(task: SwapTask) -> SwapRow | None:
+def recorded_row(task: SwapTask) -> SwapRow | None:
     """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
     # The records are read with msgspec, which the library itself does not need.
     from attention_core.experiments.swap import records
 
-    return records.known(task)
+    return records.recorded_row(task)
 
 
 def compute(task: SwapTask) -> SwapRow:
     """Run a task even if its result is recorded; errors as in ``run``."""
     if isinstance(task, ReadingTask):
-        return reading(task)
-    return copying(task) if isinstance(task, CopyTask) else measure_output_error(task)
+        return measure_reading(task)
+    return measure_copying(task) if isinstance(task, CopyTask) else measure_output_error(task)
 
 
 def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> Tokens:
     """Return the tokens of a text that the model reads; errors as in ``inputs.from_text``."""
-    most = current().swap_tokens
-    return tokenise(text, model=model, max_tokens=most if tokens is None else min(tokens, most))
+    limit = current().swap_tokens
+    return tokenise(text, model=model, max_tokens=limit if tokens is None else min(tokens, limit))
 
 
-def reading(task: ReadingTask) -> ReadingRow:
+def measure_reading(task: ReadingTask) -> ReadingRow:
     """Read a text even if the result is recorded; errors as in ``run``."""
     loaded, text = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
-    attends, begun = from_word(task.word), time.perf_counter()
-    with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
-        found = losses(loaded, text.ids)
+    attention, start = from_word(task.word), time.perf_counter()
+    with swapped(loaded.model, dict.fromkeys(task.layers, attention)):
+        token_losses = losses(loaded, text.ids)
     return ReadingRow(
         word=task.word,
         layers=task.layers,
         tokens=len(text.ids),
         total=text.total,
-        perplexity=perplexity(found),
-        seconds=time.perf_counter() - begun,
+        perplexity=perplexity(token_losses),
+        seconds=time.perf_counter() - start,
         labels=text.labels if task.detail else (),
-        losses=_rounded(found) if task.detail else (),
+        losses=_rounded(token_losses) if task.detail else (),
     )
 
 
-def copying(task: CopyTask) -> CopyRow:
+def measure_copying(task: CopyTask) -> CopyRow:
     """Run the copy test; errors as in ``run``."""
-    loaded, attends, begun = models.load(task.model), from_word(task.word), time.perf_counter()
-    with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
+    loaded, attention, start = models.load(task.model), from_word(task.word), time.perf_counter()
+    with swapped(loaded.model, dict.fromkeys(task.layers, attention)):
         first, second = copy_losses(loaded, task.period, task.seed)
     return CopyRow(
         word=task.word,
@@ -133,7 +133,7 @@ def copying(task: CopyTask) -> CopyRow:
         period=task.period,
         first=float(first.mean()),
         copied=float(second.mean()),
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - start,
         losses=_rounded(second) if task.detail else (),
     )
 
@@ -157,14 +157,14 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
     # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record
 
-    loaded, attends, exact = models.load(model), from_word(word), registry.get(SOFTMAX)
-    found = []
+    loaded, attention, softmax = models.load(model), from_word(word), registry.get(SOFTMAX)
+    errors = []
     for layer in record(loaded.model, ids, set(layers)).values():
-        own, true = (a.attend(layer.q, layer.k, layer.v, causal=layer.causal) for a in (attends, exact))
-        found += [float(metrics.relative_error(a, b)) for a, b in zip(own.double(), true.double(), strict=True)]
-    return sum(found) / len(found) if found else 0.0
+        outputs, exact = (a.attend(layer.q, layer.k, layer.v, causal=layer.causal) for a in (attention, softmax))
+        errors += [float(metrics.relative_error(a, b)) for a, b in zip(outputs.double(), exact.double(), strict=True)]
+    return sum(errors) / len(errors) if errors else 0.0
 
 
-def _rounded(found: torch.Tensor) -> tuple[float, ...]:
+def _rounded(token_losses: torch.Tensor) -> tuple[float, ...]:
     """Round losses to 1e-4 nats: finer than a chart shows, coarser than the rounding differences between machines."""
-    return tuple(round(loss, 4) for loss in found.tolist())
+    return tuple(round(loss, 4) for loss in token_losses.tolist())

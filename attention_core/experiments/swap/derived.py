@@ -16,27 +16,27 @@ from attention_core.model_patching import UNIFORM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hidden:
+class HiddenPairs:
     """The pairs of a text that a fixed pattern hides, although softmax attends to them.
 
     Attributes:
         share: share of the hidden pairs among all pairs of a query with its own or an earlier token.
-        most: largest number of tokens that a query attends to.
+        max_keys: largest number of tokens that a query attends to.
         window: the pattern's window; None if it has no such setting.
-        first: whether most queries cannot attend to the first token.
-        copies: whether most queries of the copy test cannot attend to the token that they should copy.
-        relay: smallest number of layers in a row that connect most of these queries to that token; None if no number
-            does.
+        hides_first: whether most queries cannot attend to the first token.
+        hides_copied: whether most queries of the copy test cannot attend to the token that they should copy.
+        layers_to_copy: smallest number of layers in a row that connect most of these queries to that token; None if no
+            number does.
         from_token: position of the first token that is predicted without some of the tokens before it; the length of
             the text if there is no such token.
     """
 
     share: float
-    most: int
+    max_keys: int
     window: int | None
-    first: bool
-    copies: bool
-    relay: int | None
+    hides_first: bool
+    hides_copied: bool
+    layers_to_copy: int | None
     from_token: int
 
 
@@ -59,7 +59,7 @@ class Score:
     copied: float
     first: float
     covered: int = 0
-    hidden: Hidden | None = None
+    hidden: HiddenPairs | None = None
 
     @property
     def complete(self) -> bool:
@@ -68,7 +68,7 @@ class Score:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Both:
+class CurvePoint:
     """One point of a curve: a variant's perplexity and copying loss at ``x``, such as a budget or a number of layers.
 
     None replaces a number that is not measured yet.
@@ -91,16 +91,16 @@ class ErrorPoint:
 
 def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
     """Return the score of one model, given all rows."""
-    own = [row for row in rows if (row.word, row.layers) == (word, layers)]
-    copies = [row for row in own if isinstance(row, CopyRow)]
-    read = next((row for row in own if isinstance(row, ReadingRow)), None)
+    own_rows = [row for row in rows if (row.word, row.layers) == (word, layers)]
+    copy_rows = [row for row in own_rows if isinstance(row, CopyRow)]
+    reading = next((row for row in own_rows if isinstance(row, ReadingRow)), None)
     return Score(
         name=name,
-        perplexity=read.perplexity if read else math.nan,
-        covered=read.tokens if read and layers and attends_to_all(word, read.tokens) else 0,
-        hidden=hidden_by(word, read.tokens) if read and layers else None,
-        copied=mean(row.copied for row in copies) if copies else math.nan,
-        first=mean(row.first for row in copies) if copies else math.nan,
+        perplexity=reading.perplexity if reading else math.nan,
+        covered=reading.tokens if reading and layers and attends_to_all(word, reading.tokens) else 0,
+        hidden=hidden_pairs(word, reading.tokens) if reading and layers else None,
+        copied=mean(row.copied for row in copy_rows) if copy_rows else math.nan,
+        first=mean(row.first for row in copy_rows) if copy_rows else math.nan,
     )
 
 
@@ -111,23 +111,23 @@ def attends_to_all(word: str, n: int) -> bool:
 
 
 @lru_cache(256)
-def hidden_by(word: str, n: int) -> Hidden | None:
+def hidden_pairs(word: str, n: int) -> HiddenPairs | None:
     """Return the pairs of a text of ``n`` tokens that a variant's fixed pattern hides; None without such a pattern."""
-    mask, repeated = (_fixed_mask(word, length) for length in (n, 2 * PERIOD))
-    if mask is None or repeated is None:
+    mask, copy_mask = (_fixed_mask(word, length) for length in (n, 2 * PERIOD))
+    if mask is None or copy_mask is None:
         return None
-    reached, connected, relay = repeated, 0, 1
+    reached, connected, layers = copy_mask, 0, 1
     while (share := reached.diagonal(-COPY_DISTANCE).double().mean()) < 0.5 and int(reached.sum()) > connected:
-        connected, relay = int(reached.sum()), relay + 1
-        reached = reached | (reached.double() @ repeated.double() > 0)  # a layer also keeps what a token has
+        connected, layers = int(reached.sum()), layers + 1
+        reached = reached | (reached.double() @ copy_mask.double() > 0)  # a layer also keeps what a token has
     incomplete = (mask.sum(-1) < torch.arange(1, n + 1)).nonzero()
-    return Hidden(
+    return HiddenPairs(
         share=1 - int(mask.sum()) / (n * (n + 1) // 2),
-        most=int(mask.sum(-1).max()),
+        max_keys=int(mask.sum(-1).max()),
         window=getattr(registry.from_word(word).params, "window", None),
-        first=bool(mask[:, 0].double().mean() < 0.5),
-        copies=bool(repeated.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
-        relay=relay if share >= 0.5 else None,
+        hides_first=bool(mask[:, 0].double().mean() < 0.5),
+        hides_copied=bool(copy_mask.diagonal(-COPY_DISTANCE).double().mean() < 0.5),
+        layers_to_copy=layers if share >= 0.5 else None,
         from_token=int(incomplete[0]) + 1 if len(incomplete) else n,
     )
 
@@ -149,66 +149,67 @@ def lost_share(original: Score, changed: Score) -> float:
     return (changed.copied - original.copied) / saves if saves > 0 else 0.0
 
 
-def originals(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | None]:
+def original_rows(rows: Sequence[SwapRow]) -> tuple[ReadingRow | None, CopyRow | None]:
     """Return the unchanged model's reading and its first copy test; None for one that is not measured yet."""
-    own = [row for row in rows if not row.layers]
-    read = next((row for row in own if isinstance(row, ReadingRow)), None)
-    return read, next((row for row in own if isinstance(row, CopyRow)), None)
+    unchanged = [row for row in rows if not row.layers]
+    reading = next((row for row in unchanged if isinstance(row, ReadingRow)), None)
+    return reading, next((row for row in unchanged if isinstance(row, CopyRow)), None)
 
 
-def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
+def curve_points(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[CurvePoint]:
     """Combine the rows of one curve into points, sorted by ``x(row)``; rows without a position are left out."""
-    found: dict[float, dict[str, float]] = {}
+    numbers: dict[float, dict[str, float]] = {}
     for row in rows:
-        at = x(row)
-        if at is not None and isinstance(row, ReadingRow):
-            found.setdefault(at, {})["perplexity"] = row.perplexity
-        elif at is not None and isinstance(row, CopyRow):
-            found.setdefault(at, {})["copied"] = row.copied
+        position = x(row)
+        if position is not None and isinstance(row, ReadingRow):
+            numbers.setdefault(position, {})["perplexity"] = row.perplexity
+        elif position is not None and isinstance(row, CopyRow):
+            numbers.setdefault(position, {})["copied"] = row.copied
     return [
-        Both(x=at, perplexity=each.get("perplexity"), copied=each.get("copied")) for at, each in sorted(found.items())
+        CurvePoint(x=position, perplexity=values.get("perplexity"), copied=values.get("copied"))
+        for position, values in sorted(numbers.items())
     ]
 
 
 def error_points(rows: Sequence[SwapRow]) -> list[ErrorPoint]:
     """Return the variants and budgets for which all three numbers are known and finite."""
-    found: dict[str, dict[str, float]] = {}
+    numbers: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.layers:
-            own = found.setdefault(row.word, {})
+            values = numbers.setdefault(row.word, {})
             if isinstance(row, OutputErrorRow):
-                own["output"] = row.output
+                values["output"] = row.output
             elif isinstance(row, ReadingRow):
-                own["perplexity"] = row.perplexity
+                values["perplexity"] = row.perplexity
             elif isinstance(row, CopyRow):
-                own["copied"] = row.copied
+                values["copied"] = row.copied
     return [
-        ErrorPoint(word=word, **own)
-        for word, own in found.items()
-        if len(own) == 3 and all(map(math.isfinite, own.values()))
+        ErrorPoint(word=word, **values)
+        for word, values in numbers.items()
+        if len(values) == 3 and all(map(math.isfinite, values.values()))
     ]
 
 
-def first_above(found: Sequence[Both], name: str, limit: float) -> float | None:
+def first_above(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
     """Return the smallest ``x`` at which the number ``name`` exceeds ``limit``; None if it never does."""
-    above = [pair.x for pair in found if getattr(pair, name) is not None and getattr(pair, name) > limit]
+    above = [point.x for point in points if getattr(point, name) is not None and getattr(point, name) > limit]
     return min(above, default=None)
 
 
-def preserved_from(found: Sequence[Both], name: str, limit: float) -> float | None:
+def preserved_from(points: Sequence[CurvePoint], name: str, limit: float) -> float | None:
     """Return the first ``x`` from which on the number ``name`` is within ``limit``; None if the last one is not."""
     first = None
-    for pair in reversed([p for p in found if getattr(p, name) is not None]):
-        if getattr(pair, name) > limit:
+    for point in reversed([p for p in points if getattr(p, name) is not None]):
+        if getattr(point, name) > limit:
             break
-        first = pair.x
+        first = point.x
     return first
 
 
-def beats_all(found: Sequence[Sequence[Both]], name: str) -> list[bool]:
+def beats_all(curves: Sequence[Sequence[CurvePoint]], name: str) -> list[bool]:
     """Return, for each ``x`` that all curves share, whether the first curve has the smallest number."""
-    known = [{p.x: getattr(p, name) for p in own if getattr(p, name) is not None} for own in found]
-    return [all(known[0][x] < other[x] for other in known[1:]) for x in set.intersection(*map(set, known))]
+    values = [{p.x: getattr(p, name) for p in curve if getattr(p, name) is not None} for curve in curves]
+    return [all(values[0][x] < other[x] for other in values[1:]) for x in set.intersection(*map(set, values))]
 
 
 def running_mean(values: Sequence[float], width: int) -> list[float]:

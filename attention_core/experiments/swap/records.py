@@ -27,7 +27,7 @@ from attention_core.experiments.swap.rows import (
     SwapTask,
 )
 
-RECORDED = "model_patching/recorded/swap.json"
+FILE = "model_patching/recorded/swap.json"
 """Path of the file in the package; ``python -m pages.model.record`` writes it."""
 
 
@@ -65,14 +65,14 @@ class Document(msgspec.Struct, frozen=True):
     strays: dict[str, float]
 
 
-def known(task: SwapTask) -> SwapRow | None:
+def recorded_row(task: SwapTask) -> SwapRow | None:
     """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
-    name, found = key(task), recorded()
-    if name is None or found is None:
+    name, document = key(task), recorded_document()
+    if name is None or document is None:
         return None
-    row = _row(task, name, found)
-    lacks = getattr(task, "detail", False) and not getattr(row, "losses", ())
-    return None if lacks else row
+    row = _row(task, name, document)
+    lacks_details = getattr(task, "detail", False) and not getattr(row, "losses", ())
+    return None if lacks_details else row
 
 
 def key(task: SwapTask) -> str | None:
@@ -80,12 +80,12 @@ def key(task: SwapTask) -> str | None:
 
     None if a setting differs from the default: such tasks are not recorded.
     """
-    about = f"{task.word} {span(task.layers)}"
+    setting = f"{task.word} {span(task.layers)}"
     if task.model != MODEL:
         return None
     if isinstance(task, CopyTask):
-        return f"{about} {task.seed}" if task.period == PERIOD else None
-    return f"{digest(task.text)} {about}" if task.tokens is None else None
+        return f"{setting} {task.seed}" if task.period == PERIOD else None
+    return f"{digest(task.text)} {setting}" if task.tokens is None else None
 
 
 def digest(text: str) -> str:
@@ -101,27 +101,28 @@ def span(layers: Sequence[int]) -> str:
     return f"{layers[0]}-{layers[-1]}" if neighbours else ",".join(map(str, layers))
 
 
-def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
-    when = f"{found.stamp.date[:10]}, {found.stamp.cpu}"
-    same: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": when}
+def _row(task: SwapTask, name: str, document: Document) -> SwapRow | None:
+    recorded_on = f"{document.stamp.date[:10]}, {document.stamp.cpu}"
+    common: dict[str, Any] = {"word": task.word, "layers": task.layers, "recorded": recorded_on}
     if isinstance(task, OutputErrorTask):
-        output = found.strays.get(name)
-        return None if output is None else OutputErrorRow(**same, output=output)
+        output = document.strays.get(name)
+        return None if output is None else OutputErrorRow(**common, output=output)
     if isinstance(task, CopyTask):
-        if (copy := found.copies.get(name)) is None:
+        if (copy := document.copies.get(name)) is None:
             return None
-        return CopyRow(**same, seed=task.seed, period=task.period, **msgspec.structs.asdict(copy))
-    if (read := found.readings.get(name)) is None:
+        return CopyRow(**common, seed=task.seed, period=task.period, **msgspec.structs.asdict(copy))
+    if (read := document.readings.get(name)) is None:
         return None
-    text = found.texts[digest(task.text)]
+    text = document.texts[digest(task.text)]
     labels = text.labels if read.losses else ()
-    return ReadingRow(**same, tokens=len(text.labels), total=text.total, labels=labels, **msgspec.structs.asdict(read))
+    numbers = msgspec.structs.asdict(read)
+    return ReadingRow(**common, tokens=len(text.labels), total=text.total, labels=labels, **numbers)
 
 
 @cache
-def recorded() -> Document | None:
+def recorded_document() -> Document | None:
     """Return the content of the recorded file; None if the file does not exist."""
-    file = resources.files("attention_core").joinpath(RECORDED)
+    file = resources.files("attention_core").joinpath(FILE)
     return from_json(file.read_bytes()) if file.is_file() else None
 
 
@@ -130,10 +131,10 @@ def from_json(data: bytes) -> Document:
     return msgspec.json.decode(data, type=Document)
 
 
-def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
+def to_json(stamp: Stamp, results: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
     """Encode rows as the recorded file, one row per line. Each text needs one row with details."""
     parts: dict[str, dict[str, object]] = {"texts": {}, "readings": {}, "copies": {}, "strays": {}}
-    for task, row in found:
+    for task, row in results:
         name = key(task)
         assert name is not None
         if isinstance(row, OutputErrorRow):
@@ -146,8 +147,8 @@ def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
                 parts["texts"][digest(task.text)] = Text(row.total, row.labels)
     lines = [f'"stamp": {json.dumps(msgspec.to_builtins(stamp))}']
     for part, rows in parts.items():
-        each = ",\n".join(f"{json.dumps(name)}: {msgspec.json.encode(row).decode()}" for name, row in rows.items())
-        lines.append(f'"{part}": {{\n{each}\n}}')
+        entries = ",\n".join(f"{json.dumps(name)}: {msgspec.json.encode(row).decode()}" for name, row in rows.items())
+        lines.append(f'"{part}": {{\n{entries}\n}}')
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 

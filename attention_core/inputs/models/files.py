@@ -93,7 +93,7 @@ def write_cache_folder(folder: Path, write: Callable[[Path], None]) -> None:
 
     with suppress(OSError, SafetensorError):  # safetensors raises its own error, not OSError, when the disk is full
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as draft:
-            write(Path(draft) / "whole")
+        with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as temporary:
+            write(Path(temporary) / "whole")
             shutil.rmtree(folder, ignore_errors=True)
-            (Path(draft) / "whole").rename(folder)
+            (Path(temporary) / "whole").rename(folder)

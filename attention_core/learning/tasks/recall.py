@@ -22,9 +22,9 @@ def sample(generator: torch.Generator, sequences: int, length: int, pairs: int) 
     inputs = torch.full((sequences, length), BLANK)
     inputs[:, : 2 * pairs] = torch.stack([keys, values], -1).flatten(1)
     targets = torch.full((sequences, length), IGNORED)
-    queried = 2 * pairs + distinct(generator, sequences, pairs, length - 2 * pairs)
-    inputs.scatter_(1, queried, keys)
-    targets.scatter_(1, queried, values)
+    query_positions = 2 * pairs + distinct(generator, sequences, pairs, length - 2 * pairs)
+    inputs.scatter_(1, query_positions, keys)
+    targets.scatter_(1, query_positions, values)
     return Batch(inputs=inputs, targets=targets)
 
 

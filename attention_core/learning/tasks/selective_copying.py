@@ -13,9 +13,9 @@ BLANK, MARK = SYMBOLS, SYMBOLS + 1
 def sample(generator: torch.Generator, sequences: int, length: int, items: int) -> Batch:
     """Return sequences of symbols among blanks, followed by one mark for each symbol to repeat."""
     symbols = torch.randint(SYMBOLS, (sequences, items), generator=generator)
-    places = distinct(generator, sequences, items, length - items).sort(-1).values
+    positions = distinct(generator, sequences, items, length - items).sort(-1).values
     inputs = torch.full((sequences, length), BLANK)
-    inputs.scatter_(1, places, symbols)
+    inputs.scatter_(1, positions, symbols)
     inputs[:, length - items :] = MARK
     targets = torch.full((sequences, length), IGNORED)
     targets[:, length - items :] = symbols

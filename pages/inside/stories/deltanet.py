@@ -9,7 +9,7 @@ import streamlit as st
 from app.jobs import cached
 from app.words.i18n import N_, _, paragraph
 from attention_core.analysis.low_rank.factors import lengths
-from attention_core.analysis.state.delta_state import Written
+from attention_core.analysis.state.delta_state import GrowthByToken
 from attention_core.formatting import number
 from attention_core.ops.delta.gates import GateParams, channel_gate_kind
 from pages.inside import pictures
@@ -273,7 +273,7 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     )
 
 
-def _draw_state(written: Written, key: str) -> None:
+def _draw_state(written: GrowthByToken, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(written.state).all():
         st.caption(_("The state is too large to be drawn, because its numbers have overflowed."))

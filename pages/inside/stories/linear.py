@@ -12,7 +12,7 @@ from app.words.i18n import _, paragraph
 from app.words.labels import readable, tokens
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
-from attention_core.analysis.state.running_sum import Sum, sum_for
+from attention_core.analysis.state.running_sum import QuerySums, sums_of_query
 from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.headline import cheaper_from
@@ -200,7 +200,7 @@ def _sum_first(data: HeadData) -> Step:
         query = InsideOptions.query.draw_with_options(
             otherwise=data.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(data.labels)
         )
-        sums = sum_for(data.qkv, data.attention, query, head=data.head, causal=data.causal)
+        sums = sums_of_query(data.qkv, data.attention, query, head=data.head, causal=data.causal)
         left, right = above.columns(2)
         with left:
             st.markdown("**" + _("State") + "**")
@@ -305,7 +305,7 @@ def _normaliser(data: HeadData) -> Step:
     )
 
 
-def _draw_reading(sums: Sum, key: str) -> None:
+def _draw_reading(sums: QuerySums, key: str) -> None:
     """Draw bars of the query's features, the sum of the keys' features, and the output."""
     feature = _("feature")
     parts = (

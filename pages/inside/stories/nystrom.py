@@ -51,7 +51,8 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
 def _shares(data: HeadData) -> dict[str, np.ndarray]:
     """Return the share of each token in each landmark, ``[m, n]``, under the keys ``"query"`` and ``"key"``."""
     return {
-        name: membership.membership(x, *_settings(data)) for name, x in membership.sides(data.qkv, data.head).items()
+        name: membership.membership(x, *_settings(data))
+        for name, x in membership.landmark_inputs(data.qkv, data.head).items()
     }
 
 
@@ -130,8 +131,8 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
     if m == n:
         return _("Each of the {n} tokens is its own landmark, so nothing is averaged.", n=n)
     sizes = {name: (of > 0).sum(-1) for name, of in shares.items()}
-    vectors = membership.sides(data.qkv, data.head)
-    lost_shares = {name: membership.lost(vectors[name], of) for name, of in shares.items()}
+    vectors = membership.landmark_inputs(data.qkv, data.head)
+    lost_shares = {name: membership.lost_variance(vectors[name], of) for name, of in shares.items()}
     if means:
         text = landmark_sizes(m, sizes["query"].min(), sizes["query"].max())
     else:
@@ -146,7 +147,7 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
             ),
             _(
                 "One more iteration of k-means would move the landmarks by {drift:.1%} of their length.",
-                drift=max(membership.drift(x, *_settings(data)) for x in vectors.values()),
+                drift=max(membership.landmark_drift(x, *_settings(data)) for x in vectors.values()),
             ),
         )
     discarded = _(

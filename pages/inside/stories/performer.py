@@ -16,7 +16,7 @@ from app.words.labels import readable
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.experiments import performer_error
-from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
+from attention_core.experiments.performer_error import FEATURE_COUNTS, FEATURE_KINDS, SEEDS, TOKENS, PerformerErrorRow
 from attention_core.formatting import number
 from attention_core.metrics.fit import fit_power
 from attention_core.settings import Value
@@ -262,7 +262,7 @@ def mean_formula(kind: str, row_norms: str) -> str:
 
 def _more_features(data: HeadData) -> Step:
     """Build the step that measures the error over the number of features, for every kind and many seeds."""
-    ways = dict.fromkeys([*WAYS, (data.setting("kind"), data.setting("orthogonal"))])
+    ways = dict.fromkeys([*FEATURE_KINDS, (data.setting("kind"), data.setting("orthogonal"))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
     norms = data.setting("row_norms")
 
@@ -294,7 +294,9 @@ def _more_features(data: HeadData) -> Step:
             ]
             lines = [curve for curve, (kind, _way) in zip(lines, errors, strict=True) if kind != "positive"] + over
             start = errors["hyperbolic", True].middle[0] if errors["hyperbolic", True].x else 1.0
-            lines.append(guide("1/√m", LADDER, [start * (LADDER[0] / m) ** 0.5 for m in LADDER], "dash"))
+            lines.append(
+                guide("1/√m", FEATURE_COUNTS, [start * (FEATURE_COUNTS[0] / m) ** 0.5 for m in FEATURE_COUNTS], "dash")
+            )
             pictures.lines(
                 lines,
                 key=drawn_key,
@@ -304,14 +306,14 @@ def _more_features(data: HeadData) -> Step:
                 else _("relative error of the matrix"),
                 log_x=True,
                 log_y=True,
-                x_ticks=LADDER,
+                x_ticks=FEATURE_COUNTS,
                 height=440,
                 alt=_("Lines: the error of each kind of feature against the number of directions"),
             )
             st.markdown(fall_sentence(errors, row_norms=norms))
 
         tasks = performer_error.tasks(
-            data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, ways=tuple(ways)
+            data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(ways)
         )
         runs.run_immediately(
             "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.params.features
@@ -324,7 +326,7 @@ def _more_features(data: HeadData) -> Step:
         formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
         if norms == "chi"
         else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",
-        shapes={"W": (LADDER[-1], data.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
+        shapes={"W": (FEATURE_COUNTS[-1], data.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         findings="",
         draw=draw,
     )

@@ -105,7 +105,7 @@ def _own_share(data: HeadData) -> float:
 def _blur(data: HeadData) -> Step:
     """Build the causal blur step, in which only the earlier pools are blurred."""
     same_pool = _same_pool(data)
-    best = np.where(same_pool, data.reference, provenance.closest(data.reference, _pools(data)))
+    best = np.where(same_pool, data.reference, provenance.closest_mixing(data.reference, _pools(data)))
     n, left, right = len(same_pool), data.parts["left"], data.parts["right"]
     return Step(
         mechanism=_(

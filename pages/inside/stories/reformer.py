@@ -13,7 +13,7 @@ from app.ui import chart
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quoted
 from app.words.isolation import isolated
 from app.words.labels import reference_name
-from attention_core.analysis.masks.pattern import Hashed
+from attention_core.analysis.masks.pattern import HashOrder
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import symbol
@@ -201,7 +201,7 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
     )
 
 
-def _hashed(data: HeadData, number: int) -> Hashed:
+def _hashed(data: HeadData, number: int) -> HashOrder:
     hashed = cached.hashed(data.source, data.attention, number, head=data.head, causal=data.causal)
     assert hashed is not None
     return hashed

@@ -254,7 +254,7 @@ def _one_matrix(data: HeadData) -> Step:
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
         r"Z = \operatorname{SiLU}(X W_z)",
         shapes={"X": (n, width), "Z": (n, s), "A": (n, n)},
-        findings=matrix_sentence(data.qkv.heads, EXPANSION * width, unit.apart),
+        findings=matrix_sentence(data.qkv.heads, EXPANSION * width, unit.head_difference),
         draw=draw,
     )
 
@@ -327,14 +327,14 @@ def gate_sentence(unit: UnitAnalysis) -> str:
         negative=negative,
         most=number(unit.gate.max()),
     )
-    if unit.distance is None:
+    if unit.gate_distance is None:
         does = _("The gated output is zero.")
-    elif unit.distance < MIN_SHOWN_SHARE:
+    elif unit.gate_distance < MIN_SHOWN_SHARE:
         does = _("The gated output is a multiple of the output without gates, A V.")
     else:
         does = _(
             "Because the gates differ, the gated output differs from every multiple of the output without gates, A V, "
             "by at least {distance:.0%} of its length.",
-            distance=unit.distance,
+            distance=unit.gate_distance,
         )
     return paragraph(text, does)

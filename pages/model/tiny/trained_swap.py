@@ -14,7 +14,7 @@ from attention_core.experiments import trained_swap
 from attention_core.experiments.trained_swap import TrainedSwapRow, TrainedSwapTask
 from attention_core.formatting import formatted, number, percent
 from attention_core.learning.tasks import TASKS
-from attention_core.learning.train import EVALUATED, TrainSpec
+from attention_core.learning.train import EVALUATION_SEQUENCES, TrainSpec
 from attention_core.model_patching import UNIFORM
 from pages.model import variant_buttons
 from pages.model.options import ALL_LAYERS, ModelOptions, Question, display_name
@@ -144,7 +144,7 @@ def notes(spec: TrainSpec, layers: int) -> str:
         ),
         _(
             "Accuracy and loss are measured on {n} sequences of {length} tokens that training does not use.",
-            n=EVALUATED,
+            n=EVALUATION_SEQUENCES,
             length=spec.length,
         ),
         measure,

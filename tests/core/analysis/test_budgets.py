@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.analysis.matrix.budgets import at_every_budget, settings
+from attention_core.analysis.matrix.budgets import budget_variants, compare_budgets
 from attention_core.analysis.matrix.compare import compare
 from attention_core.inputs.text import beginning
 
@@ -20,7 +20,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def found(text):
-    return at_every_budget(text, tuple(map(ac.get, BUDGETS)), head=HEAD)
+    return compare_budgets(text, tuple(map(ac.get, BUDGETS)), head=HEAD)
 
 
 @pytest.mark.parametrize("key", BUDGETS)
@@ -44,14 +44,14 @@ def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, ke
 
 
 def test_a_budget_goes_as_far_as_it_makes_a_difference():
-    assert [each.params.window for each in settings(ac.get("local"), 9)] == list(range(1, 9))
-    assert [each.params.landmarks for each in settings(ac.get("nystrom"), 9)] == list(range(1, 10))
-    assert [each.params.window for each in settings(ac.get("local"), 1)] == [1]
-    assert settings(ac.get("linear"), 9) == (ac.get("linear"),)
+    assert [each.params.window for each in budget_variants(ac.get("local"), 9)] == list(range(1, 9))
+    assert [each.params.landmarks for each in budget_variants(ac.get("nystrom"), 9)] == list(range(1, 10))
+    assert [each.params.window for each in budget_variants(ac.get("local"), 1)] == [1]
+    assert budget_variants(ac.get("linear"), 9) == (ac.get("linear"),)
 
 
 def test_variants_whose_heads_decide_together_are_given_all_of_them(text):
-    [steps] = at_every_budget(text, (ac.get("power_bert"),), head=HEAD).variants
+    [steps] = compare_budgets(text, (ac.get("power_bert"),), head=HEAD).variants
     assert ac.variant("power_bert").couples_heads
     alone = compare(text, ac.get("power_bert"), head=HEAD, causal=False, special=False)
     np.testing.assert_allclose(steps.weights, alone.weights[None], atol=1e-6)
@@ -72,26 +72,26 @@ def test_special_tokens_are_left_out(found):
     ],
 )
 def test_the_farthest_look_is_found(text, asks, seen):
-    found = at_every_budget(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
-    assert found.tokens[found.farthest] == asks
-    row = found.variants[0].weights[0, found.farthest]
-    far = abs(np.arange(len(row)) - found.farthest) >= min(3, len(row) - 1)
+    found = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    assert found.tokens[found.far_query] == asks
+    row = found.variants[0].weights[0, found.far_query]
+    far = abs(np.arange(len(row)) - found.far_query) >= min(3, len(row) - 1)
     assert found.tokens[int(np.where(far, row, 0).argmax())] == seen
 
 
 def test_a_full_stop_is_no_word_that_looks_far():
     text = "My sister forgot her umbrella on the train, so she got wet."
-    found = at_every_budget(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    found = compare_budgets(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
     weights = found.variants[0].weights[0]
     places = np.arange(len(weights))
     far = np.where(abs(places[:, None] - places) >= 3, weights, 0).max(-1)
     assert found.tokens[int(far.argmax())] in ",."
-    assert found.tokens[found.farthest].isalpha()
+    assert found.tokens[found.far_query].isalpha()
 
 
 def test_one_token_gets_a_sentence():
     with pytest.raises(ac.errors.InputError, match="at least two words"):
-        at_every_budget(ac.inputs.from_text("cat", layer=3), (ac.get("softmax"),), head=0)
+        compare_budgets(ac.inputs.from_text("cat", layer=3), (ac.get("softmax"),), head=0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.matrix.compare import compare, keep_tokens, ranks, visible
+from attention_core.analysis.matrix.compare import allowed_pairs, compare, ranks, select_tokens
 from attention_core.analysis.matrix.miniatures import miniatures
 
 
@@ -117,7 +117,7 @@ def test_without_special_tokens_rows_keep_their_total(text):
 
 
 def test_dropping_tokens_of_a_signed_matrix_keeps_the_absolute_total():
-    kept = keep_tokens(
+    kept = select_tokens(
         torch.tensor([[0.5, -0.5, 1.0], [0.0, 0.0, 2.0], [1.0, 1.0, 1.0]]), torch.tensor([True, True, False])
     )
     torch.testing.assert_close(kept, torch.tensor([[1.0, -1.0], [0.0, 0.0]]))
@@ -129,7 +129,7 @@ def test_what_is_drawn_as_masked_carries_no_weight(qkv, variant, causal):
     if causal and variant.causal_reason:
         return
     attention = ac.get(variant.key)
-    seen = visible(qkv, attention, causal=causal)
+    seen = allowed_pairs(qkv, attention, causal=causal)
     assert not attention.weights(qkv.q, qkv.k, causal=causal)[~seen].any()
 
 

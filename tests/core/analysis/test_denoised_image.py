@@ -17,7 +17,7 @@ QKV, CLEAN = SOURCE.load(), SOURCE.clean()
 def test_the_softmax_of_very_weak_patches_returns_the_mean_image():
     weak = ImageSource(size=16, strength=10.0)
     found = denoise(weak.load(), CLEAN, ac.get("softmax"))
-    assert found.from_mean < 0.001
+    assert found.distance_from_mean < 0.001
     mean = mean_image(weak.noisy())
     np.testing.assert_allclose(found.image, mean.numpy(), atol=0.005)
 
@@ -25,7 +25,11 @@ def test_the_softmax_of_very_weak_patches_returns_the_mean_image():
 def test_softmax_improves_the_image_and_linear_attention_returns_about_its_mean():
     rows = {word: denoising.run(task)[0] for word in ("softmax", "linear") for task in denoising.tasks(SOURCE, [word])}
     assert rows["softmax"].psnr > rows["softmax"].psnr_noisy > rows["linear"].psnr
-    assert denoise(QKV, CLEAN, ac.get("linear")).from_mean < 0.05 < denoise(QKV, CLEAN, ac.get("softmax")).from_mean
+    assert (
+        denoise(QKV, CLEAN, ac.get("linear")).distance_from_mean
+        < 0.05
+        < denoise(QKV, CLEAN, ac.get("softmax")).distance_from_mean
+    )
     assert rows["softmax"].ssim > rows["linear"].ssim
 
 
@@ -76,8 +80,8 @@ def test_a_square_form_selects_at_most_as_many_pixels(word, square):
     attention, wanted = registry.from_word(word), registry.from_word(square)
     found = denoising.square_form(attention, 36)
     assert found == wanted
-    assert denoising.columns_of(found) == 36
-    assert denoising.columns_of(attention) == 0
+    assert denoising.image_columns(found) == 36
+    assert denoising.image_columns(attention) == 0
     most = max(9, attention.mask(36**2).sum(-1).max().item()) + getattr(attention.params, "global_tokens", 0)
     assert found.mask(36**2).sum(-1)[1:].max().item() <= most
 

@@ -7,9 +7,9 @@ import torch
 import attention_core as ac
 from attention_core import metrics
 from attention_core.analysis.low_rank import factors
-from attention_core.analysis.masks.membership import sides
+from attention_core.analysis.masks.membership import landmark_inputs
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
-from attention_core.analysis.state.running_sum import sum_for
+from attention_core.analysis.state.running_sum import sums_of_query
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 QKV = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, sharpness=2.0)).load()
@@ -24,7 +24,7 @@ def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
 
 
 def test_uniform_attention_shares_each_row_out_among_what_is_allowed():
-    found = factors.uniform(np.tri(3, dtype=bool))
+    found = factors.uniform_weights(np.tri(3, dtype=bool))
     np.testing.assert_allclose(found, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
 
 
@@ -62,7 +62,7 @@ def test_perplexity_is_the_exponential_of_the_entropy():
 @pytest.mark.parametrize("query", [0, 7])
 def test_what_a_query_reads_of_sums_is_what_linear_attention_answers(query, causal):
     linear = ac.get("linear")
-    found = sum_for(QKV, linear, query, head=1, causal=causal)
+    found = sums_of_query(QKV, linear, query, head=1, causal=causal)
     answer = linear.attend(*(x.double() for x in (QKV.q, QKV.k, QKV.v)), causal=causal)[1, query]
     np.testing.assert_allclose(found.output, answer)
 
@@ -85,6 +85,6 @@ def test_a_variant_is_taken_apart_on_the_first_tokens_with_nothing_hidden():
 
 
 def test_both_sides_of_a_head_have_landmarks():
-    found = sides(QKV, 1)
+    found = landmark_inputs(QKV, 1)
     assert torch.equal(found["query"], QKV.q[1])
     assert torch.equal(found["key"], QKV.k[1])

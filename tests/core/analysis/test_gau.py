@@ -8,14 +8,22 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.state.gau import CHANNELS, Unit, analyse_unit, distance, draw, tokens, unit_pass
+from attention_core.analysis.state.gau import (
+    CHANNELS,
+    UnitWeights,
+    analyse_unit,
+    gate_distance,
+    random_unit,
+    run_unit,
+    unit_tokens,
+)
 
 RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=6, d=8))
 RELU2 = ac.get("relu2")
 
 
-def double(unit: Unit) -> Unit:
-    return Unit(**{f.name: getattr(unit, f.name).double() for f in dataclasses.fields(unit)})
+def double(unit: UnitWeights) -> UnitWeights:
+    return UnitWeights(**{f.name: getattr(unit, f.name).double() for f in dataclasses.fields(unit)})
 
 
 def silu(x):
@@ -46,38 +54,38 @@ def by_the_paper(x, unit, *, causal):
 @pytest.mark.parametrize("n", [1, 9])
 def test_the_unit_is_the_papers_pseudo_code(n, causal):
     x = torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
-    unit = double(draw(6, seed=3))
-    passed = unit_pass(x, unit, RELU2, causal=causal)
-    torch.testing.assert_close(passed.gate * passed.mixed, by_the_paper(x.tolist(), unit, causal=causal))
+    unit = double(random_unit(6, seed=3))
+    passed = run_unit(x, unit, RELU2, causal=causal)
+    torch.testing.assert_close(passed.gate * passed.attended, by_the_paper(x.tolist(), unit, causal=causal))
 
 
 @pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
 def test_every_channel_has_the_one_matrix_with_its_rows_scaled(normalizer):
     attention = ac.get("relu2", normalizer=normalizer)
-    x, unit = tokens(RECORD), draw(48, seed=0)
-    passed = unit_pass(x, unit, attention, causal=False)
+    x, unit = unit_tokens(RECORD), random_unit(48, seed=0)
+    passed = run_unit(x, unit, attention, causal=False)
     value = torch.nn.functional.silu(x @ unit.value)
     for c in (0, 50, 95):
         own = torch.diag(passed.gate[:, c]) @ passed.weights
-        torch.testing.assert_close(own @ value[:, c], (passed.gate * passed.mixed)[:, c])
+        torch.testing.assert_close(own @ value[:, c], (passed.gate * passed.attended)[:, c])
     if normalizer == "sum":
         sums = passed.weights.sum(-1)
         torch.testing.assert_close(sums[sums > 0], torch.ones_like(sums[sums > 0]))
 
 
 def test_its_input_is_the_values_of_all_heads_side_by_side():
-    x = tokens(RECORD)
+    x = unit_tokens(RECORD)
     raw = np.concatenate(list(RECORD.v.numpy()), axis=1)
     wanted = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
     np.testing.assert_allclose(x.numpy(), wanted, atol=1e-4)
 
 
 def test_a_unit_is_drawn_from_its_seed_and_keeps_the_size_of_its_input():
-    one, again, other = draw(400, 0), draw(400, 0), draw(400, 1)
+    one, again, other = random_unit(400, 0), random_unit(400, 0), random_unit(400, 1)
     assert torch.equal(one.gate, again.gate)
     assert not torch.equal(one.gate, other.gate)
     assert not torch.equal(one.gate, one.value)
-    assert (one.gate.shape, one.shared.shape, draw(20, 0).gate.shape) == ((400, CHANNELS), (400, 128), (20, 40))
+    assert (one.gate.shape, one.shared.shape, random_unit(20, 0).gate.shape) == ((400, CHANNELS), (400, 128), (20, 40))
     assert float((torch.ones(1, 400) @ one.gate).std()) == pytest.approx(1, abs=0.15)
 
 
@@ -87,25 +95,25 @@ def test_the_heads_beside_it_are_softmax_and_their_distance_from_their_mean(caus
     heads = ac.get("softmax").weights(RECORD.q, RECORD.k, causal=causal).double()
     np.testing.assert_allclose(found.heads, heads[:4], atol=1e-6)
     apart = [float((h - heads.mean(0)).abs().sum()) / 2 / 12 for h in heads]
-    assert found.apart == pytest.approx(sum(apart) / 6, rel=1e-4)
-    assert analyse_unit(RECORD.of_head(2), RELU2, causal=causal).apart == pytest.approx(0, abs=1e-6)
-    passed = unit_pass(tokens(RECORD), draw(48, 0), RELU2, causal=causal)
-    np.testing.assert_allclose(found.gate * found.mixed, passed.gate * passed.mixed)
-    assert found.distance == distance(passed.gate * passed.mixed, passed.mixed)
+    assert found.head_difference == pytest.approx(sum(apart) / 6, rel=1e-4)
+    assert analyse_unit(RECORD.of_head(2), RELU2, causal=causal).head_difference == pytest.approx(0, abs=1e-6)
+    passed = run_unit(unit_tokens(RECORD), random_unit(48, 0), RELU2, causal=causal)
+    np.testing.assert_allclose(found.gate * found.attended, passed.gate * passed.attended)
+    assert found.gate_distance == gate_distance(passed.gate * passed.attended, passed.attended)
 
 
 def test_the_distance_is_what_no_factor_takes_away():
     mixed = torch.tensor([[3.0, 4.0]])
-    assert distance(-2 * mixed, mixed) == pytest.approx(0, abs=1e-12)
-    assert distance(torch.tensor([[4.0, -3.0]]), mixed) == pytest.approx(1)
-    assert distance(torch.tensor([[3.0, 0.0]]), mixed) == pytest.approx(0.8)
-    assert distance(torch.zeros(1, 2), mixed) is None
+    assert gate_distance(-2 * mixed, mixed) == pytest.approx(0, abs=1e-12)
+    assert gate_distance(torch.tensor([[4.0, -3.0]]), mixed) == pytest.approx(1)
+    assert gate_distance(torch.tensor([[3.0, 0.0]]), mixed) == pytest.approx(0.8)
+    assert gate_distance(torch.zeros(1, 2), mixed) is None
     gate = torch.full((5, 3), 0.4)
-    assert distance(gate * torch.ones(5, 3), torch.ones(5, 3)) == pytest.approx(0, abs=1e-7)
+    assert gate_distance(gate * torch.ones(5, 3), torch.ones(5, 3)) == pytest.approx(0, abs=1e-7)
 
 
 def test_a_single_token_and_values_of_zero_pass():
     one = analyse_unit(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4)), RELU2, causal=False)
     assert one.weights.shape == (1, 1)
     nothing = dataclasses.replace(RECORD, v=torch.zeros_like(RECORD.v))
-    assert analyse_unit(nothing, RELU2, causal=False).distance is None
+    assert analyse_unit(nothing, RELU2, causal=False).gate_distance is None

@@ -8,7 +8,7 @@ import torch
 
 import attention_core as ac
 from attention_core.analysis.matrix import influence as module
-from attention_core.analysis.matrix.influence import MOST, ROUNDING, influence
+from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, influence
 from attention_core.variant import Attention
 
 
@@ -21,8 +21,8 @@ def record(n=24, heads=2, d=8, **settings):
 def test_exactly_those_that_cannot_be_causal_leak(variant, head):
     found = influence(record(), ac.get(variant.key), head=head)
     assert found.causal == (variant.causal_reason is None)
-    assert (found.share > 0) == (variant.causal_reason is not None)
-    assert sum(found.before(t) for t in range(24)) == round(found.share * 24 * 23 / 2)
+    assert (found.leaking_share > 0) == (variant.causal_reason is not None)
+    assert sum(found.earlier_changes(t) for t in range(24)) == round(found.leaking_share * 24 * 23 / 2)
     # A token's own output changes, unless the token has been eliminated.
     assert (np.diag(found.moved) > 0).mean() > 0.4
     assert not ((found.moved > 0) & (found.moved <= ROUNDING)).any()
@@ -35,7 +35,7 @@ def test_a_variant_that_only_says_it_is_causal_is_found_out():
         return softmax.variant.attend(q, k, v, p, causal=False)
 
     liar = Attention(replace(softmax.variant, attend=looks_ahead), softmax.params)
-    assert influence(record(), liar, head=0).share == 1
+    assert influence(record(), liar, head=0).leaking_share == 1
 
 
 def test_a_window_moves_its_own_length():
@@ -61,7 +61,7 @@ def test_moves_are_the_weights_of_the_replaced_token():
 @pytest.mark.parametrize("key", ["softmax", "nystrom", "power_bert"])
 def test_blocks_do_not_show(key, monkeypatch):
     whole = influence(record(), ac.get(key), head=None).moved
-    monkeypatch.setattr(module, "ALIVE", 1)
+    monkeypatch.setattr(module, "MAX_NUMBERS", 1)
     np.testing.assert_allclose(influence(record(), ac.get(key), head=None).moved, whole, rtol=1e-6, atol=1e-9)
 
 
@@ -75,11 +75,11 @@ def test_the_seed_decides():
 def test_long_inputs_are_cut_the_sooner_the_more_heads(heads, head, shown):
     found = influence(record(n=300, heads=heads, d=2), ac.get("linear"), head=head)
     assert found.moved.shape == (shown, shown)
-    assert MOST == 256
+    assert MAX_TOKENS == 256
 
 
 def test_one_token_and_values_of_zero():
-    assert influence(record(n=1), ac.get("nystrom"), head=0).share == 0
+    assert influence(record(n=1), ac.get("nystrom"), head=0).leaking_share == 0
     qkv = record()
     nothing = replace(qkv, v=torch.zeros_like(qkv.v))
     assert not influence(nothing, ac.get("nystrom"), head=0).moved.any()

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.analysis.masks.membership import drift, lost, membership
+from attention_core.analysis.masks.membership import landmark_drift, lost_variance, membership
 from attention_core.ops.low_rank.landmarks import landmarks
 
 
@@ -21,7 +21,7 @@ def test_segment_means_are_their_shares_of_the_tokens(n, m):
     np.testing.assert_allclose(shares @ x.numpy(), landmarks(x, m, "segment_means").numpy(), atol=1e-6)
     np.testing.assert_allclose(shares.sum(-1), 1)
     assert ((shares > 0).sum(0) == 1).all(), "every token belongs to one landmark"
-    assert drift(x, m, "segment_means") == pytest.approx(0, abs=1e-12)
+    assert landmark_drift(x, m, "segment_means") == pytest.approx(0, abs=1e-12)
 
 
 @given(n=st.integers(2, 40), m=st.integers(1, 39), seed=st.integers(0, 20))
@@ -38,23 +38,25 @@ def test_clusters_far_apart_are_found_wherever_their_tokens_stand():
     x = torch.tensor([[0.0, 0], [90, 90], [0, 1], [91, 90], [1, 0], [90, 91]])
     shares = membership(x, 2, "kmeans")
     assert {frozenset(np.flatnonzero(row)) for row in shares} == {frozenset({0, 2, 4}), frozenset({1, 3, 5})}
-    assert drift(x, 2, "kmeans") == pytest.approx(0, abs=1e-6)
-    assert lost(x, shares) < 0.001 < lost(x, membership(x, 2, "segment_means"))
+    assert landmark_drift(x, 2, "kmeans") == pytest.approx(0, abs=1e-6)
+    assert lost_variance(x, shares) < 0.001 < lost_variance(x, membership(x, 2, "segment_means"))
 
 
 def test_k_means_that_has_not_settled_says_how_far_it_would_move():
     x = vectors(60, seed=3)
     shares = torch.from_numpy(membership(x, 6, "kmeans"))
     centres = landmarks(x.double(), 6, "kmeans")
-    assert drift(x, 6, "kmeans") == pytest.approx(float((shares @ x.double() - centres).norm() / centres.norm()))
-    assert drift(x, 6, "kmeans") > 0
+    assert landmark_drift(x, 6, "kmeans") == pytest.approx(
+        float((shares @ x.double() - centres).norm() / centres.norm())
+    )
+    assert landmark_drift(x, 6, "kmeans") > 0
 
 
 @pytest.mark.parametrize(("m", "expected"), [(4, 0.0), (2, 1 / 10), (1, 1.0)])
 def test_what_the_averages_forget_is_the_variance_within(m, expected):
     x = torch.tensor([[0.0], [1.0], [3.0], [4.0]])  # The variance is 10 in total, 1 within pairs.
-    assert lost(x, membership(x, m, "segment_means")) == pytest.approx(expected)
+    assert lost_variance(x, membership(x, m, "segment_means")) == pytest.approx(expected)
 
 
 def test_one_token_loses_nothing():
-    assert lost(vectors(1), membership(vectors(1), 8, "segment_means")) == 0
+    assert lost_variance(vectors(1), membership(vectors(1), 8, "segment_means")) == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.analysis.masks.pattern import has_pattern, hashed, pattern
+from attention_core.analysis.masks.pattern import has_pattern, hash_order, pattern
 from attention_core.analysis.masks.stack import reach
 from attention_core.errors import NotCausalError
 
@@ -80,7 +80,7 @@ def test_a_stack_repeats_its_layers():
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_kinds_of_a_round_share_out_its_pairs(causal, number):
     attention = ac.get("reformer", rounds=2, bucket_size=4)
-    found = hashed(QKV, attention, number, head=2, causal=causal)
+    found = hash_order(QKV, attention, number, head=2, causal=causal)
     assert found.rounds == 2
     assert sorted(found.order) == list(range(48))
     counts = sum(part.astype(int) for part in found.parts.values())
@@ -103,10 +103,10 @@ def test_the_kinds_of_a_round_share_out_its_pairs(causal, number):
 
 def test_a_round_too_many_is_the_last_and_other_variants_have_no_order():
     attention = ac.get("reformer", rounds=2)
-    last = hashed(QKV, attention, 1, head=0, causal=False)
-    assert np.array_equal(hashed(QKV, attention, 9, head=0, causal=False).order, last.order)
+    last = hash_order(QKV, attention, 1, head=0, causal=False)
+    assert np.array_equal(hash_order(QKV, attention, 9, head=0, causal=False).order, last.order)
     for key in ("softmax", "local", "topk", "power_bert", "nystrom"):
-        assert hashed(QKV, ac.get(key), 0, head=0, causal=False) is None
+        assert hash_order(QKV, ac.get(key), 0, head=0, causal=False) is None
 
 
 def test_a_causal_stack_that_is_cut_short_is_complete_without_looking_ahead():

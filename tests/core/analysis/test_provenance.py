@@ -100,9 +100,9 @@ def test_closest_is_least_squares_however_mixtures_depend_on_each_other(n, m, ra
     rng = np.random.default_rng(seed)
     S, R = rng.normal(size=(n, n)), rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
     wanted = np.linalg.lstsq(R.T, S.T, rcond=1e-9)[0].T @ R
-    np.testing.assert_allclose(provenance.closest(S, R), wanted, atol=1e-6)
+    np.testing.assert_allclose(provenance.closest_mixing(S, R), wanted, atol=1e-6)
     inside = rng.normal(size=(n, m)) @ R
-    np.testing.assert_allclose(provenance.closest(inside, R), inside, atol=1e-6)
+    np.testing.assert_allclose(provenance.closest_mixing(inside, R), inside, atol=1e-6)
 
 
 @pytest.mark.parametrize("a", MIXING, ids=lambda a: a.word)
@@ -110,5 +110,5 @@ def test_no_variant_beats_the_closest_of_its_mixtures(a):
     q, k = torch.randn(2, 19, 8, generator=torch.Generator().manual_seed(3))
     R = a.variant.anatomy(q, k, k, a.params, causal=False)["right"].numpy()
     S = ac.get("softmax").weights(q, k).numpy()
-    floor = np.linalg.norm(provenance.closest(S, R) - S)
+    floor = np.linalg.norm(provenance.closest_mixing(S, R) - S)
     assert 0 < floor < np.linalg.norm(a.weights(q, k).numpy() - S)

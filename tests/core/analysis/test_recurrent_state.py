@@ -102,25 +102,25 @@ def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, r
     keys, values, alpha, erase, write = rule(qkv.k[1].double().numpy(), qkv.v[1].double().numpy())
     state, near, sizes = np.zeros((4, 4)), {"rtol": 1e-5, "atol": 2e-6 * abs(grown.sums).max()}, []
     for i in range(20):
-        np.testing.assert_allclose(grown.before(i), state, **near)
-        np.testing.assert_allclose(grown.faded(i), (alpha[i] - 1)[:, None] * state, **near)
+        np.testing.assert_allclose(grown.state_before(i), state, **near)
+        np.testing.assert_allclose(grown.decay_change(i), (alpha[i] - 1)[:, None] * state, **near)
         state = alpha[i][:, None] * state
         erased = np.zeros((4, 4)) if erase is None else -erase[i] * np.outer(keys[i], keys[i] @ state)
-        np.testing.assert_allclose(grown.erased(i), erased, **near)
+        np.testing.assert_allclose(grown.erase_change(i), erased, **near)
         added = write[i] * np.outer(keys[i], values[i])
         np.testing.assert_allclose(grown.added[i], added, **near)
-        sizes.append(np.linalg.norm(grown.before(i) - state - erased))
+        sizes.append(np.linalg.norm(grown.state_before(i) - state - erased))
         state = state + erased + added
         np.testing.assert_allclose(grown.sums[i], state, **near)
-        np.testing.assert_allclose(grown.channels[i], np.linalg.norm(state, axis=1), **near)
-    np.testing.assert_allclose(grown.removed, sizes, **near)
-    np.testing.assert_allclose(grown.changes.fades, 1 - alpha, rtol=1e-9, atol=1e-12)
-    assert (grown.changes.erases is None) == (erase is None)
+        np.testing.assert_allclose(grown.channel_sizes[i], np.linalg.norm(state, axis=1), **near)
+    np.testing.assert_allclose(grown.removed_size, sizes, **near)
+    np.testing.assert_allclose(grown.changes.decay_shares, 1 - alpha, rtol=1e-9, atol=1e-12)
+    assert (grown.changes.erased_shares is None) == (erase is None)
     if erase is not None:
-        np.testing.assert_allclose(grown.changes.erases, erase * (keys**2).sum(1), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(grown.changes.erased_shares, erase * (keys**2).sum(1), rtol=1e-9, atol=1e-12)
     assert grown.keys is None
     # This variant stores two means in addition to its matrix.
-    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)
+    assert grown.state_size == 4 * 4 + (8 if word == "softmax_gdn" else 0)
 
 
 def test_path_takes_back_along_directions_of_its_own():
@@ -131,20 +131,20 @@ def test_path_takes_back_along_directions_of_its_own():
     for i in range(20):
         w = np.concatenate([-keys[i, 2:], keys[i, :2]])
         erased = -np.outer(w, w @ state) / 2
-        np.testing.assert_allclose(grown.erased(i), erased, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(grown.erase_change(i), erased, rtol=1e-5, atol=1e-6)
         state = state + erased + np.outer(keys[i], values[i])
         np.testing.assert_allclose(grown.sums[i], state, rtol=1e-5, atol=1e-6)
     assert grown.changes.along
-    np.testing.assert_allclose(grown.changes.erases, 0.5, rtol=1e-9)
+    np.testing.assert_allclose(grown.changes.erased_shares, 0.5, rtol=1e-9)
     fixed = grow(qkv, ac.get("path", along="fixed", strength=1.5), head=1)
-    np.testing.assert_allclose(fixed.changes.erases, 1.5, rtol=1e-9)
+    np.testing.assert_allclose(fixed.changes.erased_shares, 1.5, rtol=1e-9)
     assert not grow(qkv, ac.get("deltanet"), head=1).changes.along
 
 
 def test_running_sums_have_a_normaliser_and_no_changes_but_what_is_added():
     grown = grow(record(), ac.get("linear"), head=0)
     assert grown.changes is None
-    assert grown.held == grown.sums[0].size + grown.keys[0].size
+    assert grown.state_size == grown.sums[0].size + grown.keys[0].size
 
 
 @pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
@@ -153,9 +153,9 @@ def test_outputs_are_those_of_the_full_matrix(variant):
     grown = grow(qkv, attention, head=0)
     full = attention.weights(qkv.q.double(), qkv.k.double(), causal=True) @ qkv.v.double()
     np.testing.assert_allclose(grown.outputs, full[0], rtol=1e-9, atol=1e-12)
-    assert max(grown.difference(i) for i in range(20)) < 1e-10
+    assert max(grown.matrix_difference(i) for i in range(20)) < 1e-10
     wrong = replace(grown, outputs=grown.outputs + np.eye(20, 4))
-    assert wrong.difference(2) == pytest.approx(1)
+    assert wrong.matrix_difference(2) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("word", ["linear", "hedgehog", "cosformer~length~9"])
@@ -171,9 +171,9 @@ def test_what_softmax_would_have_answered_stands_beside_it():
     wanted = (logits.softmax(-1) @ qkv.v[1].double()).numpy()
     np.testing.assert_allclose(grown.softmax, wanted, rtol=1e-5, atol=1e-6)
     gap = np.linalg.norm(grown.outputs[7] - wanted[7]) / np.linalg.norm(wanted[7])
-    assert grown.lost(7) == pytest.approx(gap, rel=1e-4)
+    assert grown.softmax_error(7) == pytest.approx(gap, rel=1e-4)
     assert gap > 1e-3
-    assert grown.lost(0) < 1e-9  # There is only one token.
+    assert grown.softmax_error(0) < 1e-9  # There is only one token.
 
 
 def test_every_variant_with_a_decoder_takes_part():
@@ -210,7 +210,7 @@ def test_states_beyond_float32_are_shown_in_units_of_their_own():
 def test_sizes_of_large_states_are_finite():
     qkv = record()
     grown, usual = (grow(replace(qkv, v=size * qkv.v), ac.get("linear"), head=0) for size in (1e25, 1))
-    np.testing.assert_allclose(grown.channels, 1e25 * usual.channels, rtol=1e-5)
+    np.testing.assert_allclose(grown.channel_sizes, 1e25 * usual.channel_sizes, rtol=1e-5)
 
 
 def test_one_token():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.state.token_weight import causal_weights, fade, first_share, variants
+from attention_core.analysis.state.token_weight import causal_weights, fade, first_tokens_share, variants
 from attention_core.inputs.source import first_tokens
 
 
@@ -97,6 +97,6 @@ def test_softmax_is_softmax():
 
 
 def test_the_first_tokens_share_of_a_row():
-    assert first_share(np.array([3.0, 1.0, 4.0]), 2) == 0.5
-    assert first_share(np.array([-3.0, 1.0]), 1) == 0.75
-    assert first_share(np.zeros(4), 2) == 0
+    assert first_tokens_share(np.array([3.0, 1.0, 4.0]), 2) == 0.5
+    assert first_tokens_share(np.array([-3.0, 1.0]), 1) == 0.75
+    assert first_tokens_share(np.zeros(4), 2) == 0

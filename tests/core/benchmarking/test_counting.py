@@ -48,7 +48,7 @@ def test_the_largest_tensors_are_named_as_they_stand_at_the_peak():
         del b, c, d
         torch.zeros(1, 12)
 
-    assert largest_live_tensors(call, most=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
+    assert largest_live_tensors(call, max_tensors=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
 
 
 def test_what_existed_before_does_not_count():

@@ -6,9 +6,9 @@ import torch
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.full_matrix_mask import FORMS, Masked, attention_from_word
+from attention_core.benchmarking.full_matrix_mask import FORMS, MaskedFullAttention, attention_from_word
 from attention_core.benchmarking.run_file import from_json, to_json
-from attention_core.benchmarking.run_records import Sample, gather
+from attention_core.benchmarking.run_records import Sample, group_samples
 from attention_core.benchmarking.timing import TimingSpec, prepare, unsupported_reason
 from attention_core.errors import LabError
 
@@ -64,14 +64,14 @@ def test_its_bound_on_bytes_holds_for_making_the_mask_and_for_the_call(key, form
 
 def test_its_word_is_read_back_and_survives_a_file():
     masked = attention_from_word("explicit.sparse~window~4~stride~16")
-    assert isinstance(masked, Masked)
+    assert isinstance(masked, MaskedFullAttention)
     assert attention_from_word(masked.word) == masked
     assert masked.plain == ac.get("sparse", window=4, stride=16)
     spec = TimingSpec(variants=("softmax", masked.word), sizes=(8,), rounds=1)
     rows = [
         Sample(variant=word, n=8, round=0, ms=1.0, multiply_adds=1, promised=1, peak_bytes=1) for word in spec.variants
     ]
-    run = gather(spec, Stamp(device="a", cpu="a", cores=1, threads=1, torch="2", date="2026"), rows)
+    run = group_samples(spec, Stamp(device="a", cpu="a", cores=1, threads=1, torch="2", date="2026"), rows)
     assert from_json(to_json(run)) == run
 
 

@@ -16,7 +16,7 @@ from attention_core.benchmarking.clock import CpuClock, CudaClock
 from attention_core.benchmarking.counting import count
 from attention_core.benchmarking.kernels import bench, stamp
 from attention_core.benchmarking.kernels.baselines import FLA, Baseline, baselines, compiled, fla
-from attention_core.benchmarking.kernels.bench import Plan, Shape, measure, ours, sixteen_k, table
+from attention_core.benchmarking.kernels.bench import Plan, Shape, measure, page_shapes, shapes_16k, table
 from attention_core.benchmarking.kernels.roofline import ROOFS, Roof, roof_of
 from attention_core.benchmarking.timing import prepare
 from attention_core.variant import Attention
@@ -30,7 +30,7 @@ class FakeClock(CpuClock):
     def __init__(self):
         self.asked = []
 
-    def each(self, call, repeats, *, flush):
+    def each_seconds(self, call, repeats, *, flush):
         self.asked.append((repeats, flush))
         call()
         return [float(i) for i in range(1, repeats + 1)]
@@ -46,9 +46,9 @@ def rows(asked, device_name="A CPU", clock=None):
 
 
 def test_presets_keep_tokens_and_width():
-    assert all(shape.batch * shape.n == 16384 and shape.heads * shape.d == 2048 for shape in sixteen_k())
-    assert [shape.n for shape in ours()] == [2**i for i in range(9, 18)]
-    assert {(shape.batch, shape.heads) for shape in ours()} == {(1, 8)}
+    assert all(shape.batch * shape.n == 16384 and shape.heads * shape.d == 2048 for shape in shapes_16k())
+    assert [shape.n for shape in page_shapes()] == [2**i for i in range(9, 18)]
+    assert {(shape.batch, shape.heads) for shape in page_shapes()} == {(1, 8)}
 
 
 @pytest.mark.parametrize("mode", ["forward", "backward", "backward-alone", "decode"])
@@ -92,10 +92,10 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
             return super().attend(q, k, v, causal=causal)
 
     class Clock(FakeClock):
-        def each(self, call, repeats, *, flush):
+        def each_seconds(self, call, repeats, *, flush):
             runs.append("timed")
             call()
-            super().each(call, repeats, flush=flush)
+            super().each_seconds(call, repeats, flush=flush)
             runs.append("done")
             return [1.0] * repeats
 
@@ -117,7 +117,7 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
 
 @pytest.mark.parametrize("word", ["softmax", "linear", "local~window~64"])
 def test_operations_at_the_longest_shape_are_those_of_the_formula(word):
-    shape, attention = ours()[-1], ac.registry.from_word(word)
+    shape, attention = page_shapes()[-1], ac.registry.from_word(word)
     q, k, v = torch.empty(3, shape.batch, shape.heads, shape.n, shape.d, device="meta")
     found = count(prepare(attention, q, k, v, mode="forward", causal=False)).multiply_adds
     assert found == shape.heads * attention.cost(shape.n, shape.d, causal=False).multiply_adds
@@ -152,9 +152,9 @@ def test_every_shape_is_warmed_before_any_is_timed(monkeypatch):
     log = []
 
     class Clock(FakeClock):
-        def each(self, call, repeats, *, flush):
+        def each_seconds(self, call, repeats, *, flush):
             log.append("timed")
-            return super().each(call, repeats, flush=flush)
+            return super().each_seconds(call, repeats, flush=flush)
 
     real = bench._call
 
@@ -276,16 +276,16 @@ def test_the_cuda_clock_times_each_call_by_itself_behind_a_flush(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: log.append("wait"))
     monkeypatch.setattr(torch, "empty", lambda *a, **k: Cache())
-    assert CudaClock().each(lambda: log.append("call"), 2, flush=True) == [1, 1]
+    assert CudaClock().each_seconds(lambda: log.append("call"), 2, flush=True) == [1, 1]
     assert log == ["flush", "event", "call", "event"] * 2 + ["wait"]
     log.clear()
-    CudaClock().each(lambda: log.append("call"), 1, flush=False)
+    CudaClock().each_seconds(lambda: log.append("call"), 1, flush=False)
     assert log == ["event", "call", "event", "wait"]
 
 
 def test_the_cpu_clock_times_each_call_by_itself():
     calls = []
-    assert len(CpuClock().each(lambda: calls.append(1), 3, flush=True)) == len(calls) == 3
+    assert len(CpuClock().each_seconds(lambda: calls.append(1), 3, flush=True)) == len(calls) == 3
 
 
 @pytest.mark.parametrize(
@@ -297,11 +297,11 @@ def test_the_stamp_tells_what_the_driver_does_or_unknown(monkeypatch, tmp_path, 
     tool.write_text(f"#!/bin/sh\nprintf '{printed}'\nexit {code}\n")
     tool.chmod(0o755)
     monkeypatch.setattr(stamp.shutil, "which", lambda name: str(tool))
-    found = stamp.state()
+    found = stamp.device_state()
     assert found["driver"] == driver
     assert set(found) == set(stamp.QUERY_FIELDS)
     monkeypatch.setattr(stamp.shutil, "which", lambda name: None)
-    assert set(stamp.state().values()) == {"unknown"}
+    assert set(stamp.device_state().values()) == {"unknown"}
 
 
 def test_the_command_runs_a_preset_on_the_cpu_and_keeps_rows_and_stamp(tmp_path, capsys):

@@ -125,7 +125,7 @@ class FakeCuda:
     """A substitute for torch.cuda that records calls; the time of an event is the number of calls made before it."""
 
     def __init__(self, monkeypatch, call_ms=2.0):
-        self.log, self.work, self.peak = [], 0, 0
+        self.log, self.work, self.peak_bytes = [], 0, 0
         fake = self
 
         class Event:
@@ -144,12 +144,14 @@ class FakeCuda:
             monkeypatch.setattr(torch.cuda, name, lambda name=name: self.log.append(name))
         monkeypatch.setattr(torch.cuda, "Event", Event)
         monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: self.log.append("before") or 1000)
-        monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: self.log.append("peak") or 1000 + self.peak)
+        monkeypatch.setattr(
+            torch.cuda, "max_memory_allocated", lambda: self.log.append("peak") or 1000 + self.peak_bytes
+        )
 
     def call(self):
         self.log.append("call")
         self.work += 1
-        self.peak = 123
+        self.peak_bytes = 123
 
 
 def test_the_cuda_clock_records_around_the_calls_and_reads_after_synchronising(monkeypatch):

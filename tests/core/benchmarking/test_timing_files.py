@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.run_file import from_json, recorded, to_json
-from attention_core.benchmarking.run_records import BOUNDED, Run, Sample, Skipped, gather
+from attention_core.benchmarking.run_file import from_json, recorded_runs, to_json
+from attention_core.benchmarking.run_records import LIMIT_REASONS, Run, Sample, Skipped, group_samples
 from attention_core.benchmarking.timing import MODES, TimingSpec
 
 STAMP = Stamp(device="A", cpu="B", cores=4, threads=2, torch="2", date="2026-01-31T12:00:00Z")
@@ -28,7 +28,7 @@ ROWS = [
     sample("softmax", 16, 1, 4.0),
     sample("softmax", 16, 2, 2.0),
 ]
-RUN = gather(SPEC, STAMP, ROWS)
+RUN = group_samples(SPEC, STAMP, ROWS)
 DOCUMENT = json.loads(to_json(RUN))
 
 
@@ -45,7 +45,7 @@ def test_samples_are_gathered_by_variant_and_length():
 @given(ms=st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=3), mode=st.sampled_from(MODES), causal=st.booleans())
 def test_a_run_survives_its_file(ms, mode, causal):
     spec = TimingSpec(variants=SPEC.variants, sizes=(16,), rounds=3, mode=mode, causal=causal)
-    run = gather(spec, STAMP, [sample("softmax", 16, i, value) for i, value in enumerate(ms)])
+    run = group_samples(spec, STAMP, [sample("softmax", 16, i, value) for i, value in enumerate(ms)])
     again = from_json(to_json(run))
     assert (again.spec, again.stamp, again.left_out) == (run.spec, run.stamp, run.left_out)
     assert again.points[0].ms == pytest.approx(ms, rel=1e-3)
@@ -155,7 +155,7 @@ def test_a_file_of_a_later_version_opens_with_what_is_known(path, value):
     assert from_json(json.dumps(document).encode()) == RUN
 
 
-@pytest.mark.parametrize(("reason", "fits"), [(BOUNDED[1], True), ("{most:>999999999}", False)])
+@pytest.mark.parametrize(("reason", "fits"), [(LIMIT_REASONS[1], True), ("{most:>999999999}", False)])
 def test_only_a_known_sentence_is_filled_in(reason, fits):
     document = put(put(DOCUMENT, ("left_out", 0, "reason"), reason), ("left_out", 0, "most"), 2.0)
     if fits:
@@ -194,7 +194,7 @@ def test_more_points_than_the_bound_are_refused():
 
 
 def test_a_run_ships_for_every_mode_with_softmax_at_every_length():
-    shipped = recorded()
+    shipped = recorded_runs()
     assert {run.spec.mode for run in shipped.values()} == set(MODES)
     for run in shipped.values():
         base = [point for point in run.points if point.variant == "softmax"]

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.benchmarking.rounds import next_subject, sample
+from attention_core.benchmarking.rounds import measure_ms, next_subject
 
 
 @given(st.integers(0, 6), st.integers(0, 5))
@@ -32,9 +32,9 @@ class FakeClock:
 
 def test_a_first_sample_is_warmed_up_and_looked_at_and_a_later_one_only_repeated():
     clock, calls = FakeClock(), []
-    assert sample(clock, lambda: calls.append(1), before=None, least=9e-3) == 2.0
+    assert measure_ms(clock, lambda: calls.append(1), first_ms=None, min_seconds=9e-3) == 2.0
     assert (clock.repeats, len(calls)) == ([1, 5], 1)
-    assert sample(clock, lambda: calls.append(1), before=4.0, least=9e-3) == 2.0
+    assert measure_ms(clock, lambda: calls.append(1), first_ms=4.0, min_seconds=9e-3) == 2.0
     assert (clock.repeats, len(calls)) == ([1, 5, 3], 1)
-    sample(clock, calls.clear, before=0.0, least=1e-3)
+    measure_ms(clock, calls.clear, first_ms=0.0, min_seconds=1e-3)
     assert clock.repeats[-1] == 100  # Calls are shorter than the clock's resolution.

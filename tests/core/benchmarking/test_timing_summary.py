@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.benchmarking.device import Stamp
-from attention_core.benchmarking.run_records import Sample, gather
-from attention_core.benchmarking.run_summary import crossing, growth, of_variant, overtaking, ratios, reference
+from attention_core.benchmarking.run_records import Sample, group_samples
+from attention_core.benchmarking.run_summary import crossing, growth, overtaking, ratios, softmax_word, variant_points
 from attention_core.benchmarking.timing import TimingSpec
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
@@ -21,7 +21,7 @@ def run(times, drift=(1.0,)):
         for n in SIZES
         for word, time in times.items()
     ]
-    return gather(TimingSpec(variants=tuple(times), sizes=SIZES, rounds=len(drift)), STAMP, rows)
+    return group_samples(TimingSpec(variants=tuple(times), sizes=SIZES, rounds=len(drift)), STAMP, rows)
 
 
 @given(at=st.floats(70, 4000))
@@ -57,7 +57,8 @@ def test_a_crossing_lies_between_what_is_surely_slower_and_what_is_surely_faster
     ]
     found = crossing(
         ratios(
-            gather(TimingSpec(variants=("softmax", "local"), sizes=(64, 128, 256, 512), rounds=3), STAMP, rows), "local"
+            group_samples(TimingSpec(variants=("softmax", "local"), sizes=(64, 128, 256, 512), rounds=3), STAMP, rows),
+            "local",
         )
     )
     assert (found.where, found.slower, found.faster) == ("at", 64, 512)
@@ -69,7 +70,7 @@ def test_a_crossing_lies_between_what_is_surely_slower_and_what_is_surely_faster
 
 def test_without_softmax_there_is_nothing_to_cross():
     alone = run({"linear": lambda n: n})
-    assert reference(alone) is None
+    assert softmax_word(alone) is None
     assert crossing(ratios(alone, "linear")) is None
 
 
@@ -95,7 +96,7 @@ def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
     def time(n):
         return factor * 512.0**exponent if n < 512 else factor * float(n) ** exponent  # A fixed cost below this length.
 
-    points = of_variant(run({"softmax": time}), "softmax")
+    points = variant_points(run({"softmax": time}), "softmax")
     found = growth([p.n for p in points], [p.quartiles[1] for p in points])
     assert found.exponent == pytest.approx(exponent, abs=1e-6)
     assert found.r2 == pytest.approx(1)

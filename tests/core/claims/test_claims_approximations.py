@@ -130,7 +130,7 @@ def test_where_attention_is_uniform_any_rank_is_enough():
 def test_the_rank_is_one_over_all_lengths():
     rows = trial("linformer_rank", synthetic("gaussian", n=64, heads=1)).rows
     assert {row.rank for row in rows} == {32}
-    assert {row.n // 32 for row in rows} == set(linformer_rank.TIMES)
+    assert {row.n // 32 for row in rows} == set(linformer_rank.LENGTH_FACTORS)
 
 
 @pytest.mark.parametrize("source", [synthetic("gaussian", n=60), synthetic("low_rank", sharpness=0.2)])
@@ -148,7 +148,7 @@ def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
 def test_of_a_long_input_the_first_tokens_are_enough():
     q = normal(1, 300, 4)
     found = trial("nystrom_all_landmarks", upload(q))
-    assert found.numbers["tokens"] == nystrom_all_landmarks.MOST == 256
+    assert found.numbers["tokens"] == nystrom_all_landmarks.MAX_TOKENS == 256
     assert found.rows == trial("nystrom_all_landmarks", upload(q[:, :256])).rows
 
 
@@ -277,7 +277,7 @@ def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged(
     q, k = torch.tensor(normal(1, 16, 8)), torch.tensor(normal(1, 16, 8, seed=1))
     torch.testing.assert_close(ac.get("linformer", rank=1).weights(q, k), torch.full((1, 16, 16), 1 / 16))
     assert trial("linformer_rank", upload(normal(1, 63, 8))).verdict is Verdict.UNTESTABLE
-    assert {row.rank for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.SMALLEST}
+    assert {row.rank for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.MIN_RANK}
 
 
 def looking(sink):

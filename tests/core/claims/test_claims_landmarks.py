@@ -69,7 +69,7 @@ def test_means_of_neighbours_suffice_where_neighbours_are_alike(kind, sharpness,
     assert trial("segment_means", synthetic(kind, sharpness=sharpness)).verdict is verdict
 
 
-@pytest.mark.parametrize("share", landmark_errors.SHARES)
+@pytest.mark.parametrize("share", landmark_errors.TOKENS_PER_LANDMARK)
 def test_the_three_forms_by_their_formulas(share):
     q, k = pair()
     found = trial("landmark_inverse", upload(q.astype(np.float32), k.astype(np.float32)))
@@ -90,7 +90,7 @@ def test_the_three_forms_by_their_formulas(share):
         assert row.error == pytest.approx(error(np.full((32, 32), 1 / 32), exact), rel=1e-5)
 
 
-@pytest.mark.parametrize("share", landmark_errors.SHARES)
+@pytest.mark.parametrize("share", landmark_errors.TOKENS_PER_LANDMARK)
 def test_both_kinds_of_landmarks_by_their_formulas(share):
     q, k = pair()
     found = trial("segment_means", upload(q.astype(np.float32), k.astype(np.float32)))

@@ -22,13 +22,13 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     found = trial("pooling_leaks", upload(normal(2, 40, 8)))
     assert found.verdict is PARTLY
     assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
-    back = {row.variant: row.back for row in found.of(mask=pooling_leaks.CUT)}
+    back = {row.variant: row.back for row in found.of(mask=pooling_leaks.ON_WEIGHTS)}
     # Linformer's 16 segments of 40 tokens have 2 or 3 tokens; after the cut, only the last segment contains the last
     # token.
     assert 1 <= back["Linformer"] <= 2
     assert (back["Softmax"], back["Local"], back["Linear"]) == (0, 0, 0)
-    assert {row.back for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
-    hidden = {row.variant: row.back for row in found.of(mask=pooling_leaks.HIDDEN)}
+    assert {row.back for row in found.of(mask=pooling_leaks.NO_MASK, variant="Softmax")} == {39}
+    hidden = {row.variant: row.back for row in found.of(mask=pooling_leaks.ON_POOLS)}
     assert {variant for variant, back in hidden.items() if back} == {"Nyström"}
     assert (found.numbers["left"], found.numbers["inverted"]) == (1, hidden["Nyström"])
     claim = claims.claim("pooling_leaks")
@@ -53,7 +53,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 def test_a_pool_is_seen_once_it_has_ended():
     q, k, v = (torch.from_numpy(normal(2, 10, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get("pooled", stride=4)
-    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.HIDDEN, q, k, v)
+    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.ON_POOLS, q, k, v)
     out, blind = weights @ v, (weights == 0).all(-1)
     # Ten tokens in three pools of 4, 3 and 3.
     ends = np.array([4, 7, 10])
@@ -69,7 +69,7 @@ def test_a_pool_is_seen_once_it_has_ended():
 def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
     attention = pooling_leaks.registry.get(key, landmarks=9, **({"iterations": 12} if key == "nystrom" else {}))
-    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.HIDDEN, q, k, v)
+    weights = pooling_leaks.masked_matrix(attention, pooling_leaks.ON_POOLS, q, k, v)
     causal = softmax(q.numpy(), k.numpy(), causal=True)
     expected = causal if key == "nystrom" else causal @ causal
     np.testing.assert_allclose(weights @ v, expected @ v.numpy(), atol=1e-8)
@@ -84,7 +84,7 @@ def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
 
 def test_rows_that_see_nothing_are_counted():
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
-    blind = {row.variant: row.blind for row in found.of(mask=pooling_leaks.HIDDEN)}
+    blind = {row.variant: row.blind for row in found.of(mask=pooling_leaks.ON_POOLS)}
     # Ten pools of four keys. Query pools: the first token alone, then ten pools, each of which answers at its last
     # token.
     assert (blind["Pooled keys"], blind["Funnel"]) == (3, 40 - 11)
@@ -96,7 +96,7 @@ def test_rows_that_see_nothing_are_counted():
 def test_short_inputs_are_pooled_too(n):
     found = trial("pooling_leaks", upload(normal(1, n, 8)))
     assert found.verdict is PARTLY
-    assert found.of(mask=pooling_leaks.CUT, variant="Linformer")[0].back >= 1
+    assert found.of(mask=pooling_leaks.ON_WEIGHTS, variant="Linformer")[0].back >= 1
 
 
 def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
@@ -112,14 +112,14 @@ def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
 
 def test_another_leak_is_no_proof_against_pooling(monkeypatch):
     # Efficient attention applies softmax over positions: it does not pool, but its column sums depend on later tokens.
-    monkeypatch.setattr(pooling_leaks, "OTHERS", ("softmax", "efficient"))
+    monkeypatch.setattr(pooling_leaks, "WITHOUT_POOLING", ("softmax", "efficient"))
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
     assert (found.numbers["moved"], found.verdict) == (1, PARTLY)
 
 
 def test_striking_out_the_future_makes_softmax_causal():
     q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
-    weights = pooling_leaks.masked_matrix(pooling_leaks.registry.get("softmax"), pooling_leaks.CUT, q, k, v)
+    weights = pooling_leaks.masked_matrix(pooling_leaks.registry.get("softmax"), pooling_leaks.ON_WEIGHTS, q, k, v)
     np.testing.assert_allclose(weights, softmax(q.numpy(), k.numpy(), causal=True), rtol=1e-9)
     assert not (weights == 0).all(-1).any()
 
@@ -413,12 +413,12 @@ def test_each_mask_counts_its_own_leaks():
 
     found = pooling_leaks.numbers(
         [
-            *(row(name, pooling_leaks.OPEN, 39) for name in "abc"),
-            *(row(name, pooling_leaks.CUT, back) for name, back in (("a", 5), ("b", 7), ("c", 0))),
-            row("a", pooling_leaks.HIDDEN, 0, blind=3),
-            row("b", pooling_leaks.HIDDEN, 4, inverts=True, blind=1),
-            row("c", pooling_leaks.HIDDEN, 0, blind=9),
-            row("plain", pooling_leaks.CUT, 2, pools=False),
+            *(row(name, pooling_leaks.NO_MASK, 39) for name in "abc"),
+            *(row(name, pooling_leaks.ON_WEIGHTS, back) for name, back in (("a", 5), ("b", 7), ("c", 0))),
+            row("a", pooling_leaks.ON_POOLS, 0, blind=3),
+            row("b", pooling_leaks.ON_POOLS, 4, inverts=True, blind=1),
+            row("c", pooling_leaks.ON_POOLS, 0, blind=9),
+            row("plain", pooling_leaks.ON_WEIGHTS, 2, pools=False),
         ]
     )
     assert (found["leaking"], found["pooled"], found["back"]) == (2, 3, 7)

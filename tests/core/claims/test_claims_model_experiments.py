@@ -54,17 +54,17 @@ def test_what_a_stand_in_does_is_what_the_surgery_finds():
     with swapped(smol.model, dict.fromkeys(everywhere, from_word(word))):
         true, second = perplexity(losses(smol, ids)), losses(smol, twice)
     whole = losses(smol, twice)
-    assert model_experiments.reading(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
+    assert model_experiments.reading_row(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
     saved = float(whole[:47].mean() - whole[48:].mean())
     lost = 100 * float(second[48:].mean() - whole[48:].mean()) / saved
     assert model_experiments.copy_loss_percent(ask(WORDY), word, everywhere) == pytest.approx(lost, rel=1e-3)
 
 
 def test_the_copied_tokens_are_tokens_of_the_text():
-    tokens = model_experiments.copied_tokens(ask(WORDY))
+    tokens = model_experiments.repeated_tokens(ask(WORDY))
     assert tokens[:48] == tokens[48:]
     assert set(tokens) <= set(models.load("smollm2").tokenizer.encode(WORDY).ids)
-    assert tokens != model_experiments.copied_tokens(ask(WORDY.upper()))
+    assert tokens != model_experiments.repeated_tokens(ask(WORDY.upper()))
 
 
 def test_a_text_of_one_word_has_no_copying_to_judge():
@@ -114,14 +114,14 @@ def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
         hidden = smol.model(input_ids=torch.tensor([ids[max(0, i - 6) : i]])).last_hidden_state[0, -1]
         logits = hidden @ smol.model.get_input_embeddings().weight.mT
         wanted.append(-float(logits.log_softmax(-1)[ids[i]]))
-    assert model_experiments.reread(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
+    assert model_experiments.reread_perplexity(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
 
 
 def test_a_query_sees_as_many_keys_as_the_control_reads():
     weights = from_word(f"sink~window~{four_sinks.WINDOW}").weights(
         torch.zeros(1, 99, 4), torch.zeros(1, 99, 4), causal=True
     )
-    assert int((weights[0, -1] > 0).sum()) == four_sinks.KEYS
+    assert int((weights[0, -1] > 0).sum()) == four_sinks.REREAD_TOKENS
 
 
 def row(kept, times, lost=0.0, output=0.0, copying=0.0):
@@ -179,8 +179,8 @@ def test_the_numbers_are_those_of_the_rows():
     def layer(where, times, lost):
         return one_layer.LayerRow(variant="X", where=where, tokens=9, times=times, lost=lost)
 
-    rows = [layer(one_layer.ONE, 1.1, 5.0), layer(one_layer.ONE, 1.2, 3.0)]
-    rows += [layer(one_layer.ALL, 2.0, 50.0), layer(one_layer.ALL, 8.0, 99.0)]
+    rows = [layer(one_layer.ONE_LAYER, 1.1, 5.0), layer(one_layer.ONE_LAYER, 1.2, 3.0)]
+    rows += [layer(one_layer.ALL_LAYERS, 2.0, 50.0), layer(one_layer.ALL_LAYERS, 8.0, 99.0)]
     assert one_layer.numbers(rows) == {"worst": 1.2, "lost": 5, "floor": 8, "best": 2, "tokens": 9}
 
 

@@ -115,7 +115,7 @@ def test_in_a_long_text_local_and_sparse_attention_are_faster():
         *((name, 256) for name in sparse_time.ATTENTIONS),
         (sparse_time.LOCAL, 1024),
     }
-    held, masked = (found.of(variant=name, n=256) for name in (sparse_time.HELD, sparse_time.MASKED))
+    held, masked = (found.of(variant=name, n=256) for name in (sparse_time.MATRIX, sparse_time.MASKED))
     assert [row.unmasked for row in masked] == [b.ms / a.ms for a, b in zip(held, masked, strict=True)]
 
 
@@ -142,8 +142,8 @@ def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(m
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_masked_matrix_is_what_local_attention_computes(causal):
     q, k, v = (torch.from_numpy(normal(1, 80, 8, seed=seed)) for seed in range(3))
-    outs = {name: sparse_time.call(name, q, k, v, causal=causal)() for name in sparse_time.ATTENTIONS}
-    torch.testing.assert_close(outs[sparse_time.HELD], outs[sparse_time.FULL])
+    outs = {name: sparse_time.timed_call(name, q, k, v, causal=causal)() for name in sparse_time.ATTENTIONS}
+    torch.testing.assert_close(outs[sparse_time.MATRIX], outs[sparse_time.FULL])
     torch.testing.assert_close(outs[sparse_time.MASKED], outs[sparse_time.LOCAL])
     assert not torch.allclose(outs[sparse_time.LOCAL], outs[sparse_time.FULL])
 
@@ -151,10 +151,10 @@ def test_the_masked_matrix_is_what_local_attention_computes(causal):
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_masked_matrix_is_as_large_as_the_unmasked_one(causal):
     q, k, v = (torch.from_numpy(normal(1, 256, 8, seed=seed)) for seed in range(3))
-    held = {name: count(sparse_time.call(name, q, k, v, causal=causal)) for name in sparse_time.ATTENTIONS}
-    assert held[sparse_time.MASKED].multiply_adds == held[sparse_time.HELD].multiply_adds == 2 * 256**2 * 8
+    held = {name: count(sparse_time.timed_call(name, q, k, v, causal=causal)) for name in sparse_time.ATTENTIONS}
+    assert held[sparse_time.MASKED].multiply_adds == held[sparse_time.MATRIX].multiply_adds == 2 * 256**2 * 8
     for name, counts in held.items():
-        assert (counts.peak_elements > 256**2) == (name in (sparse_time.HELD, sparse_time.MASKED))
+        assert (counts.peak_elements > 256**2) == (name in (sparse_time.MATRIX, sparse_time.MASKED))
 
 
 def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
@@ -168,10 +168,10 @@ def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
         def held():
             return 0.01 * (q.shape[-2] / 64) ** 2
 
-        return held if name in (sparse_time.HELD, sparse_time.MASKED) else lambda: 0
+        return held if name in (sparse_time.MATRIX, sparse_time.MASKED) else lambda: 0
 
     monkeypatch.setattr(sparse_time, "CpuClock", Clock)
-    monkeypatch.setattr(sparse_time, "call", call)
+    monkeypatch.setattr(sparse_time, "timed_call", call)
     found = trial("sparse_time", upload(normal(1, 64, 4)))
     assert {row.n for row in found.of(variant=sparse_time.LOCAL)} == {64, 128, 512, 1024}
     # 0.04 s at 128 tokens, 0.64 s at 512.
@@ -181,7 +181,7 @@ def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
 
 @pytest.mark.usefixtures("quick")
 def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
-    monkeypatch.setattr(sparse_time, "LONGEST", 1e-9)
+    monkeypatch.setattr(sparse_time, "MAX_SECONDS", 1e-9)
     found = trial("sparse_time", upload(normal(1, 64, 16)))
     assert {row.n for row in found.rows} == {64}
     assert found.numbers["longest"] == 64
@@ -214,7 +214,7 @@ def test_the_middle_of_each_ones_ratios_counts():
     assert numbers == pytest.approx(
         {**expected, "held": 0.2, "masked": 0.5, "matrix": 2048, "own": 64, "longest": 2048}
     )
-    shorter = [row for row in found if row.n == 64 or row.variant not in (sparse_time.HELD, sparse_time.MASKED)]
+    shorter = [row for row in found if row.n == 64 or row.variant not in (sparse_time.MATRIX, sparse_time.MASKED)]
     numbers, _ = claims.claim("sparse_time").judge(shorter)
     assert (numbers["held"], numbers["masked"], numbers["matrix"], numbers["longest"]) == (2.0, 0.5, 64, 2048)
     assert verdict is PARTLY
@@ -278,7 +278,7 @@ def test_tokens_that_see_only_themselves_lose_nothing():
     alone = np.broadcast_to(40 * np.eye(32, dtype=np.float32), (2, 32, 32))
     found = trial("near_diagonal", upload(alone))
     assert found.verdict is HOLDS
-    for attention in (near_diagonal.MEASURED, near_diagonal.REST):
+    for attention in (near_diagonal.ALL_TOKENS, near_diagonal.REST):
         assert min(row.mass for row in found.of(attention=attention)) == pytest.approx(100)
     assert found.numbers["mass"] == found.numbers["mass_rest"] == pytest.approx(100)
     assert found.numbers["error"] == pytest.approx(0, abs=1e-3)

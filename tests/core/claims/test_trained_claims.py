@@ -46,7 +46,7 @@ def test_a_link_to_learn_shows_each_variant_once_and_the_reference(claim):
 
 
 def test_a_claim_whose_runs_are_not_recorded_is_not_judged(monkeypatch):
-    monkeypatch.setattr(recorded_runs, "recorded", lambda task: None)
+    monkeypatch.setattr(recorded_runs, "recorded_document", lambda task: None)
     found = trial("linear_pairs", ANY)
     assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
     assert found.why == "The training runs of this claim are not recorded."
@@ -104,7 +104,7 @@ def share(key, word, *, length=None, items=None, **model):
     """Return the median accuracy in per cent of a variant's recorded runs, at the last step or in a test."""
     found = []
     for plan in studies.STUDIES[key]():
-        for each in recorded_runs.known(plan):
+        for each in recorded_runs.recorded_rows(plan):
             spec, row = each.spec, each.row
             if spec.model.word != word or any(getattr(spec.model, name) != value for name, value in model.items()):
                 continue
@@ -170,7 +170,7 @@ def test_squared_relu_carries_over_only_a_little_worse():
 def test_in_maximum_retrieval_softmax_falls_least_but_for_the_factor():
     falls = {
         word: share("maximum_disperses", word, length=17) - share("maximum_disperses", word, length=257)
-        for word in studies.SPREADING
+        for word in studies.MAXIMUM_VARIANTS
     }
     assert sorted(falls, key=falls.get) == ["softmax_log_n", "softmax", "sigmoid", "relu2"]
     assert falls["softmax"] > 5

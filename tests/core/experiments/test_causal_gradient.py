@@ -8,7 +8,15 @@ import torch
 
 from attention_core.errors import InputError
 from attention_core.experiments import causal_gradient
-from attention_core.experiments.causal_gradient import COPIES, STATES, SUMS, WAYS, BytesRow, BytesTask, DifferenceTask
+from attention_core.experiments.causal_gradient import (
+    ALGORITHMS,
+    STATE_COPIES,
+    STATES,
+    SUMS,
+    BytesRow,
+    BytesTask,
+    DifferenceTask,
+)
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource
 from attention_core.limits import HOSTED
@@ -53,7 +61,7 @@ def test_a_gradient_that_is_no_number_is_refused():
         causal_gradient.run(uploaded(q=1e3 * q, k=-1e3 * abs(k), v=v))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ALGORITHMS)
 def test_each_way_is_the_derivative(way):
     q, k, v = torch.randn(3, 5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     slope = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
@@ -73,7 +81,7 @@ def test_each_way_is_the_derivative(way):
 def test_autograd_holds_every_state_and_the_running_sums_none():
     n, d = 512, 16
     states = 4 * n * d * (d + 1)
-    assert 3 * states < held(STATES, n) < (COPIES + 0.5) * states
+    assert 3 * states < held(STATES, n) < (STATE_COPIES + 0.5) * states
     assert held(SUMS, n) < states
     assert held(MATRIX, n) > 4 * 4 * n * n
 
@@ -102,7 +110,7 @@ def test_lengths_stay_within_the_profile(monkeypatch):
 def test_the_difference_comes_first_and_short_lengths_before_long():
     first, *rest = causal_gradient.tasks(SOURCE, d=8, d_v=8)
     assert isinstance(first, DifferenceTask)
-    assert [t.way for t in rest[:3]] == list(WAYS)
+    assert [t.way for t in rest[:3]] == list(ALGORITHMS)
     assert [t.n for t in rest] == sorted(t.n for t in rest)
 
 

@@ -7,10 +7,10 @@ import torch
 
 import attention_core as ac
 from attention_core.experiments import causal_modes
-from attention_core.experiments.causal_modes import AGREED, MATRIX, AgreementTask, CostTask, crossing
+from attention_core.experiments.causal_modes import MATRIX, MAX_COMPARED_TOKENS, AgreementTask, CostTask, crossing
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
-RECURRENT = [v.key for v in ac.all_variants() if causal_modes.forms(v)]
+RECURRENT = [v.key for v in ac.all_variants() if causal_modes.modes(v)]
 SOURCE = SyntheticSource(SyntheticSpec(n=70, d=8, heads=2))
 
 
@@ -21,15 +21,15 @@ def cost(way, n, d, word="linear"):
 
 def test_the_variants_with_a_choice_of_algorithms():
     assert set(RECURRENT) == {"linear", "cosine", "taylor2", "performer", "retention"}
-    assert {key for key in RECURRENT if "cumsum" in causal_modes.forms(ac.variant(key))} == {"linear", "cosine"}
-    assert causal_modes.forms(ac.variant("softmax")) == ()
+    assert {key for key in RECURRENT if "cumsum" in causal_modes.modes(ac.variant(key))} == {"linear", "cosine"}
+    assert causal_modes.modes(ac.variant("softmax")) == ()
 
 
 @pytest.mark.parametrize("word", [*RECURRENT, "linear~feature_map~exp"])
 @pytest.mark.parametrize("head", [None, 1])
 def test_all_pairs_agree_to_rounding_and_not_by_being_the_same(word, head):
     rows = causal_modes.run(AgreementTask(source=SOURCE, head=head, word=word))
-    ways = causal_modes.ways(word)
+    ways = causal_modes.algorithms(word)
     assert len(rows) == 2 * math.comb(len(ways), 2)
     assert all(r.difference < {"float32": 5e-6, "float64": 5e-14}[r.dtype] for r in rows)
     assert max(r.difference for r in rows if r.dtype == "float32") > 1e-8
@@ -41,9 +41,9 @@ def test_each_form_is_the_definition_and_its_own_algorithm():
     phi = lambda x: torch.where(x > 0, x + 1, x.exp())  # noqa: E731
     matrix = (phi(q) @ phi(k).mT).tril()
     wanted = matrix / matrix.sum(-1, keepdim=True) @ v
-    adds = {cost(way, 100, 4).multiply_adds for way in causal_modes.ways("linear")}
+    adds = {cost(way, 100, 4).multiply_adds for way in causal_modes.algorithms("linear")}
     assert len(adds) == 4
-    for way in causal_modes.ways("linear"):
+    for way in causal_modes.algorithms("linear"):
         torch.testing.assert_close(causal_modes.causal_forward(linear, way)(q, k, v), wanted)
 
 
@@ -68,7 +68,7 @@ def test_short_inputs_are_repeated_over_several_chunks(monkeypatch):
     for q, _k, v in seen:
         assert torch.equal(q.float(), record.q[:1, torch.arange(160) % 70])
         assert torch.equal(v.float(), record.v[:1, torch.arange(160) % 70])
-    assert [causal_modes.compared_length(n) for n in (1, 160, 200, 999)] == [160, 160, 200, AGREED]
+    assert [causal_modes.compared_length(n) for n in (1, 160, 200, 999)] == [160, 160, 200, MAX_COMPARED_TOKENS]
 
 
 def test_the_difference_is_relative_to_the_second():
@@ -78,10 +78,10 @@ def test_the_difference_is_relative_to_the_second():
 
 
 def test_long_inputs_are_compared_on_their_beginning():
-    source = SyntheticSource(SyntheticSpec(n=AGREED + 20, d=4, heads=1))
-    seen = causal_modes.first_tokens_at_most(source.load(), AGREED)
-    assert torch.equal(seen.q, source.load().q[:, :AGREED])
-    two = causal_modes.first_tokens_at_most(SOURCE.load(), AGREED).of_head(1)
+    source = SyntheticSource(SyntheticSpec(n=MAX_COMPARED_TOKENS + 20, d=4, heads=1))
+    seen = causal_modes.first_tokens_at_most(source.load(), MAX_COMPARED_TOKENS)
+    assert torch.equal(seen.q, source.load().q[:, :MAX_COMPARED_TOKENS])
+    two = causal_modes.first_tokens_at_most(SOURCE.load(), MAX_COMPARED_TOKENS).of_head(1)
     assert torch.equal(two.v[0], SOURCE.load().v[1])
     assert two.n == 70
 

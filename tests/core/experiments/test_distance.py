@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.experiments import distance
-from attention_core.experiments.distance import PLAIN, TURNED
+from attention_core.experiments.distance import PLAIN, ROTATED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_upload, to_npz
 from attention_core.inputs.models import minilm, smollm2
 
@@ -70,13 +70,13 @@ def test_alike_queries_and_keys_follow_the_mean_cosine(d):
     """Check the closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
     n = 40
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
-    logits = of(rows, TURNED, "logit")
-    cosines = distance.theory(distance.distances(n), d)["cosines"]
+    logits = of(rows, ROTATED, "logit")
+    cosines = distance.rope_decay(distance.distances(n), d)["cosines"]
     for (x, logit), cosine in zip(logits.items(), cosines, strict=True):
         wanted = 2 / d * sum(math.cos(x * 10_000 ** (-2 * i / d)) for i in range(d // 2))
         assert cosine == pytest.approx(wanted, abs=1e-12)
         assert logit == pytest.approx(wanted * math.sqrt(d), abs=1e-6)
-        assert of(rows, TURNED, "size")[x] == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
+        assert of(rows, ROTATED, "size")[x] == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
     plain = of(rows, PLAIN, "logit")
     assert all(plain[x] == pytest.approx(math.sqrt(d)) for x in distance.distances(n))
 
@@ -86,13 +86,13 @@ def test_partial_sums_are_the_articles(d, base):
     for x in (0, 1, 50, 256):
         unit = np.exp(1j * x * base ** (-2 * np.arange(d // 2) / (d - d % 2)))
         wanted = [abs(unit[: j + 1].sum()) for j in range(d // 2)]
-        np.testing.assert_allclose(distance.sums(x, d, base), wanted, atol=1e-10)
-    assert distance.theory([0, 256], d, base)["sums"][0] == 1
+        np.testing.assert_allclose(distance.partial_sums(x, d, base), wanted, atol=1e-10)
+    assert distance.rope_decay([0, 256], d, base)["sums"][0] == 1
 
 
 def test_the_bound_decays_as_the_article_draws_it():
     """Check the article's figure: d = 128, distances to 256, from 32.5 to less than a third of it, not monotonic."""
-    means = [float(distance.sums(x, 128).mean()) for x in range(257)]
+    means = [float(distance.partial_sums(x, 128).mean()) for x in range(257)]
     assert means[0] == 32.5
     assert means[256] < 11
     assert max(means) == means[0]
@@ -106,7 +106,7 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
     q, k = numbers.standard_normal((2, n, d))
     rows = measured(upload(q, k), n, causal=causal)
     q, k = (x.astype(np.float32).astype(float) for x in (q, k))
-    forms = {PLAIN: (q, k), TURNED: (turned(q), turned(k))}
+    forms = {PLAIN: (q, k), ROTATED: (turned(q), turned(k))}
     for form, (a, b) in forms.items():
         logits = a @ b.T / math.sqrt(d)
         weights = softmax(logits, causal=causal)
@@ -117,7 +117,7 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
             assert of(rows, form, "size")[x] == pytest.approx(np.mean([abs(logits[p]) for p in pairs]), abs=1e-9)
         entropies = [-sum(w * math.log(w) for w in row if w > 0) for row in weights]
         assert of(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
-    bounds, sizes = of(rows, TURNED, "bound"), of(rows, TURNED, "size")
+    bounds, sizes = of(rows, ROTATED, "bound"), of(rows, ROTATED, "size")
     assert all(sizes[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
     assert all(row.bound is None for row in rows if row.form == PLAIN)
 
@@ -126,7 +126,7 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
 def test_the_bound_by_its_formula(causal, ends):
     numbers = np.random.default_rng(3)
     q, k = numbers.standard_normal((2, 6, 4)).astype(np.float32).astype(float)
-    bound = of(measured(upload(q, k), 6, causal=causal), TURNED, "bound")[4]
+    bound = of(measured(upload(q, k), 6, causal=causal), ROTATED, "bound")[4]
     theta, found = 10_000.0 ** (-2 * np.arange(2) / 4), []
     unit = np.exp(4j * theta)
     for i, j in ends:
@@ -143,9 +143,9 @@ def test_a_synthetic_input_is_the_same_one_with_and_without(kind):
         source = SyntheticSource(SyntheticSpec(**{**vars(spec), "rope": rope}))
         qkv = source.load()
         found = distance.forms(qkv, source)
-        recorded = found[TURNED if rope else PLAIN]
+        recorded = found[ROTATED if rope else PLAIN]
         torch.testing.assert_close(recorded[0].float(), qkv.q)
-        for plain, with_rope in zip(found[PLAIN], found[TURNED], strict=True):
+        for plain, with_rope in zip(found[PLAIN], found[ROTATED], strict=True):
             np.testing.assert_allclose([turned(head) for head in plain.numpy()], with_rope, atol=1e-9)
 
 
@@ -174,24 +174,24 @@ def test_smollm2_is_turned_back_to_what_its_projections_give():
         halves = x.unflatten(-1, (32, 2)).transpose(-2, -1).flatten(-2)
         torch.testing.assert_close(halves.float(), heads, rtol=1e-4, atol=1e-4)
     own = source.load()
-    logits = found[TURNED][0] @ found[TURNED][1].mT
+    logits = found[ROTATED][0] @ found[ROTATED][1].mT
     torch.testing.assert_close(logits.float(), own.q @ own.k.mT, rtol=1e-4, atol=1e-3)
 
 
 def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_it_is(monkeypatch):
     source = TextSource(TEXT, "minilm", 1)
     assert source.rope is None
-    assert set(distance.forms(source.load(), source)) == {PLAIN, TURNED}
+    assert set(distance.forms(source.load(), source)) == {PLAIN, ROTATED}
     other = TextSource(TEXT, "smollm2", 1)
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     qkv = other.load()
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
     assert other.rope
-    assert set(distance.forms(qkv, other)) == {TURNED}
+    assert set(distance.forms(qkv, other)) == {ROTATED}
     [task] = distance.tasks(other, n=qkv.n, causal=True)
     rows = distance.run(task, load=lambda source, tokens: qkv)
-    assert {row.form for row in rows} == {TURNED}
+    assert {row.form for row in rows} == {ROTATED}
     assert all(row.bound is None for row in rows)
 
 
@@ -223,6 +223,6 @@ def test_single_tokens_and_single_coordinates_are_measured():
     qkv = from_upload(upload(np.ones((4, 1)), np.ones((4, 1))).data, "x.npz")
     assert qkv.q.shape[-1] == 1
     rows = measured(upload(np.ones((4, 1)), np.ones((4, 1))), 4)
-    assert of(rows, TURNED, "logit") == of(rows, PLAIN, "logit")
-    assert of(rows, TURNED, "bound")[1] == pytest.approx(1)
-    assert distance.theory([0, 5], 1) == {"sums": [1, 1], "cosines": [1, 1]}
+    assert of(rows, ROTATED, "logit") == of(rows, PLAIN, "logit")
+    assert of(rows, ROTATED, "bound")[1] == pytest.approx(1)
+    assert distance.rope_decay([0, 5], 1) == {"sums": [1, 1], "cosines": [1, 1]}

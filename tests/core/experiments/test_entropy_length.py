@@ -7,7 +7,7 @@ import torch
 import attention_core as ac
 from attention_core.benchmarking.counting import count
 from attention_core.experiments import entropy_length
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.inputs import SyntheticSource, SyntheticSpec, from_synthetic
 
 SPEC = SyntheticSpec(heads=3, d=16, n=40)
@@ -46,7 +46,9 @@ def test_the_log_n_scale_is_softmax_at_its_base_length_and_flatter_around_it():
     rows = sweep(["softmax", "softmax_log_n~base_length~64"], longest=256)
     by = {(row.variant, row.n, row.head): row.entropy for row in rows}
     for head in range(3):
-        plain, steered = ({n: by[w, n, head] for n in ladder(256)} for w in ("softmax", "softmax_log_n~base_length~64"))
+        plain, steered = (
+            {n: by[w, n, head] for n in measured_lengths(256)} for w in ("softmax", "softmax_log_n~base_length~64")
+        )
         assert steered[64] == pytest.approx(plain[64], abs=1e-5)
         assert steered[16] > plain[16]
         assert steered[256] < plain[256]
@@ -88,7 +90,7 @@ def test_row_sums_are_told_beside_entropies_that_do_not_know_them():
 def test_rows_are_tidy_and_short_lengths_come_first():
     rows = sweep(["softmax", "local~window~3"], seeds=2)
     keys = [(row.n, row.seed, row.variant, row.head) for row in rows]
-    assert len(set(keys)) == len(keys) == len(ladder(40)) * 2 * 2 * 3
+    assert len(set(keys)) == len(keys) == len(measured_lengths(40)) * 2 * 2 * 3
     assert [k[0] for k in keys] == sorted(k[0] for k in keys)
     assert {row.seed for row in rows} == {0, 1}
 

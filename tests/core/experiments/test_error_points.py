@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.experiments.error import MEASURES, ErrorRow, best_within, pareto_front, points
+from attention_core.experiments.error import MEASURES, ErrorRow, best_within_cost, pareto_front, points
 
 OFFERS = st.lists(
     st.tuples(st.integers(0, 6).map(float), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, math.inf, math.nan])),
@@ -91,9 +91,9 @@ def test_the_best_within_a_budget():
         ],
         "matrix",
     )
-    assert best_within(found, 9).word == "a"
-    assert best_within(found, 8).word == "c"
-    assert best_within(found, 3) is None
+    assert best_within_cost(found, 9).word == "a"
+    assert best_within_cost(found, 8).word == "c"
+    assert best_within_cost(found, 3) is None
 
 
 def test_a_budget_that_is_a_share_is_of_all_tokens():

@@ -83,7 +83,7 @@ def test_on_random_inputs_no_variant_lies_below_its_floor(key, n, d, seed, sharp
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_zero_is_the_plain_mean_of_the_values(causal):
-    task = ErrorTask(source=SMALL, word="softmax", head=1, causal=causal, uniform=True, floors=False)
+    task = ErrorTask(source=SMALL, word="softmax", head=1, causal=causal, is_uniform=True, with_floors=False)
     [row] = error.run(task)
     qkv = SMALL.load()
     q, k, v = (x[1].double().numpy() for x in (qkv.q, qkv.k, qkv.v))
@@ -138,7 +138,9 @@ def test_reformer_is_held_against_softmax_of_its_own_logits(causal):
     assert row.reference == "reformer"
     assert row.matrix == pytest.approx(reference.error(own, own_softmax), abs=1e-5)
     assert row.output == pytest.approx(reference.error(own @ v, own_softmax @ v), abs=1e-5)
-    [zero] = error.run(ErrorTask(source=SMALL, word="reformer", head=0, causal=causal, uniform=True, floors=False))
+    [zero] = error.run(
+        ErrorTask(source=SMALL, word="reformer", head=0, causal=causal, is_uniform=True, with_floors=False)
+    )
     assert zero.reference == "reformer"
     assert zero.matrix != pytest.approx(row.matrix)
 
@@ -173,7 +175,7 @@ def test_what_draws_with_some_settings_only_is_repeated_with_those(word, repeats
 
 def test_seeds_beyond_the_last_start_again():
     high = next(s.high for s in ac.get("bigbird").variant.params.settings() if s.name == "seed")
-    seeds = [a.params.seed for a in error.draws(ac.get("bigbird", seed=int(high)))]
+    seeds = [a.params.seed for a in error.seed_variants(ac.get("bigbird", seed=int(high)))]
     assert seeds == [high, 0, 1, 2, 3]
 
 
@@ -188,32 +190,32 @@ def test_one_head_alone_gives_the_row_it_gives_among_all(key):
 def test_a_ladder_begins_with_nothing_where_that_can_be_chosen():
     for variant in ac.all_variants():
         if (budget := variant.budget) is not None and budget.low == 0:
-            assert error.ladder(budget, 20) == (0, 1, 2, 4, 8, 16, 20)
+            assert error.budget_values(budget, 20) == (0, 1, 2, 4, 8, 16, 20)
     assert {v.key for v in ac.all_variants() if v.budget is not None and v.budget.low == 0} >= {"blocks", "lolcats"}
 
 
 def test_ladders_double_up_to_n_and_keep_the_chosen_value():
     budget = ac.get("local").variant.budget
-    assert error.ladder(budget, 20) == (1, 2, 4, 8, 16, 20)
-    assert error.ladder(budget, 1) == (1,)
-    assert error.ladder(budget, 10**6)[-1] == budget.high
+    assert error.budget_values(budget, 20) == (1, 2, 4, 8, 16, 20)
+    assert error.budget_values(budget, 1) == (1,)
+    assert error.budget_values(budget, 10**6)[-1] == budget.high
     assert [a.params.window for a in error.budget_variants(ac.get("local", window=11), 20)] == [1, 2, 4, 8, 11, 16, 20]
     assert [a.params.window for a in error.budget_variants(ac.get("local", window=300), 20)][-2:] == [20, 300]
     keep = ac.get("power_bert").variant.budget
-    shares = error.ladder(keep, 20)
+    shares = error.budget_values(keep, 20)
     assert (shares[0], shares[-1], len(shares)) == (keep.low, keep.high, error.BUDGET_STEPS)
     assert error.budget_variants(ac.get("linear"), 20) == (ac.get("linear"),)
 
 
 @pytest.mark.parametrize(("n", "stops"), [(1, (1,)), (8, (8,)), (9, (8, 9)), (40, (8, 16, 32, 40))])
 def test_lengths_double_up_to_n(n, stops):
-    assert error.lengths_to(n) == stops
+    assert error.doubling_lengths(n) == stops
 
 
 def test_every_variant_shows_early_and_every_value_comes_once():
     words = ["softmax", "local", "nystrom", "linear"]
     found = error.tasks(SMALL, 512, words)
-    assert found[0].uniform
+    assert found[0].is_uniform
     assert len(set(found)) == len(found)
     assert {ac.from_word(t.word).key for t in found[1:14]} == set(words)
     assert {t.word for t in found[1:]} == {a.word for w in words for a in error.budget_variants(ac.get(w), 512)}
@@ -222,7 +224,7 @@ def test_every_variant_shows_early_and_every_value_comes_once():
 def test_what_cannot_be_causal_is_left_out_and_reformer_brings_its_own_zero():
     found = error.tasks(SMALL, 20, ["softmax", "nystrom", "reformer"], causal=True)
     assert {ac.from_word(t.word).key for t in found} == {"softmax", "reformer"}
-    assert [t.word for t in found if t.uniform] == ["softmax", "reformer"]
+    assert [t.word for t in found if t.is_uniform] == ["softmax", "reformer"]
     assert all(t.causal for t in found)
 
 

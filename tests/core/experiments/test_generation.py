@@ -79,12 +79,12 @@ def test_what_is_kept_does_not_grow_with_the_tokens():
     state = decoder.init_state(q, v, p)
     for _ in range(5):
         _, state = decoder.step(state, q, k, v, p)
-    assert generation._bytes(state) == held("linear").state_bytes
+    assert generation._storage_bytes(state) == held("linear").state_bytes
 
 
 def test_views_of_one_memory_count_once():
     whole = torch.zeros(10)
-    assert generation._bytes((whole[:2], whole[2:], {"more": torch.zeros(3), "none": None})) == 52
+    assert generation._storage_bytes((whole[:2], whole[2:], {"more": torch.zeros(3), "none": None})) == 52
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_a_variant_is_cheaper_from_the_length_on_at_which_its_count_stays_below_
         m: linear.cost(m, 8, causal=True).multiply_adds / softmax.cost(m, 8, causal=True).multiply_adds
         for m in generation.LENGTHS
     }
-    assert all((ratio <= generation.CHEAPER) == (m >= n) for m, ratio in ratios.items())
+    assert all((ratio <= generation.CHEAPER_RATIO) == (m >= n) for m, ratio in ratios.items())
     assert generation.cheaper_from(softmax, 3, 8) is None
     assert generation.cheaper_from(ac.get("differential"), 4, 8) is None

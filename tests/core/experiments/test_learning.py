@@ -66,7 +66,7 @@ def test_the_matrices_of_a_checkpoint_are_averages_over_heads_on_the_example():
     [spec] = small(("softmax",), heads=2).specs
     [row] = learning.run(learning.TrainTask(spec=spec, start=None, until=2))
     model = model_of(spec, row.checkpoint.weights)
-    for shown, (q, k, _) in zip(row.matrices, model.recorded(learning.example(spec).inputs), strict=True):
+    for shown, (q, k, _) in zip(row.matrices, model.qkv_by_layer(learning.example_batch(spec).inputs), strict=True):
         logits = (q @ k.mT / q.shape[-1] ** 0.5)[0]
         hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
         wanted = logits.masked_fill(hidden, -math.inf).softmax(-1)
@@ -120,7 +120,7 @@ def test_a_hosted_lab_trains_less(monkeypatch):
 
 @pytest.mark.parametrize(("items", "length"), [(4, 32), (10, 32), (11, 64), (21, 64), (22, 128)])
 def test_more_items_take_a_longer_sequence_where_they_do_not_fit(items, length):
-    assert learning.length_for(TASKS["recall"], 32, items) == length
+    assert learning.length_with_items(TASKS["recall"], 32, items) == length
 
 
 COMMAND = ["learn", "--variants", "softmax", "deltanet~strength~2.0", "--steps", "4", "--every", "2", "--length", "12"]

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core import limits
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 
 
 @given(st.integers(1, 8192))
 def test_lengths_climb_evenly_to_the_longest(longest):
-    rungs = ladder(longest)
+    rungs = measured_lengths(longest)
     assert rungs[-1] == longest
     assert list(rungs) == sorted(set(rungs))
     assert all(b / a < 3 for a, b in pairwise(rungs))
@@ -21,8 +21,8 @@ def test_lengths_climb_evenly_to_the_longest(longest):
 
 
 def test_a_long_ladder_doubles():
-    assert ladder(4096) == (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-    assert ladder(64) == (16, 23, 32, 45, 64)
+    assert measured_lengths(4096) == (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+    assert measured_lengths(64) == (16, 23, 32, 45, 64)
 
 
 def test_both_profiles_measure_thousands_of_tokens():

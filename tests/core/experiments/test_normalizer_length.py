@@ -46,7 +46,7 @@ def test_totals_follow_their_formulas(n, causal):
 def test_alike_keys_make_both_totals_grow_as_n():
     lengths = (16, 64, 256)
     rows = [found(record(torch.ones(1, n, 4), torch.ones(1, n, 4))) for n in lengths]
-    for name in normalizer_length.TOTALS:
+    for name in normalizer_length.LOG_NORMALIZERS:
         fit = fit_power(lengths, [math.exp(row[name].log_z) for row in rows])
         assert fit.exponent == pytest.approx(1)
 

@@ -6,7 +6,7 @@ import pytest
 
 import attention_core as ac
 from attention_core.experiments import performer_error
-from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
+from attention_core.experiments.performer_error import FEATURE_COUNTS, FEATURE_KINDS, SEEDS, TOKENS
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.variants.kernel.performer import directions
 
@@ -16,7 +16,7 @@ SOURCE = SyntheticSource(SyntheticSpec(n=40, heads=2, d=8))
 def middles(measure, ways, *, factor, causal=False):
     """Return the median over the seeds for each number of features."""
     found = {}
-    for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
+    for task in performer_error.tasks(SOURCE, head=1, factor=factor, kinds=ways, row_norms="chi", causal=causal):
         found[task.params.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))
     return found
 
@@ -41,7 +41,7 @@ def test_few_features_come_first_and_every_way_is_tried_at_each():
     tasks = performer_error.tasks(SOURCE, head=0)
     assert [t.params.features for t in tasks] == sorted(t.params.features for t in tasks)
     assert {(t.params.features, t.params.kind, t.params.orthogonal) for t in tasks} == {
-        (m, *way) for m in LADDER for way in WAYS
+        (m, *way) for m in FEATURE_COUNTS for way in FEATURE_KINDS
     }
 
 
@@ -62,7 +62,7 @@ def test_large_logits_drown_the_estimate():
 def test_orthogonal_directions_err_less():
     for kind in ("hyperbolic", "trig"):
         free, orthogonal = (middles("kernel", [(kind, way)], factor=0.05) for way in (False, True))
-        assert all(orthogonal[m] < 0.7 * free[m] for m in LADDER)
+        assert all(orthogonal[m] < 0.7 * free[m] for m in FEATURE_COUNTS)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -70,7 +70,7 @@ def test_orthogonal_directions_err_less():
 def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
     [task] = [
         t
-        for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3)
+        for t in performer_error.tasks(SOURCE, head=1, causal=causal, kinds=[(kind, True)], seed=3)
         if t.params.features == 64
     ]
     rows = performer_error.run(task)
@@ -83,7 +83,11 @@ def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
 
 
 def test_the_factor_multiplies_every_logit():
-    [task] = [t for t in performer_error.tasks(SOURCE, head=1, factor=0.25, ways=[WAYS[0]]) if t.params.features == 64]
+    [task] = [
+        t
+        for t in performer_error.tasks(SOURCE, head=1, factor=0.25, kinds=[FEATURE_KINDS[0]])
+        if t.params.features == 64
+    ]
     qkv = SOURCE.load()
     q, k = qkv.q[1].double() / 2, qkv.k[1].double() / 2
     own, full = (ac.get(key).weights(q, k) for key in ("performer", "softmax"))
@@ -91,7 +95,11 @@ def test_the_factor_multiplies_every_logit():
 
 
 def test_the_kernel_error_weighs_every_row_alike():
-    [task] = [t for t in performer_error.tasks(SOURCE, head=0, causal=True, ways=[WAYS[0]]) if t.params.features == 32]
+    [task] = [
+        t
+        for t in performer_error.tasks(SOURCE, head=0, causal=True, kinds=[FEATURE_KINDS[0]])
+        if t.params.features == 32
+    ]
     qkv = SOURCE.load()
     q, k = qkv.q[0].double(), qkv.k[0].double()
     attention = ac.get("performer", features=32)

@@ -77,7 +77,7 @@ def test_layers_are_replaced_from_each_side_up_to_all(count):
     for edge in swap.EDGES:
         stacks = [t.layers for t in swap.layer_tasks(TEXT, ["linear"], edge, count) if isinstance(t, ReadingTask)]
         assert stacks[0] == ()
-        assert {len(s) for s in stacks[1:]} == set(swap.depths(count))
+        assert {len(s) for s in stacks[1:]} == set(swap.layer_counts(count))
         assert {tuple(range(s[0], s[0] + len(s))) for s in stacks[1:]} == set(stacks[1:])
         assert tuple(range(count)) in stacks
         if edge != "top":
@@ -91,7 +91,7 @@ def test_layers_are_replaced_from_each_side_up_to_all(count):
 
 
 def test_budgets_are_the_ladders_of_the_error_page():
-    found = swap.budget_tasks(TEXT, ["local", "linear", "uniform"], (0,), 12, stray=True)
+    found = swap.budget_tasks(TEXT, ["local", "linear", "uniform"], (0,), 12, output_errors=True)
     words = [t.word for t in found if isinstance(t, ReadingTask)]
     assert sorted(words) == sorted(["softmax", "linear", *(f"local~window~{w}" for w in (1, 2, 4, 8, 12)), "local"])
     assert [t.word for t in found if isinstance(t, OutputErrorTask)] == words[1:]
@@ -107,7 +107,7 @@ def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, stray)]
     document = records.to_json(stamp("cpu"), rows)
     json.loads(document)
-    monkeypatch.setattr(records, "recorded", lambda: records.from_json(document))
+    monkeypatch.setattr(records, "recorded_document", lambda: records.from_json(document))
     for each, row in rows:
         [found] = run(each)
         assert found.recorded

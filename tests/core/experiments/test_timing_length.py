@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 import attention_core as ac
 from attention_core.benchmarking.counting import Counts
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.run_file import recorded
-from attention_core.benchmarking.run_records import Sample, Skipped, gather
+from attention_core.benchmarking.run_file import recorded_runs
+from attention_core.benchmarking.run_records import Sample, Skipped, group_samples
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import (
-    ENOUGH,
-    FEWEST,
-    SHORTEST,
+    ENOUGH_SECONDS,
+    MIN_SAMPLE_SECONDS,
+    MIN_SAMPLES,
     measure,
     next_sample,
     run,
@@ -69,26 +69,26 @@ def test_every_round_visits_all_lengths_and_turns_the_order_round():
 
 
 def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
-    clock = FakeClock(seconds=SHORTEST / 8)
+    clock = FakeClock(seconds=MIN_SAMPLE_SECONDS / 8)
     rows = list(measure(spec(variants=("softmax",), sizes=(8,)), clock=clock))
     assert clock.repeats == [1, 8, 8, 8]
     assert clock.counted == 1
-    assert [row.ms for row in rows] == [SHORTEST / 8 * 1e3] * 3
+    assert [row.ms for row in rows] == [MIN_SAMPLE_SECONDS / 8 * 1e3] * 3
 
 
 def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
-    clock = FakeClock(seconds=ENOUGH)
-    rows = list(measure(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, longest=100))
-    assert clock.repeats == [1] * FEWEST
-    assert len(rows) == FEWEST
+    clock = FakeClock(seconds=ENOUGH_SECONDS)
+    rows = list(measure(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, max_seconds=100))
+    assert clock.repeats == [1] * MIN_SAMPLES
+    assert len(rows) == MIN_SAMPLES
 
 
 def test_what_is_left_out_is_said_once_and_stays_out():
     words = ("softmax", "linear")
     # At twice and four times the length, softmax takes 4 and 16 times as long, linear attention 2 and 4 times.
-    rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
+    rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), max_seconds=5.0))
     assert not left_out(rows)
-    rows = list(measure(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
+    rows = list(measure(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), max_seconds=5.0))
     assert [(row.variant, row.n) for row in left_out(rows)] == [("softmax", 32)]
     assert {row.n for row in samples(rows) if row.variant == "softmax"} == {8}
     assert {row.n for row in rows if row.variant == "linear"} == {8, 32, 64}
@@ -99,12 +99,12 @@ def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
     steady = clock.seconds
     clock.seconds = lambda call, repeats: 4.0 if len(clock.repeats) == 1 else steady(call, repeats)
     clock.repeats.append(0)
-    rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, longest=20.0))
+    rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, max_seconds=20.0))
     assert [row.n for row in samples(rows)] == [8, 16, 32]
 
 
 def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
-    rows = list(measure(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), most_bytes=1500))
+    rows = list(measure(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), max_bytes=1500))
     assert [row.n for row in left_out(rows)] == [16]
     assert "MiB" in left_out(rows)[0].reason
     rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
@@ -116,7 +116,7 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
 def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
     words = ("softmax", "local", "explicit.local", "fused.local")
     # 1,024² pairs: creating the mask takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
-    rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
+    rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), max_bytes=30 * 2**20))
     assert {row.variant for row in samples(rows)} == {"softmax", "local", "fused.local"}
     assert "MiB" in left_out(rows)[0].reason
 
@@ -158,23 +158,30 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
 
 
 def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
-    rows = list(measure(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), longest=2.0))
+    rows = list(
+        measure(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), max_seconds=2.0)
+    )
     assert timing_length.total(spec(mode="decode", variants=("softmax",), sizes=(8, 64))) == len(rows)
 
 
-@given(st.sampled_from([1e-3, 0.1, 0.9, ENOUGH]), st.sampled_from([None, 0, 1, 4]), st.integers(1, 5), st.booleans())
+@given(
+    st.sampled_from([1e-3, 0.1, 0.9, ENOUGH_SECONDS]),
+    st.sampled_from([None, 0, 1, 4]),
+    st.integers(1, 5),
+    st.booleans(),
+)
 def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, rounds, causal):
     asked = spec(variants=("softmax", "funnel", "linear"), sizes=(8, 16, 32), rounds=rounds, causal=causal)
     clock = FakeClock(seconds, broken_after=broken_after)
-    rows = list(measure(asked, clock=clock, longest=4.0, most_bytes=2**30))
+    rows = list(measure(asked, clock=clock, max_seconds=4.0, max_bytes=2**30))
     for cut, row in enumerate(rows):
-        task = next_sample(asked, rows[:cut], longest=4.0, most_bytes=2**30)
+        task = next_sample(asked, rows[:cut], max_seconds=4.0, max_bytes=2**30)
         assert (task.variant, task.n) == (row.variant, row.n)
         assert (task.reason is None) or isinstance(row, Skipped)
         assert isinstance(row, Skipped) or task.round == row.round
         seen = [r for r in rows[:cut] if (r.variant, r.n) == (task.variant, task.n)]
         assert (task.first is None) == (not seen)
-    assert next_sample(asked, rows, longest=4.0, most_bytes=2**30) is None
+    assert next_sample(asked, rows, max_seconds=4.0, max_bytes=2**30) is None
 
 
 def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_said_once():
@@ -199,8 +206,8 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
 
 def came(asked, count, **clock):
     """Return the state of a run after ``count`` samples (None if finished), and the number of samples of a full run."""
-    rows = list(measure(asked, clock=FakeClock(**clock), longest=100))
-    return unfinished(gather(asked, stamp("cpu"), rows[:count])), len(rows)
+    rows = list(measure(asked, clock=FakeClock(**clock), max_seconds=100))
+    return unfinished(group_samples(asked, stamp("cpu"), rows[:count])), len(rows)
 
 
 @pytest.mark.parametrize(
@@ -215,14 +222,14 @@ def test_a_run_that_was_ended_knows_how_far_it_came(count, tokens, rounds):
 
 def test_a_run_that_gave_all_it_was_asked_for_is_finished():
     assert came(spec(), 18)[0] is None
-    assert came(spec(rounds=9), None, seconds=ENOUGH)[0] is None  # If calls are long, a few of them are enough.
+    assert came(spec(rounds=9), None, seconds=ENOUGH_SECONDS)[0] is None  # If calls are long, a few of them are enough.
     # One of the variants has no decoder step.
     assert came(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None
-    assert not [name for name, each in recorded().items() if unfinished(each)]
+    assert not [name for name, each in recorded_runs().items() if unfinished(each)]
 
 
 def test_what_was_left_out_is_not_missing():
     rows = list(measure(spec(sizes=(8, 16, 32)), clock=FakeClock(broken_after=5)))
-    found = gather(spec(sizes=(8, 16, 32)), stamp("cpu"), rows)
+    found = group_samples(spec(sizes=(8, 16, 32)), stamp("cpu"), rows)
     assert {left.variant for left in found.left_out}
     assert unfinished(found) is None

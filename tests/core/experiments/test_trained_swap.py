@@ -8,12 +8,12 @@ import torch
 import attention_core as ac
 from attention_core.errors import LabError
 from attention_core.experiments import learning, trained_swap
-from attention_core.inputs.trained import trained_weights, usual_run
+from attention_core.inputs.trained import trained_weights, training_run
 from attention_core.learning.learning_task import IGNORED
 from attention_core.learning.train import evaluation_batch, model_of
 from attention_core.model_patching import UNIFORM
 
-SPEC = usual_run("recall", "softmax", steps=60, rate=0.01)
+SPEC = training_run("recall", "softmax", steps=60, rate=0.01)
 
 
 def effects(spec, words, layers):
@@ -83,12 +83,12 @@ def test_a_replacement_gives_the_answers_of_a_plain_forward_pass(word, layers, m
 def test_a_variant_that_cannot_be_causal_is_refused_where_the_task_is():
     with pytest.raises(LabError, match="cannot be causal"):
         effects(SPEC, ["nystrom"], (0,))
-    digits = usual_run("digits", "softmax", steps=1)
+    digits = training_run("digits", "softmax", steps=1)
     assert math.isfinite(effects(digits, ["nystrom"], (0,))[1].loss)
 
 
 def test_learned_gates_stay_with_the_variant_that_learned_them():
-    spec = usual_run("recall", "gla", steps=30, rate=0.01)
+    spec = training_run("recall", "gla", steps=30, rate=0.01)
     original, same, other, uniform = effects(spec, ["gla", "scalar_decay", UNIFORM], (0, 1))
     assert same.loss == pytest.approx(original.loss, abs=1e-6)
     untrained = ac.get("scalar_decay")  # It has its own fixed gate, not the gates that the model has learned.

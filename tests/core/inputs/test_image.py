@@ -118,7 +118,7 @@ def test_a_grid_that_is_too_large_for_a_matrix_is_drawn_smaller_and_measured_who
     drawn = source.load()
     assert (drawn.n, drawn.total_tokens) == (1024, 2304)
     assert "at most 32 × 32 pixels" in str(drawn.notices[-1])
-    assert source.whole().n == source.room(drawn) == 2304
+    assert source.whole().n == source.max_tokens(drawn) == 2304
     assert torch.equal(source.at_length(2000, 2304, load).v, source.whole().v[:, :2000])
 
 

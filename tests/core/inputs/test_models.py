@@ -38,7 +38,7 @@ from attention_core.inputs import models
 from attention_core.inputs import text as text_input
 from attention_core.inputs.models import e5, hub, minilm, smollm2
 from attention_core.inputs.models.files import Weights
-from attention_core.inputs.models.recorder import RECORDER, Layer, record
+from attention_core.inputs.models.recorder import RECORDER, LayerQKV, record
 from attention_core.limits import OWN_MACHINE
 from attention_core.runtime.devices import use_threads
 
@@ -92,7 +92,7 @@ def own_attentions(model, ids):
         return [a[0] for a in eager(model)(input_ids=torch.tensor([ids]), output_attentions=True).attentions]
 
 
-def softmax_of(layer: Layer) -> Tensor:
+def softmax_of(layer: LayerQKV) -> Tensor:
     logits = layer.q @ layer.k.mT / layer.q.shape[-1] ** 0.5
     if layer.causal:
         future = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)

@@ -15,9 +15,9 @@ from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
 from attention_core.inputs.positions import (
     ALIBI,
-    HAS_IT,
-    HAS_NONE,
+    ALREADY_APPLIED,
     NONE,
+    NOTHING_TO_REMOVE,
     OWN,
     ROPE,
     Rope,
@@ -56,9 +56,9 @@ def drawn(n, d, seed):
 @given(**sizes, rope=ropes)
 def test_both_pairings_are_those_of_transformers_and_turned_back_exactly(n, half, seed, rope):
     x = drawn(n, 2 * half, seed)
-    turned = rope.turn(x)
+    turned = rope.rotate(x)
     torch.testing.assert_close(turned, by_transformers(x, rope), rtol=0, atol=1e-12)
-    torch.testing.assert_close(rope.turn(turned, back=True), x, rtol=0, atol=1e-12)
+    torch.testing.assert_close(rope.rotate(turned, inverse=True), x, rtol=0, atol=1e-12)
     torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
 
 
@@ -66,8 +66,8 @@ def test_both_pairings_are_those_of_transformers_and_turned_back_exactly(n, half
 def test_where_both_stand_does_not_count_only_how_far_apart(n, half, seed, rope, by):
     q, k = drawn(n, 2 * half, seed), drawn(n, 2 * half, seed + 1)
     # The same tokens, after ``by`` other tokens.
-    later_q, later_k = (rope.turn(torch.cat([x.new_zeros(2, by, 2 * half), x], -2))[:, by:] for x in (q, k))
-    torch.testing.assert_close(later_q @ later_k.mT, rope.turn(q) @ rope.turn(k).mT, rtol=0, atol=1e-10)
+    later_q, later_k = (rope.rotate(torch.cat([x.new_zeros(2, by, 2 * half), x], -2))[:, by:] for x in (q, k))
+    torch.testing.assert_close(later_q @ later_k.mT, rope.rotate(q) @ rope.rotate(k).mT, rtol=0, atol=1e-10)
 
 
 def test_the_model_that_ships_turns_as_its_own_code_does_and_without_is_turned_back():
@@ -102,7 +102,7 @@ def test_what_is_so_already_stays_and_says_so():
     rope = Rope(halves=True)
     assert with_positions(qkv, None, OWN) is qkv
     assert with_positions(qkv, rope, OWN) is qkv
-    for own, wanted, notice in ((None, NONE, HAS_NONE), (rope, ROPE, HAS_IT)):
+    for own, wanted, notice in ((None, NONE, NOTHING_TO_REMOVE), (rope, ROPE, ALREADY_APPLIED)):
         stays = with_positions(qkv, own, wanted)
         assert (stays.q is qkv.q, stays.k is qkv.k, stays.notices) == (True, True, (notice,))
     for own, wanted in ((None, ROPE), (rope, NONE)):

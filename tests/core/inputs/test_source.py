@@ -60,7 +60,7 @@ def test_an_upload_is_sliced():
 def test_reach_is_the_texts_length_or_a_bound(source, most, monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     record = source.load()
-    assert source.room(record) == most
+    assert source.max_tokens(record) == most
     assert source.at_length(most, most, load).n == most
 
 
@@ -99,7 +99,7 @@ def test_a_text_has_the_layers_of_its_model_and_anything_else_one():
 
 
 def test_what_is_made_written_and_trained():
-    found = [(source.made, source.written, source.trained) for source in (TEXT, SYNTHETIC, UPLOAD)]
+    found = [(source.is_generated, source.is_text, source.may_be_trained) for source in (TEXT, SYNTHETIC, UPLOAD)]
     assert found == [(False, True, True), (True, False, False), (False, False, True)]
 
 

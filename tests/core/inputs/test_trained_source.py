@@ -13,7 +13,7 @@ from attention_core.experiments import learning
 from attention_core.experiments.task import load
 from attention_core.inputs import TrainedSource
 from attention_core.inputs.positions import Rope
-from attention_core.inputs.trained import run_from_words, sequence_of, trained_weights, usual_run, words_of
+from attention_core.inputs.trained import run_from_words, sequence_of, trained_weights, training_run, words_of
 from attention_core.learning import train
 from attention_core.learning.tasks import TASKS
 from attention_core.limits import HOSTED
@@ -31,7 +31,7 @@ RUNS = [
 def hooked(source):
     """Return the queries, keys and values of each layer, computed from the outputs of the model's own projections."""
     spec = source.spec
-    model = train.initial(spec)
+    model = train.initial_model(spec)
     model.load_state_dict(read_safetensors(trained_weights(spec)))
     seen = []
     for layer in model.layers:
@@ -99,8 +99,8 @@ def test_spaces_are_visible():
 
 
 def test_sequence_0_is_that_of_the_page_learn_and_the_others_are_measured_on():
-    spec = usual_run("recall", steps=5)
-    assert torch.equal(sequence_of(spec, 0).inputs, learning.example(spec).inputs)
+    spec = training_run("recall", steps=5)
+    assert torch.equal(sequence_of(spec, 0).inputs, learning.example_batch(spec).inputs)
     every = train.evaluation_batch(spec, spec.length, spec.items)
     for number in (1, 255):
         assert torch.equal(sequence_of(spec, number).inputs[0], every.inputs[number])
@@ -108,10 +108,10 @@ def test_sequence_0_is_that_of_the_page_learn_and_the_others_are_measured_on():
 
 
 def test_the_weights_are_those_of_the_learning_experiment_and_are_not_computed_twice(monkeypatch):
-    spec = usual_run("recall", steps=6)
+    spec = training_run("recall", steps=6)
     [row] = learning.run(learning.TrainTask(spec=spec, start=None, until=6))
     assert row.checkpoint.weights == trained_weights(spec)
-    monkeypatch.setattr(train, "steps", None)
+    monkeypatch.setattr(train, "train_until", None)
     given = TrainedSource(spec, 3, 1, weights=row.checkpoint.weights)
     assert torch.equal(given.load().q, TrainedSource(spec, 3, 1).load().q)
     assert given == TrainedSource(spec, 3, 1)
@@ -133,7 +133,7 @@ def test_another_process_computes_the_same_numbers_from_the_code_of_a_source():
 def test_the_first_tokens_of_a_causal_model_are_those_of_the_shorter_sequence():
     source = TrainedSource.of("parity", "softmax", QUICK, layer=1)
     model = train.model_of(source.spec, trained_weights(source.spec))
-    shorter = model.recorded(sequence_of(source.spec, 0).inputs[:, :9])[1]
+    shorter = model.qkv_by_layer(sequence_of(source.spec, 0).inputs[:, :9])[1]
     for found, expected in zip(source.load(9).tensors, shorter, strict=True):
         torch.testing.assert_close(found, expected[0], atol=1e-5, rtol=1e-4)
     assert "exactly those of the shorter sequence" in str(source.lengths_notice(source.load()))
@@ -195,9 +195,9 @@ def test_a_run_that_cannot_be_trained_is_refused_with_its_reason(words, message)
 def test_a_shared_server_allows_what_its_page_learn_trains(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     for task in TASKS.values():
-        assert usual_run(task.key, steps=HOSTED.learn_steps, layers=4)
+        assert training_run(task.key, steps=HOSTED.learn_steps, layers=4)
     with pytest.raises(LabError, match=r"layers × sequence length × width is 16448\. Choose a number from 1 to 16384"):
-        usual_run("recall", length=257, layers=1, width=64)
+        training_run("recall", length=257, layers=1, width=64)
 
 
 @pytest.mark.parametrize(("sequence", "layer"), [(256, 0), (-1, 0), (0, 2)])
@@ -207,8 +207,8 @@ def test_a_sequence_or_layer_that_does_not_exist_is_refused(sequence, layer):
 
 
 def test_a_failed_training_is_reported():
-    spec = usual_run("recall", steps=1)
-    weights = train.initial(spec).state_dict()
+    spec = training_run("recall", steps=1)
+    weights = train.initial_model(spec).state_dict()
     source = TrainedSource(spec, weights=save({name: torch.full_like(x, torch.nan) for name, x in weights.items()}))
     with pytest.raises(LabError, match="Training failed"):
         source.load()

@@ -24,11 +24,11 @@ def recorder(tmp_path, monkeypatch):
     monkeypatch.setattr(
         record_runs, "plans", lambda task: iter([(small(convolution=0), False), (small(lengths=(24,)), True)])
     )
-    true = record_runs.rows_of
-    monkeypatch.setattr(record_runs, "rows_of", lambda plan: trained.extend(plan.specs) or true(plan))
-    rates.tuned.cache_clear()
+    true = record_runs.run_plan
+    monkeypatch.setattr(record_runs, "run_plan", lambda plan: trained.extend(plan.specs) or true(plan))
+    rates.tuned_rates.cache_clear()
     yield trained
-    rates.tuned.cache_clear()
+    rates.tuned_rates.cache_clear()
 
 
 def test_the_command_tunes_records_and_skips_what_is_recorded(recorder, tmp_path):
@@ -40,14 +40,16 @@ def test_the_command_tunes_records_and_skips_what_is_recorded(recorder, tmp_path
     assert best.keys() == {"softmax", "softmax convolution=0"}
     for name, rate in best.items():
         losses = {
-            spec.rate: learning.measured(spec, *learning.train_steps(spec, 4)).loss
+            spec.rate: learning.measure(spec, *learning.train_until(spec, 4)).loss
             for spec in tuning
-            if rates.name(spec.model) == name
+            if rates.model_name(spec.model) == name
         }
         assert rate == min(losses, key=losses.get)
     written = recorded_runs.decode((tmp_path / "recall.msgpack").read_bytes())
     runs = {
-        recorded_runs.name(spec): spec for plan in (small(convolution=0), small(lengths=(24,))) for spec in plan.specs
+        recorded_runs.run_name(spec): spec
+        for plan in (small(convolution=0), small(lengths=(24,)))
+        for spec in plan.specs
     }
     assert written.runs.keys() == runs.keys()
     for name, rows in written.runs.items():
@@ -66,9 +68,9 @@ def test_a_rate_with_a_loss_that_is_not_finite_is_not_chosen(recorder, monkeypat
         loss = {rates.GRID[0]: 3.0, rates.GRID[1]: float("nan"), rates.GRID[2]: 2.0}[spec.rate]
         return [learning.LearnRow(spec=spec, row=learning.Row(**{**vars(found.row), "loss": loss}))]
 
-    monkeypatch.setattr(record_runs, "rows_of", rows_of)
+    monkeypatch.setattr(record_runs, "run_plan", rows_of)
     record_runs.tune(small().specs[0])
-    assert rates.tuned() == {"recall": {"softmax": rates.GRID[2]}}
+    assert rates.tuned_rates() == {"recall": {"softmax": rates.GRID[2]}}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -82,7 +84,7 @@ def test_a_task_records_its_claims_and_its_default_selection(task):
 
 def test_a_new_field_at_its_default_renames_no_run():
     [spec] = small(seeds=(0,)).specs
-    assert recorded_runs.name(spec) == "model=(task=recall, word=softmax), length=12, items=2, steps=4, rate=0.01"
+    assert recorded_runs.run_name(spec) == "model=(task=recall, word=softmax), length=12, items=2, steps=4, rate=0.01"
     other = small(seeds=(3,), layers=1).specs[0]
-    assert recorded_runs.name(other).startswith("model=(task=recall, word=softmax, layers=1), ")
-    assert recorded_runs.name(other).endswith(", seed=3")
+    assert recorded_runs.run_name(other).startswith("model=(task=recall, word=softmax, layers=1), ")
+    assert recorded_runs.run_name(other).endswith(", seed=3")

@@ -12,9 +12,9 @@ from attention_core.learning import rates, recorded_runs
 from attention_core.learning.defaults import SEEDS, default_plan
 from attention_core.learning.model import ModelSpec
 from attention_core.learning.recorded_runs import LEVELS
-from attention_core.learning.studies import STUDIES, rotated
+from attention_core.learning.studies import STUDIES, rotary_plan
 from attention_core.learning.tasks import TASKS
-from attention_core.learning.train import evaluate, evaluation_batch, initial
+from attention_core.learning.train import evaluate, evaluation_batch, initial_model
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def stored(monkeypatch):
     def store(rows, plan, seeds=(0,)):
         data = recorded_runs.encode(stamp("cpu"), rows, with_matrices=seeds)
         found = recorded_runs.decode(data)
-        monkeypatch.setattr(recorded_runs, "recorded", lambda task: found)
-        return recorded_runs.known(plan)
+        monkeypatch.setattr(recorded_runs, "recorded_document", lambda task: found)
+        return recorded_runs.recorded_rows(plan)
 
     return store
 
@@ -67,8 +67,8 @@ def test_only_runs_with_the_same_settings_are_found(stored):
 
 
 def test_a_task_without_a_file_has_no_runs():
-    assert recorded_runs.recorded("sorting") is None
-    assert not recorded_runs.known(learning.plan(["softmax"], task="parity", steps=7))
+    assert recorded_runs.recorded_document("sorting") is None
+    assert not recorded_runs.recorded_rows(learning.plan(["softmax"], task="parity", steps=7))
 
 
 WHOLE = ["recall", "copying", "induction", "maximum", "parity", "characters", "digits"]
@@ -79,7 +79,7 @@ def test_only_some_tasks_have_their_default_selection_recorded():
     done = [
         key
         for key in TASKS
-        if {row.spec for row in recorded_runs.known(default_plan(key))} == set(default_plan(key).specs)
+        if {row.spec for row in recorded_runs.recorded_rows(default_plan(key))} == set(default_plan(key).specs)
     ]
     assert done == WHOLE
 
@@ -87,50 +87,54 @@ def test_only_some_tasks_have_their_default_selection_recorded():
 @pytest.mark.parametrize("task", WHOLE)
 def test_the_recorded_runs_are_those_of_the_default_plan_and_start_untrained(task):
     plan = default_plan(task)
-    rows = recorded_runs.known(plan)
+    rows = recorded_runs.recorded_rows(plan)
     assert {row.spec for row in rows} == set(plan.specs)
     assert {row.spec.seed for row in rows} == set(SEEDS)
     assert {row.spec.rate for row in rows} <= set(rates.GRID)
     first = next(row for row in rows if row.row.step == 0 and not row.is_test)
-    loss, accuracy = evaluate(initial(first.spec), evaluation_batch(first.spec, first.spec.length, first.spec.items))
+    loss, accuracy = evaluate(
+        initial_model(first.spec), evaluation_batch(first.spec, first.spec.length, first.spec.items)
+    )
     assert first.row.loss == pytest.approx(loss, rel=1e-4)
     assert first.row.accuracy == pytest.approx(accuracy, abs=0.01)
 
 
 def test_tuned_rates_are_read_by_task_and_variant():
-    assert rates.rate(ModelSpec(task="recall", word="softmax")) == rates.tuned()["recall"]["softmax"]
+    assert rates.rate(ModelSpec(task="recall", word="softmax")) == rates.tuned_rates()["recall"]["softmax"]
     assert rates.rate(ModelSpec(task="recall", word="local~window~3")) == rates.DEFAULT
 
 
 def test_a_model_without_a_tuned_rate_has_that_of_its_variant(monkeypatch):
-    monkeypatch.setattr(rates, "tuned", lambda: {"recall": {"linear": 0.1, "linear layers=1 convolution=0": 0.2}})
+    monkeypatch.setattr(rates, "tuned_rates", lambda: {"recall": {"linear": 0.1, "linear layers=1 convolution=0": 0.2}})
     rate = lambda **model: rates.rate(ModelSpec(task="recall", word="linear", **model))  # noqa: E731
     assert (rate(), rate(layers=1), rate(layers=1, convolution=0)) == (0.1, 0.1, 0.2)
-    assert rates.name(ModelSpec(task="digits", word="softmax", positions="learned", tokens=64)) == "softmax"
-    assert rates.name(ModelSpec(task="digits", word="softmax")) == "softmax positions=none"
+    assert rates.model_name(ModelSpec(task="digits", word="softmax", positions="learned", tokens=64)) == "softmax"
+    assert rates.model_name(ModelSpec(task="digits", word="softmax")) == "softmax positions=none"
 
 
 def test_training_time_is_estimated_from_recorded_steps():
     specs = default_plan("recall").specs
     own = next(spec for spec in specs if spec.model.word == "deltanet" and spec.seed == SEEDS[0])
-    end = next(row for row in recorded_runs.known(default_plan("recall")) if row.spec == own and row.row.step == 400)
+    end = next(
+        row for row in recorded_runs.recorded_rows(default_plan("recall")) if row.spec == own and row.row.step == 400
+    )
     changed = lambda **model: replace(own, model=replace(own.model, **model))  # noqa: E731
-    assert recorded_runs.seconds(own) == pytest.approx(end.row.seconds)
-    assert recorded_runs.seconds(replace(own, seed=7, steps=100)) == pytest.approx(end.row.seconds / 4)
-    assert recorded_runs.seconds(changed(layers=4, heads=2)) == pytest.approx(2 * end.row.seconds)
-    assert recorded_runs.seconds(changed(word="cosine")) is None
+    assert recorded_runs.estimated_seconds(own) == pytest.approx(end.row.seconds)
+    assert recorded_runs.estimated_seconds(replace(own, seed=7, steps=100)) == pytest.approx(end.row.seconds / 4)
+    assert recorded_runs.estimated_seconds(changed(layers=4, heads=2)) == pytest.approx(2 * end.row.seconds)
+    assert recorded_runs.estimated_seconds(changed(word="cosine")) is None
     for task in WHOLE:
         [first, *_rest] = learning.plan(["softmax"], task=task, steps=100).specs
-        assert recorded_runs.seconds(first) is not None
+        assert recorded_runs.estimated_seconds(first) is not None
 
 
 def test_the_time_without_a_part_is_that_of_its_own_recorded_run():
     [spec] = learning.plan(["softmax"], layers=1).specs
-    end = next(row.row for row in recorded_runs.known(learning.Plan(specs=(spec,))) if row.row.step == 400)
-    assert recorded_runs.seconds(spec) == pytest.approx(end.seconds)
+    end = next(row.row for row in recorded_runs.recorded_rows(learning.Plan(specs=(spec,))) if row.row.step == 400)
+    assert recorded_runs.estimated_seconds(spec) == pytest.approx(end.seconds)
 
 
-ANCHORS = recorded_runs.known(default_plan("recall"))
+ANCHORS = recorded_runs.recorded_rows(default_plan("recall"))
 
 
 def last(word):
@@ -157,7 +161,7 @@ def test_linear_attention_forgets_with_more_pairs_before_softmax_does():
 
 
 def test_the_induction_stripe_forms_in_the_second_layer_while_the_task_is_learned():
-    rows = [row for row in recorded_runs.known(default_plan("induction")) if row.spec.model.word == "softmax"]
+    rows = [row for row in recorded_runs.recorded_rows(default_plan("induction")) if row.spec.model.word == "softmax"]
     rows = [row for row in rows if row.matrices is not None]
     half = rows[0].spec.length // 2
     queries = np.arange(half, 2 * half - 1)
@@ -170,8 +174,8 @@ def test_the_induction_stripe_forms_in_the_second_layer_while_the_task_is_learne
 
 def test_on_longer_sequences_rotary_positions_matter_more_than_the_variant():
     found = {}
-    for plan in (rotated(), *STUDIES["relu2_longer"]()):
-        for row in recorded_runs.known(plan):
+    for plan in (rotary_plan(), *STUDIES["relu2_longer"]()):
+        for row in recorded_runs.recorded_rows(plan):
             if row.is_test and row.row.items == 4:
                 key = row.spec.model.word, row.spec.model.positions, row.row.length
                 found.setdefault(key, []).append(row.row.accuracy)

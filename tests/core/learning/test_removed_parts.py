@@ -9,7 +9,7 @@ import attention_core as ac
 from attention_core.experiments import learning
 from attention_core.learning import rates
 from attention_core.learning.model import ModelSpec
-from attention_core.learning.removed_parts import PARTS, with_parts_removed, without
+from attention_core.learning.removed_parts import PARTS, models_without_parts, with_parts_removed
 
 
 def model(word="linear", **settings):
@@ -18,7 +18,7 @@ def model(word="linear", **settings):
 
 def test_each_part_is_removed_alone():
     whole = model("gla", positions="learned", tokens=32)
-    found = without(whole)
+    found = models_without_parts(whole)
     assert found.keys() == PARTS.keys()
     assert found["convolution"] == replace(whole, convolution=0)
     assert found["positions"] == replace(whole, positions="none", tokens=0)
@@ -41,13 +41,13 @@ def test_each_part_is_removed_alone():
     ],
 )
 def test_only_parts_that_a_model_has_are_removed(settings, has):
-    assert set(without(model(**settings))) == has
+    assert set(models_without_parts(model(**settings))) == has
 
 
 @pytest.mark.parametrize("word", ["gated_deltanet", "gla", "kda", "mesa~decay~0.9", "scalar_decay", "fox"])
 def test_without_its_gate_a_variant_forgets_nothing(word):
     """The last query reads the first value as well as if no tokens without any key lay between."""
-    attention = ac.from_word(without(model(word))["gate"].word)
+    attention = ac.from_word(models_without_parts(model(word))["gate"].word)
     generator = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn(1, 1, 24, 8, generator=generator, dtype=torch.float64) for _ in range(3))
     long = attention.attend(q, k, v, causal=True)
@@ -64,13 +64,13 @@ def test_without_its_gate_a_variant_forgets_nothing(word):
 
 
 def test_a_gate_that_is_removed_leaves_the_variant_of_that_name():
-    assert without(model("gated_deltanet"))["gate"].word == "deltanet"
-    assert without(model("gated_deltanet~strength~0.5"))["gate"].word == "deltanet~strength~0.5"
-    assert without(model("fox"))["gate"].word == "softmax"
+    assert models_without_parts(model("gated_deltanet"))["gate"].word == "deltanet"
+    assert models_without_parts(model("gated_deltanet~strength~0.5"))["gate"].word == "deltanet~strength~0.5"
+    assert models_without_parts(model("fox"))["gate"].word == "softmax"
 
 
 def test_a_plan_without_parts_trains_each_model_once_and_tests_none(monkeypatch):
-    monkeypatch.setattr(rates, "tuned", lambda: {"recall": {"linear convolution=0": 0.5}})
+    monkeypatch.setattr(rates, "tuned_rates", lambda: {"recall": {"linear convolution=0": 0.5}})
     plan = learning.plan(["gated_deltanet", "deltanet", "linear"], seeds=(0, 1), lengths=(64,), steps=8)
     found = with_parts_removed(plan)
     assert not found.tests

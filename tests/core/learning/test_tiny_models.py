@@ -15,17 +15,17 @@ from attention_core.learning.learning_task import IGNORED, Batch
 from attention_core.learning.model import ModelSpec, ShortConvolution, TinyModel, refusal
 from attention_core.learning.tasks import TASKS
 from attention_core.learning.train import (
-    WARM_UP,
+    WARM_UP_STEPS,
     TrainSpec,
-    batch_at,
     evaluate,
     evaluation_batch,
-    initial,
+    initial_model,
     loss_of,
-    measured,
+    measure,
     model_of,
-    steps,
     train,
+    train_until,
+    training_batch,
 )
 
 
@@ -69,8 +69,8 @@ def plain_logits(model, spec, inputs):
 @pytest.mark.parametrize("positions", ["none", "learned"])
 def test_the_softmax_model_equals_a_plain_transformer_with_its_gradients(heads, convolution, positions):
     spec = spec_of(heads=heads, convolution=convolution, positions=positions)
-    batch = batch_at(spec, 0)
-    model = initial(spec)
+    batch = training_batch(spec, 0)
+    model = initial_model(spec)
     for parameter in model.parameters():  # a trained convolution is not the identity
         nn.init.normal_(parameter, std=0.3, generator=torch.Generator().manual_seed(parameter.numel()))
     torch.testing.assert_close(model(batch.inputs), plain_logits(model, spec.model, batch.inputs), atol=1e-5, rtol=1e-5)
@@ -95,16 +95,16 @@ TRAINED = [
 def test_every_variant_trains_by_the_same_code_with_equal_numbers_for_equal_seeds(key, task):
     sizes = {"length": 16, "items": 2} if task == "recall" else {"length": 64, "items": 0}
     spec = spec_of(key, task=task, batch=8, **sizes)
-    _, early = steps(spec, 4)
-    _, again = steps(spec, 4)
+    _, early = train_until(spec, 4)
+    _, again = train_until(spec, 4)
     assert again.weights == early.weights
-    model, at = steps(spec, 20, early)
+    model, at = train_until(spec, 20, early)
     gradients = [parameter.grad for parameter in model.parameters()]
     assert all(gradient is not None and gradient.isfinite().all() and gradient.any() for gradient in gradients)
     batch = evaluation_batch(spec, spec.length, spec.items)
     loss, _ = evaluate(model, batch)
     assert math.isfinite(loss)
-    assert loss < evaluate(initial(spec), batch)[0]
+    assert loss < evaluate(initial_model(spec), batch)[0]
     assert at.step == 20
 
 
@@ -112,7 +112,7 @@ def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone
     spec = spec_of("nystrom")
     assert refusal(spec.model) == ac.variant("nystrom").causal_reason
     with pytest.raises(InputError, match="Nyström cannot be trained on this task: the landmarks"):
-        initial(spec)
+        initial_model(spec)
     assert not refusal(replace(spec.model, task="digits"))
 
 
@@ -120,28 +120,28 @@ def test_a_variant_that_cannot_be_causal_names_its_reason_on_a_causal_task_alone
 @pytest.mark.parametrize("word", ["softmax", "deltanet"])
 def test_a_run_that_continues_from_a_checkpoint_gives_the_same_weights(pause, word):
     spec = spec_of(word)
-    whole, end = steps(spec, 20)
-    _, start = steps(spec, pause)
-    continued, other = steps(spec, 20, start)
+    whole, end = train_until(spec, 20)
+    _, start = train_until(spec, pause)
+    continued, other = train_until(spec, 20, start)
     assert end.weights == other.weights
     assert end.moments == other.moments
     assert end.tokens == other.tokens == 20 * 16 * 16
     assert other.seconds > 0
-    assert measured(spec, whole, end).loss == measured(spec, continued, other).loss
+    assert measure(spec, whole, end).loss == measure(spec, continued, other).loss
 
 
 def test_another_seed_gives_other_weights_and_other_sequences():
     first, second = spec_of(), spec_of(seed=1)
-    assert not torch.equal(initial(first).head.weight, initial(second).head.weight)
-    assert not torch.equal(batch_at(first, 0).inputs, batch_at(second, 0).inputs)
-    assert not torch.equal(batch_at(first, 0).inputs, batch_at(first, 1).inputs)
+    assert not torch.equal(initial_model(first).head.weight, initial_model(second).head.weight)
+    assert not torch.equal(training_batch(first, 0).inputs, training_batch(second, 0).inputs)
+    assert not torch.equal(training_batch(first, 0).inputs, training_batch(first, 1).inputs)
 
 
 def test_training_leaves_the_global_random_numbers_alone():
     torch.manual_seed(7)
     wanted = torch.rand(3)
     torch.manual_seed(7)
-    steps(spec_of(count=2), 2)
+    train_until(spec_of(count=2), 2)
     assert torch.equal(torch.rand(3), wanted)
 
 
@@ -150,14 +150,14 @@ def test_train_measures_at_each_interval_and_after_the_last_step():
     assert [row.step for row, _ in rows] == [2, 4, 5]
     assert rows[-1][0].tokens == 5 * 16 * 16
     last, at = rows[-1]
-    again = measured(spec_of(count=5), model_of(spec_of(count=5), at.weights), at)
+    again = measure(spec_of(count=5), model_of(spec_of(count=5), at.weights), at)
     assert again == last
 
 
 def test_a_run_whose_loss_is_not_finite_reports_it():
     spec = replace(spec_of(count=3), rate=1e30)
-    model, at = steps(spec, 3)
-    row = measured(spec, model, at)
+    model, at = train_until(spec, 3)
+    row = measure(spec, model, at)
     assert not math.isfinite(row.loss)
     assert row.accuracy == 0
 
@@ -196,8 +196,11 @@ def test_a_short_convolution_equals_conv1d_with_its_gradients(n, width, causal):
 def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
     spec = spec_of(positions="rotary")
     plain = replace(spec, model=replace(spec.model, positions="none"))
-    inputs = batch_at(spec, 0).inputs
-    (q, k, v), (own_q, own_k, own_v) = initial(spec).recorded(inputs)[0], initial(plain).recorded(inputs)[0]
+    inputs = training_batch(spec, 0).inputs
+    (q, k, v), (own_q, own_k, own_v) = (
+        initial_model(spec).qkv_by_layer(inputs)[0],
+        initial_model(plain).qkv_by_layer(inputs)[0],
+    )
     torch.testing.assert_close(q, rotary(own_q))
     torch.testing.assert_close(k, rotary(own_k))
     torch.testing.assert_close(v, own_v)
@@ -205,10 +208,10 @@ def test_rotary_positions_rotate_queries_and_keys_and_leave_values():
 
 def test_recorded_queries_keys_and_values_are_those_that_the_model_uses():
     spec = spec_of(heads=2)
-    model = initial(spec)
-    inputs = batch_at(spec, 0).inputs
+    model = initial_model(spec)
+    inputs = training_batch(spec, 0).inputs
     x = model.embedded(inputs)
-    for layer, (q, k, v) in zip(model.layers, model.recorded(inputs), strict=True):
+    for layer, (q, k, v) in zip(model.layers, model.qkv_by_layer(inputs), strict=True):
         assert q.shape == k.shape == v.shape == (16, 2, 16, 32)
         outputs = ac.get("softmax").weights(q, k, causal=True) @ v
         x = x + outputs.transpose(1, 2).flatten(2) @ layer.out.weight.T
@@ -225,7 +228,7 @@ def model_body(model, inputs):
 def test_more_tokens_than_learned_positions_are_refused():
     spec = spec_of(positions="learned", tokens=8)
     with pytest.raises(InputError, match="learned weights for 8 positions only"):
-        initial(spec)(torch.zeros(1, 9, dtype=torch.long))
+        initial_model(spec)(torch.zeros(1, 9, dtype=torch.long))
 
 
 @pytest.mark.parametrize(
@@ -256,17 +259,17 @@ def test_the_accuracy_counts_positions_with_a_target_alone_and_no_infinite_logit
 @pytest.mark.parametrize("step", [0, 1, 7])
 def test_the_evaluation_uses_other_sequences_than_training(step):
     spec = spec_of(batch=64)
-    trained = {tuple(row) for row in batch_at(spec, step).inputs.tolist()}
+    trained = {tuple(row) for row in training_batch(spec, step).inputs.tolist()}
     tested = {tuple(row) for row in evaluation_batch(spec, 16, 2, 64).inputs.tolist()}
     assert not trained & tested
 
 
 def test_the_learning_rate_rises_from_a_small_first_step():
     spec = spec_of()
-    before = torch.cat([p.detach().flatten() for p in initial(spec).parameters()])
-    after = torch.cat([p.detach().flatten() for p in steps(spec, 1)[0].parameters()])
+    before = torch.cat([p.detach().flatten() for p in initial_model(spec).parameters()])
+    after = torch.cat([p.detach().flatten() for p in train_until(spec, 1)[0].parameters()])
     # The first step of AdamW changes each parameter by the learning rate, and the first rate is 1 / WARM_UP of it.
-    assert (after - before).abs().max().item() == pytest.approx(spec.rate / WARM_UP, rel=0.01)
+    assert (after - before).abs().max().item() == pytest.approx(spec.rate / WARM_UP_STEPS, rel=0.01)
 
 
 LEARNED = [variant.key for variant in ac.all_variants() if variant.trainable]
@@ -344,7 +347,7 @@ def test_a_model_trains_what_its_variant_declares_unless_it_is_fixed_or_set(word
 
 def test_the_learned_parts_of_a_token_follow_the_token_and_those_of_a_head_differ_by_head():
     spec = spec_of("gated_deltanet", heads=2)
-    layer = initial(spec).layers[0]
+    layer = initial_model(spec).layers[0]
     for parameter in layer.learned.parameters():
         nn.init.normal_(parameter, generator=torch.Generator().manual_seed(3))
     x = torch.randn(1, 5, 64, generator=torch.Generator().manual_seed(2))

@@ -6,7 +6,7 @@ import pytest
 from driver import points, spoken
 
 from attention_core.benchmarking.device import stamp
-from attention_core.benchmarking.run_records import gather
+from attention_core.benchmarking.run_records import group_samples
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import MemoryRow
 from attention_core.registry import recurrent
@@ -33,7 +33,7 @@ def test_the_button_measures_the_time_per_token_with_the_inputs_heads(open_view,
     at = open_view("generation")
     at.button(key="timing.button").click().run()
     found = at.session_state["timing.run"]
-    run = gather(found.request, stamp("cpu"), found.rows)
+    run = group_samples(found.request, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
     clock = points(at, -1)
     assert set(clock["Linear"]) == {64, 128}

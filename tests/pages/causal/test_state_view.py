@@ -9,7 +9,7 @@ from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
-from attention_core.analysis.state.recurrent_state import Changes, StateHistory, grow
+from attention_core.analysis.state.recurrent_state import StateChanges, StateHistory, grow
 from attention_core.registry import matrix_states
 from pages.causal.state_words import notes, output_distance, state_change, state_size
 
@@ -26,8 +26,8 @@ def grown(n=3, log_unit=0.0):
         outputs=1.25 * ones,
         full=ones + 0.25 + 2e-7,
         softmax=ones,
-        cache=np.ones((n, 5), np.float32),
-        held=8,
+        kv_cache=np.ones((n, 5), np.float32),
+        state_size=8,
         log_unit=log_unit,
     )
 
@@ -49,8 +49,10 @@ def test_the_headline_counts_stored_numbers_and_the_distance():
 def weights(fades=0.0, erases=None, along=False):
     """Return a state of two decaying channels: lengths 1, 2, 4, half of each written by its token."""
     held = grown()
-    changes = Changes(
-        fades=np.broadcast_to(fades, (3, 2)), erases=None if erases is None else np.full(3, erases), along=along
+    changes = StateChanges(
+        decay_shares=np.broadcast_to(fades, (3, 2)),
+        erased_shares=None if erases is None else np.full(3, erases),
+        along=along,
     )
     return replace(held, keys=None, added=held.sums / 2, changes=changes)
 
@@ -111,13 +113,13 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
         assert largest(shown[key][0]) == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
-    changes = {"faded": grown.faded, "erased": grown.erased} if grown.changes else {}
+    changes = {"faded": grown.decay_change, "erased": grown.erase_change} if grown.changes else {}
     for key in changes.keys() & shown.keys():
         np.testing.assert_allclose(shown[key][1], changes[key](7), rtol=2e-3, atol=1e-5 * abs(grown.sums).max())
-    assert ("faded" in shown) == bool(grown.changes and grown.changes.fades.any())
-    assert ("erased" in shown) == bool(grown.changes and grown.changes.erases is not None)
+    assert ("faded" in shown) == bool(grown.changes and grown.changes.decay_shares.any())
+    assert ("erased" in shown) == bool(grown.changes and grown.changes.erased_shares is not None)
     first, sizes, *_, read, full, softmax = charts(at)[0]["data"]
-    held = grown.channels if grown.keys is None else grown.keys
+    held = grown.channel_sizes if grown.keys is None else grown.keys
     np.testing.assert_allclose(numbers(first["y"]), held[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
@@ -125,9 +127,9 @@ def test_the_state_on_screen_equals_the_decoders(open_view, record, variant):
     np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
     assert "Its n × n attention matrix gives the same output as the state, with differences of at most" in spoken(at)
-    assert f"Its output error compared with softmax is {grown.lost(7):.0%}." in spoken(at)
+    assert f"Its output error compared with softmax is {grown.softmax_error(7):.0%}." in spoken(at)
     assert state_change(grown, 7) in spoken(at)
-    assert f"**The state holds {grown.held:,} numbers at any length**" in spoken(at)
+    assert f"**The state holds {grown.state_size:,} numbers at any length**" in spoken(at)
     assert "has read 8 tokens" in spoken(at)
 
 
@@ -135,7 +137,7 @@ def test_fast_weights_report_writes_and_erasures(open_view, record):
     found = curves(open_view("state", c_state=ac.get("kda")))
     grown = grow(record, ac.get("kda"), head=1)
     np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
-    np.testing.assert_allclose(found["removed"][1], grown.removed, rtol=1e-5)
+    np.testing.assert_allclose(found["removed"][1], grown.removed_size, rtol=1e-5)
     assert "‖z‖" not in found
 
 

@@ -12,7 +12,7 @@ from driver import open_page, points, spoken
 import attention_core as ac
 from app.words.labels import every_key
 from attention_core.experiments import distance
-from attention_core.experiments.distance import BIASED, PLAIN, TURNED
+from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.inputs.positions import ALIBI, NONE, ROPE
 from pages.entropy.distance import logits_by_form, near_and_far_values, position_origin, size_and_bound, weights_by_form
@@ -36,7 +36,7 @@ def test_weights_equal_the_library_with_and_without_rope(causal, rope):
     at = open_entropy(causal=causal, rope=rope)
     drawn = points(at)
     found = rows(SyntheticSource(SyntheticSpec(n=40, d=8, heads=3, rope=rope)), causal=causal)
-    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+    for form, name in ((ROTATED, "with RoPE"), (PLAIN, "without RoPE")):
         assert set(drawn[name]) == set(distance.distances(40))
         for x in (0, 1, 17, 30):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
@@ -58,10 +58,10 @@ def test_each_measure_has_its_curves(word, names):
     drawn = points(at)
     assert set(drawn) == names
     if word == "logit":
-        assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "logit", 17))
+        assert drawn["with RoPE"][17] == pytest.approx(median(found, ROTATED, "logit", 17))
     if word == "bound":
-        assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "size", 17))
-        assert drawn["upper bound, with RoPE"][17] == pytest.approx(median(found, TURNED, "bound", 17))
+        assert drawn["with RoPE"][17] == pytest.approx(median(found, ROTATED, "size", 17))
+        assert drawn["upper bound, with RoPE"][17] == pytest.approx(median(found, ROTATED, "bound", 17))
         assert all(drawn["with RoPE"][x] < drawn["upper bound, with RoPE"][x] for x in drawn["with RoPE"])
     if word == "alone":
         cosines = [np.cos(17 * 10_000 ** (-2 * i / 8)) for i in range(4)]
@@ -76,24 +76,24 @@ def test_the_sentence_has_the_numbers_of_the_library():
     def both(form, name):
         return near_and_far_values(found, form, name, 40)
 
-    near, far = both(TURNED, "weight")
-    heads = [[row for row in found if (row.form, row.head) == (TURNED, head)] for head in range(3)]
+    near, far = both(ROTATED, "weight")
+    heads = [[row for row in found if (row.form, row.head) == (ROTATED, head)] for head in range(3)]
     own = [next(row.weight for row in head if row.distance == 1) for head in heads]
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     plain = both(PLAIN, "weight")
-    assert said.count(weights_by_form({TURNED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
-    logits = logits_by_form({form: both(form, "logit") for form in (TURNED, PLAIN)}, 40)
+    assert said.count(weights_by_form({ROTATED: far / near, PLAIN: plain[1] / plain[0]}, 40)) == 1
+    logits = logits_by_form({form: both(form, "logit") for form in (ROTATED, PLAIN)}, 40)
     assert logits.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="logit"))
-    sizes = size_and_bound(both(TURNED, "size"), both(TURNED, "bound"), 40)
+    sizes = size_and_bound(both(ROTATED, "size"), both(ROTATED, "bound"), 40)
     assert sizes.replace("\N{NO-BREAK SPACE}", " ") in spoken(open_entropy(h_distance="bound"))
     nats = {
-        form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (TURNED, PLAIN)
+        form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (ROTATED, PLAIN)
     }
     assert list(open_entropy().dataframe[0].value["entropy H (nats)"]) == [
-        f"{nats[form]:.2f}" for form in (TURNED, PLAIN)
+        f"{nats[form]:.2f}" for form in (ROTATED, PLAIN)
     ]
-    assert open_entropy(h_unit="bits").dataframe[0].value["entropy H (bits)"][0] == f"{nats[TURNED] / np.log(2):.2f}"
+    assert open_entropy(h_unit="bits").dataframe[0].value["entropy H (bits)"][0] == f"{nats[ROTATED] / np.log(2):.2f}"
 
 
 @pytest.mark.parametrize("positions", [NONE, ROPE])
@@ -101,7 +101,7 @@ def test_both_forms_are_shown_for_every_choice(positions):
     at = open_entropy(positions=positions)
     drawn = points(at)
     assert set(drawn) == {"with RoPE", "without RoPE", "equal weights on all keys"}
-    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+    for form, name in ((ROTATED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
     assert ("The option “RoPE” is selected, so RoPE is applied to these queries and keys" in spoken(at, "caption")) == (
         positions == ROPE
@@ -112,7 +112,7 @@ def test_alibi_is_a_third_form_if_chosen():
     at = open_entropy(positions=ALIBI, causal=True)
     drawn, own = points(at), rows(causal=True)
     found = rows(replace(SOURCE, positions=ALIBI), causal=True)
-    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+    for form, name in ((ROTATED, "with RoPE"), (PLAIN, "without RoPE")):
         assert drawn[name][17] == pytest.approx(median(own, form, "weight", 17), rel=1e-4)
     assert drawn["with ALiBi"][17] == pytest.approx(median(found, BIASED, "weight", 17))
     q, k, _v = SOURCE.load().tensors
@@ -134,7 +134,7 @@ def test_alibi_is_a_third_form_if_chosen():
 
 def test_one_head_alone():
     drawn = points(open_entropy(h_heads="one", head=2))
-    [weight] = [row.weight for row in rows() if (row.form, row.head, row.distance) == (TURNED, 2, 9)]
+    [weight] = [row.weight for row in rows() if (row.form, row.head, row.distance) == (ROTATED, 2, 9)]
     assert drawn["with RoPE"][9] == pytest.approx(weight)
 
 
@@ -149,7 +149,7 @@ def test_one_head_alone():
     ],
 )
 def test_rope_is_judged_by_the_weight_of_distant_keys(turned, words):
-    assert weights_by_form({TURNED: turned, PLAIN: 1.0}, 40).startswith(f"**RoPE {words} ")
+    assert weights_by_form({ROTATED: turned, PLAIN: 1.0}, 40).startswith(f"**RoPE {words} ")
 
 
 @pytest.mark.parametrize("n", [1, 2])

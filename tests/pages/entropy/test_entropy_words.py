@@ -7,7 +7,7 @@ import pytest
 
 import attention_core as ac
 from app.figures.lines.spread import spread
-from attention_core.experiments.distance import BIASED, PLAIN, TURNED
+from attention_core.experiments.distance import BIASED, PLAIN, ROTATED
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.metrics.entropy import uniform_entropy
@@ -310,12 +310,12 @@ def test_causal_rows_of_every_length_are_explained():
 
 
 def test_weights_are_compared_beyond_half_of_the_tokens():
-    assert distance.weights_by_form({TURNED: 0.4}, 41) == (
+    assert distance.weights_by_form({ROTATED: 0.4}, 41) == (
         "RoPE rotates a query and a distant key by different angles, which changes their logit (scaled dot "
         "product). With RoPE, a distant key (more than 20.5 tokens from the query) gets on average 40% of the "
         "softmax weight of an adjacent key."
     )
-    assert distance.weights_by_form({TURNED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
+    assert distance.weights_by_form({ROTATED: 0.25, PLAIN: 0.5, BIASED: 0.125}, 40) == (
         "**RoPE makes attention more local here.** RoPE rotates a query and a distant key by different angles, which "
         "changes their logit (scaled dot product). With RoPE, a distant key (more than 20 tokens from the query) gets "
         "on average 25% of the softmax weight of an adjacent key. Without RoPE, a distant key gets 50% of the weight "
@@ -324,15 +324,15 @@ def test_weights_are_compared_beyond_half_of_the_tokens():
 
 
 def test_logits_are_described_in_each_form():
-    logits = {PLAIN: (0.5, 0.4), TURNED: (1.0, -2.0)}
+    logits = {PLAIN: (0.5, 0.4), ROTATED: (1.0, -2.0)}
     assert distance.logits_by_form(logits, 40) == (
         "**With RoPE, distant keys have a lower mean logit than adjacent keys.** "
         "With RoPE, the mean logit is 1 for adjacent keys and \N{MINUS SIGN}2 for keys more than 20 tokens from the "
         "query. Without RoPE, the mean logit is 0.50 for adjacent keys and 0.40 for distant keys."
     )
-    assert distance.logits_by_form({TURNED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens from the query.")
-    assert distance.logits_by_form({TURNED: (1.0, 1.1)}, 40).startswith("**With RoPE, distant keys have a higher mean")
-    same = distance.logits_by_form({TURNED: (1.0, 1.001)}, 40)
+    assert distance.logits_by_form({ROTATED: (1.0, -2.0)}, 40).endswith("for keys more than 20 tokens from the query.")
+    assert distance.logits_by_form({ROTATED: (1.0, 1.1)}, 40).startswith("**With RoPE, distant keys have a higher mean")
+    same = distance.logits_by_form({ROTATED: (1.0, 1.001)}, 40)
     assert same.startswith("**With RoPE, the mean logit is the same for distant and adjacent keys.**")
 
 
@@ -370,11 +370,11 @@ def test_rope_alone_is_described_at_the_largest_distance():
 
 
 def test_entropies_are_listed_for_the_measured_forms():
-    both = {PLAIN: 2.25, TURNED: 1.5}
+    both = {PLAIN: 2.25, ROTATED: 1.5}
     assert distance.entropy_by_form(both, "bits") == (
         "The mean entropy of a row is 1.50 bits with RoPE and 2.25 without RoPE."
     )
-    assert distance.entropy_by_form({TURNED: 1.5}, "nats") == "The mean entropy of a row is 1.50 nats."
+    assert distance.entropy_by_form({ROTATED: 1.5}, "nats") == "The mean entropy of a row is 1.50 nats."
     assert distance.entropy_by_form(both | {BIASED: 1.0}, "nats") == (
         "The mean entropy of a row is 1.50 nats with RoPE, 2.25 without RoPE, and 1.00 with ALiBi."
     )

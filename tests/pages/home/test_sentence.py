@@ -14,7 +14,7 @@ from app.live_sentence import SentenceState
 from app.live_sentence.sentence import Row, pack
 from app.state import presets
 from app.state.session import read_text, write_text
-from attention_core.analysis.matrix.budgets import at_every_budget
+from attention_core.analysis.matrix.budgets import compare_budgets
 from attention_core.analysis.matrix.compare import compare
 from attention_core.inputs.source import TextSource
 from pages.home import sentence
@@ -106,7 +106,7 @@ def test_error_and_cost_use_the_same_tokens(text):
 def test_a_window_saves_nothing_in_one_block_of_queries(n, saves):
     softmax, local = (ac.from_word(word).cost(n, 32).multiply_adds for word in ("softmax", "local~window~4"))
     assert (local < softmax) == saves
-    found = at_every_budget(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
+    found = compare_budgets(ac.inputs.from_text("the " * (n - 2)), sentence.VARIANTS, head=0)
     assert ("blocks of 32 tokens, so it saves no multiply-adds" in sentence.caption(found)) != saves
 
 
@@ -160,7 +160,7 @@ def test_a_word_beyond_the_sentence_is_ignored():
 
 
 def test_changes_in_the_browser_update_the_state(monkeypatch):
-    found, taken = at_every_budget(ac.inputs.from_text(SHORT), sentence.VARIANTS, head=0), {}
+    found, taken = compare_budgets(ac.inputs.from_text(SHORT), sentence.VARIANTS, head=0), {}
     for name in ("word", "window", "landmarks"):
         monkeypatch.setattr(getattr(HomeOptions, name), "set", partial(taken.__setitem__, name))
     sentence._set_state(found, SentenceState(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))

@@ -70,7 +70,7 @@ def test_the_error_over_the_features_equals_the_library():
         *(f"{kind} · {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
         "relu · orthogonal",
     }
-    task = performer_error.tasks(source(), head=1, ways=[("positive", False)])[3]  # default lengths
+    task = performer_error.tasks(source(), head=1, kinds=[("positive", False)])[3]  # default lengths
     wanted = np.median([row.kernel for row in performer_error.run(task)])
     x, y = drawn["positive · independent"]
     assert y[x.index(task.params.features)] == pytest.approx(wanted)

@@ -63,7 +63,7 @@ def test_one_matrix_is_shown_next_to_the_heads(normalizer, causal):
         np.testing.assert_allclose(values, expected, rtol=2e-3, atol=1e-3 * np.nanmax(abs(expected)))
     assert "untrained" in spoken(at)
     [apart] = said(at, r"([\d.]+)% of a row's weight")
-    assert apart == pytest.approx(100 * found.apart, abs=0.51)
+    assert apart == pytest.approx(100 * found.head_difference, abs=0.51)
     formula = at.latex[0].value
     assert ("{n_i}" in formula) == (normalizer == "length")
 
@@ -79,7 +79,7 @@ def test_the_gate_is_drawn_and_each_channel_has_a_matrix():
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
     [away] = said(at, r"by at least ([\d.]+)% of its length")
-    assert away == pytest.approx(100 * found.distance, abs=0.51)
+    assert away == pytest.approx(100 * found.gate_distance, abs=0.51)
 
 
 def test_one_head_and_many_are_described():
@@ -94,10 +94,10 @@ def test_the_effect_of_the_gate_is_described():
     plain = UnitAnalysis(
         weights=np.eye(2),
         gate=np.array([[0.05, -0.2], [2.0, -0.01]]),
-        mixed=np.ones((2, 2)),
+        attended=np.ones((2, 2)),
         heads=np.eye(2)[None],
-        apart=0.0,
-        distance=0.42,
+        head_difference=0.0,
+        gate_distance=0.42,
     )
     text = gate_sentence(plain)
     assert (
@@ -107,9 +107,9 @@ def test_the_effect_of_the_gate_is_described():
     assert "The largest gate is 2." in text
     assert "differs from every multiple of the output without gates, A V, by at least 42% of its length." in text
     assert "The gated output is a multiple of the output without gates, A V." in gate_sentence(
-        dataclasses.replace(plain, distance=0.004)
+        dataclasses.replace(plain, gate_distance=0.004)
     )
-    nothing = gate_sentence(dataclasses.replace(plain, distance=None))
+    nothing = gate_sentence(dataclasses.replace(plain, gate_distance=None))
     assert "The gated output is zero." in nothing
     assert "multiple" not in nothing
 

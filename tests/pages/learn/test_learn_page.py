@@ -20,7 +20,7 @@ from attention_core.experiments import learning
 from attention_core.formatting import percent
 from attention_core.inputs import TrainedSource
 from attention_core.learning import defaults, recorded_runs
-from attention_core.learning.studies import STUDIES, parted, rotated
+from attention_core.learning.studies import STUDIES, removed_parts_plan, rotary_plan
 from attention_core.learning.tasks import TASKS
 from pages.learn import shared_runs
 from pages.learn.measures import MEASURES
@@ -44,7 +44,7 @@ def test_the_first_visit_shows_recorded_runs():
     at = visit("learn", {})
     assert not at.info
     assert not any("no recorded run" in text for text in texts(at))
-    rows = recorded_runs.known(defaults.default_plan("recall"))
+    rows = recorded_runs.recorded_rows(defaults.default_plan("recall"))
     found = outcomes(rows)
     [chart] = charts(at)
     drawn = {trace["name"]: trace for trace in chart["data"] if trace.get("name")}
@@ -109,8 +109,10 @@ def test_the_result_says_which_variants_have_no_recorded_run():
 
 def test_the_recorded_runs_include_the_default_variants_of_their_tasks():
     plan = defaults.default_plan("recall")
-    rows = recorded_runs.known(plan)
-    assert len([row for row in rows if not row.is_test]) == len(plan.specs) * (1 + defaults.STEPS // learning.EVERY)
+    rows = recorded_runs.recorded_rows(plan)
+    assert len([row for row in rows if not row.is_test]) == len(plan.specs) * (
+        1 + defaults.STEPS // learning.MEASURE_INTERVAL
+    )
     assert len([row for row in rows if row.is_test]) == len(plan.specs) * len(plan.tests)
     with_matrices = [row for row in rows if row.matrices is not None]
     assert {row.spec.seed for row in with_matrices} == {defaults.SEEDS[0]}
@@ -155,7 +157,7 @@ def test_the_button_shows_the_training_time():
     [button] = [each for each in at.button if each.label == "Train on this machine"]
     [end] = [
         row.row.seconds
-        for row in recorded_runs.known(learning.plan(["softmax"], seeds=[0]))
+        for row in recorded_runs.recorded_rows(learning.plan(["softmax"], seeds=[0]))
         if row.row.step == 400 and not row.is_test
     ]
     assert button.help == (
@@ -196,7 +198,7 @@ def test_the_names_of_variants_that_learn_the_task_are_next_to_their_rises():
     names = {each["text"].split("</span> ")[1]: each.get("xref") == "paper" for each in chart["layout"]["annotations"]}
     assert {name for name, is_at_end in names.items() if is_at_end} == {"Local", "Gated linear"}
     assert {name for name, is_at_end in names.items() if not is_at_end} == {
-        each.title for each in outcomes(recorded_runs.known(defaults.default_plan("recall"))) if each.learned_at
+        each.title for each in outcomes(recorded_runs.recorded_rows(defaults.default_plan("recall"))) if each.learned_at
     }
 
 
@@ -204,7 +206,9 @@ def test_the_steps_of_the_largest_rise_are_marked_below_the_slider():
     at = open_learn(l_view="attention", variants=(ac.get("softmax"), ac.get("linear")))
     [marks] = [each.proto.body for each in at.get("html") if 'class="rises"' in each.proto.body]
     rows = [
-        row for row in recorded_runs.known(defaults.default_plan("recall")) if row.row.seed == 0 and not row.is_test
+        row
+        for row in recorded_runs.recorded_rows(defaults.default_plan("recall"))
+        if row.row.seed == 0 and not row.is_test
     ]
     for word in ("softmax", "linear"):
         shares = [row.row.accuracy for row in rows if row.row.variant == word]
@@ -218,7 +222,7 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
     at = open_learn(**settings)
     assert not at.info
     drawn = {trace["name"]: trace for trace in charts(at)[0]["data"] if trace.get("name")}
-    for each in outcomes(recorded_runs.known(rotated())):
+    for each in outcomes(recorded_runs.recorded_rows(rotary_plan())):
         x, y = (list(numbers(drawn[each.name][axis])) for axis in "xy")
         assert (x[-1], y[-1]) == pytest.approx(each.largest_test("length"))
 
@@ -226,8 +230,8 @@ def test_the_view_of_longer_sequences_shows_recorded_runs_with_rotary_positions(
 @pytest.mark.parametrize(("shown", "other"), [("own", "rotary"), ("rotary", "none")])
 def test_a_button_shows_the_models_with_the_other_positions(shown, other):
     at = open_learn(l_view="longer", l_positions=shown, variants=(ac.get("softmax"), ac.get("relu2")))
-    plans = rotated(), STUDIES["relu2_longer"]()[0]
-    softmax, relu2 = zip(*(outcomes(recorded_runs.known(plan)) for plan in plans), strict=True)
+    plans = rotary_plan(), STUDIES["relu2_longer"]()[0]
+    softmax, relu2 = zip(*(outcomes(recorded_runs.recorded_rows(plan)) for plan in plans), strict=True)
     of = lambda both: "({} with RoPE, {} without)".format(*(percent(each.largest_test("length")[1]) for each in both))  # noqa: E731
     text = f"at 256 tokens: **Softmax** {of(softmax)} and **Squared ReLU** {of(relu2)}."
     assert any(each.value.startswith("Compare only models") and each.value.endswith(text) for each in at.caption)
@@ -263,9 +267,9 @@ def test_the_view_of_parts_shows_the_recorded_accuracy_without_each_part():
     assert cells[0] == ["Variant", "all parts", "no convolution", "one layer less"]
     final = {
         (row.spec.model.word, row.spec.model.convolution, row.spec.model.layers): []
-        for row in recorded_runs.known(parted())
+        for row in recorded_runs.recorded_rows(removed_parts_plan())
     }
-    for row in recorded_runs.known(parted()):
+    for row in recorded_runs.recorded_rows(removed_parts_plan()):
         if row.row.step == row.spec.steps:
             final[row.spec.model.word, row.spec.model.convolution, row.spec.model.layers].append(row.row.accuracy)
     for line in cells[2:4]:
@@ -297,7 +301,10 @@ def test_training_shows_the_same_numbers_as_the_library():
     at = press(open_learn(**QUICK), "Train on this machine")
     rows = at.session_state["learn.run"].rows
     plan = learning.plan(
-        [each.word for each in PAIR], steps=50, lengths=defaults.LONGER["recall"], more_items=defaults.MORE["recall"]
+        [each.word for each in PAIR],
+        steps=50,
+        lengths=defaults.TEST_LENGTHS["recall"],
+        more_items=defaults.TEST_ITEMS["recall"],
     )
     expected = []
     while tasks := learning.next_tasks(plan, expected):
@@ -413,7 +420,12 @@ def test_a_trained_model_opens_on_matrices_without_another_training(monkeypatch)
 
 
 def test_curves_of_models_trained_on_matrices_need_no_training():
-    settings = {"lengths": defaults.LONGER["recall"], "more_items": defaults.MORE["recall"], "steps": 50, "layers": 1}
+    settings = {
+        "lengths": defaults.TEST_LENGTHS["recall"],
+        "more_items": defaults.TEST_ITEMS["recall"],
+        "steps": 50,
+        "layers": 1,
+    }
     plan = learning.plan(["softmax"], seeds=(3,), **settings)
     [spec] = plan.specs
     dispatch.keep("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))

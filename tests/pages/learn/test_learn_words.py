@@ -16,7 +16,7 @@ from attention_core.learning.defaults import SEEDS, VARIANTS
 from attention_core.learning.hidden_answers import accuracy_with_guesses, answer_share, hidden_share
 from attention_core.learning.model import Layer
 from attention_core.learning.tasks import TASKS
-from attention_core.learning.train import Row, evaluate, evaluation_batch, steps
+from attention_core.learning.train import Row, evaluate, evaluation_batch, train_until
 from attention_core.limits import HOSTED
 from pages.learn import attention_words, gaps, generalisation_words, part_words, training_words, words
 from pages.learn.options import max_variants
@@ -297,7 +297,7 @@ def test_the_slow_learning_of_gated_linear_attention_is_explained():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_recall_quickly(seed, monkeypatch):
-    rows = recorded_runs.known(learning.plan(["gla"], seeds=[seed]))
+    rows = recorded_runs.recorded_rows(learning.plan(["gla"], seeds=[seed]))
     assert max(row.row.accuracy for row in rows if not row.is_test) < 0.5
     positive, qkv = lambda x: F.elu(x) + 1, Layer.qkv
 
@@ -307,7 +307,7 @@ def test_gated_linear_attention_with_the_feature_map_of_linear_attention_learns_
 
     monkeypatch.setattr(Layer, "qkv", with_features)
     [spec] = learning.plan(["gla"], seeds=[seed]).specs
-    model, _checkpoint = steps(spec, words.MAX_STEPS)
+    model, _checkpoint = train_until(spec, words.MAX_STEPS)
     _loss, accuracy = evaluate(model, evaluation_batch(spec, spec.length, spec.items))
     assert accuracy >= THRESHOLD
     [matrix] = model.matrices(evaluation_batch(spec, spec.length, spec.items, sequences=1).inputs)[0]
@@ -645,7 +645,7 @@ def test_the_trained_tensors_are_named_with_their_variants():
 )
 def test_the_learning_rates_are_shown_with_how_they_were_chosen(monkeypatch, keys, text):
     known = {"recall": {"softmax": 0.01, "local": 0.003, "linear": 0.01}}
-    monkeypatch.setattr("attention_core.learning.rates.tuned", lambda: known)
+    monkeypatch.setattr("attention_core.learning.rates.tuned_rates", lambda: known)
     found = outcomes([row for key in keys for row in rows_of(key, [0.1, 1.0])])
     chosen = (
         "For each variant, the learning rates 0.001, 0.003 and 0.01 were tried in runs with another seed. The one with "
@@ -798,7 +798,7 @@ def test_the_answer_of_induction_is_the_symbol_that_followed_the_first_time():
 
 @pytest.mark.parametrize(("task", "layer"), [("induction", 1), ("recall", 0)])
 def test_softmax_learns_to_attend_to_the_answer_while_it_learns_the_task(task, layer):
-    rows = recorded_runs.known(learning.plan(["softmax"], task=task, seeds=[0]))
+    rows = recorded_runs.recorded_rows(learning.plan(["softmax"], task=task, seeds=[0]))
     weights = {row.row.step: answer_share(row.spec, row.matrices[layer]) for row in rows if row.matrices is not None}
     assert weights[min(weights)] < 0.1
     assert weights[max(weights)] > 0.9

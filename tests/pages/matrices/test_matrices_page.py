@@ -14,7 +14,7 @@ from app.jobs import cached
 from app.state import presets
 from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
-from attention_core.analysis.matrix.telling_row import occurs_once, telling_query
+from attention_core.analysis.matrix.informative_query import informative_query, occurs_once
 from pages.matrices import comparison
 from pages.matrices.options import OPENING_ROW, SUBJECT
 
@@ -305,7 +305,7 @@ def test_an_informative_row_is_pinned_first_without_changing_the_address():
     at = visit("matrices", {"text": ["@repeats"], "variants": ["softmax", "local~window~2"], "special": ["0"]})
     words, row, notes = strips(at)
     weights = board(at, "matrices.board")[1]["softmax"][1]
-    assert row == telling_query(weights, [True] * len(words), occurs_once(words)) == settings(at)["pinned"]
+    assert row == informative_query(weights, [True] * len(words), occurs_once(words)) == settings(at)["pinned"]
     assert words == presets.texts()["repeats"].split()
     target = int(np.nanargmax(weights[row]))
     assert notes["softmax"].startswith(f"attends most to “{board(at, 'matrices.board')[0]['row_labels'][target]}”")

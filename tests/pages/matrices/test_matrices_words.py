@@ -9,7 +9,7 @@ import pytest
 import attention_core as ac
 from app.jobs.cached import View, matrix
 from attention_core.analysis.matrix.head_scores import HeadScores
-from attention_core.analysis.matrix.telling_row import Share
+from attention_core.analysis.matrix.informative_query import KeyWeight
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import NEGATIVE_TOLERANCE
@@ -499,7 +499,9 @@ LABELS = ("the", "cat", "the (2)")
 
 
 def shares(**weights):
-    return [Share(key=LABELS.index(key.replace("_", " ").replace("2", "(2)")), weight=w) for key, w in weights.items()]
+    return [
+        KeyWeight(key=LABELS.index(key.replace("_", " ").replace("2", "(2)")), weight=w) for key, w in weights.items()
+    ]
 
 
 def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():

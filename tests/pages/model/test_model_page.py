@@ -149,7 +149,7 @@ def test_layers_show_both_numbers_the_floors_and_the_original_model(edge):
     found = points(at, 0)
     floors = {"Equal weights", "Synthesizer · kind random", "Original model"}
     assert set(found) == {display_name(DEFAULT_WORDS[0]), display_name(DEFAULT_WORDS[1]), *floors}
-    assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
+    assert sorted(found["Local · window 64"]) == list(map(float, swap.layer_counts(30)))
     said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
     assert (
         "**Local · window 64 loses over half of the ability to copy once 15 layers are replaced.** "

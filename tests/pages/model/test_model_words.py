@@ -10,7 +10,7 @@ from attention_core.experiments import swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow, derived
-from attention_core.experiments.swap.derived import Both, ErrorPoint, Score
+from attention_core.experiments.swap.derived import CurvePoint, ErrorPoint, Score
 from attention_core.formatting import number
 from pages.model import budget, continuation, encoder, forecast, layers, reading, token_details, words
 from pages.model.options import display_name, layers_text, tokens_text
@@ -126,29 +126,31 @@ def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
 def test_hidden_tokens_are_counted(word, reach, sinks, n):
     pairs = [(i, j) for i in range(n) for j in range(i + 1)]
     hidden = [(i, j) for i, j in pairs if i - j > reach and j >= sinks]
-    found = derived.hidden_by(word, n)
+    found = derived.hidden_pairs(word, n)
     assert found.share == pytest.approx(len(hidden) / len(pairs))
-    assert found.first == (sum(j == 0 for _, j in hidden) > n / 2)
-    assert found.copies == (reach < swap.PERIOD - 1)
-    assert found.relay == -(-(swap.PERIOD - 1) // reach)
-    assert found.most == min(n, reach + 1 + sinks)
+    assert found.hides_first == (sum(j == 0 for _, j in hidden) > n / 2)
+    assert found.hides_copied == (reach < swap.PERIOD - 1)
+    assert found.layers_to_copy == -(-(swap.PERIOD - 1) // reach)
+    assert found.max_keys == min(n, reach + 1 + sinks)
     assert found.window == int(word.split("~")[2])
     assert found.from_token == (1 + hidden[0][0] if hidden else n)
-    assert derived.hidden_by("linear", n) is derived.hidden_by("uniform", n) is None
+    assert derived.hidden_pairs("linear", n) is derived.hidden_pairs("uniform", n) is None
 
 
 def test_a_pattern_that_never_connects_the_copies_has_no_relay():
     """Strides of 2 reach even distances only, but the token to copy is an odd distance back."""
-    found = derived.hidden_by("atrous~stride~2", 40)
-    assert found.relay is found.window is None
-    assert found.most == 20
+    found = derived.hidden_pairs("atrous~stride~2", 40)
+    assert found.layers_to_copy is found.window is None
+    assert found.max_keys == 20
 
 
 def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
-    hidden = derived.Hidden(share=0.614, most=65, window=64, first=True, copies=True, relay=2, from_token=66)
+    hidden = derived.HiddenPairs(
+        share=0.614, max_keys=65, window=64, hides_first=True, hides_copied=True, layers_to_copy=2, from_token=66
+    )
     blind, sink = (Score(name="A", perplexity=40, copied=9.1, first=11.0, hidden=h) for h in (hidden, None))
-    sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, first=False))
-    far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, first=False, copies=False))
+    sink = dataclasses.replace(sink, name="B", hidden=dataclasses.replace(hidden, hides_first=False))
+    far = dataclasses.replace(sink, hidden=dataclasses.replace(hidden, hides_first=False, hides_copied=False))
     far_back = ".** The token to copy is 95 tokens back, beyond the window of 64."
     reason = f"{far_back} A chain of 2 layers could pass it on, but this model has never learned to do so."
     assert words.describe_effects(AS_IT_IS, [blind, sink]) == (
@@ -169,21 +171,21 @@ def test_hidden_tokens_explain_a_perplexity_and_a_lost_copy():
             f"**Copying fails with both variants{reason}"
         )
     )
-    less = dataclasses.replace(hidden, share=0.5, first=False)
+    less = dataclasses.replace(hidden, share=0.5, hides_first=False)
     for other in (
         dataclasses.replace(seen, perplexity=21.0),  # not a rise
         dataclasses.replace(seen, perplexity=50.0),  # a larger rise
         dataclasses.replace(seen, hidden=hidden),
         dataclasses.replace(seen, hidden=less),
         dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, share=0.6141)),  # also rounded to 61%
-        dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, most=66)),
+        dataclasses.replace(seen, hidden=dataclasses.replace(seen.hidden, max_keys=66)),
         dataclasses.replace(seen, hidden=None),
     ):
         assert words.describe_effects(AS_IT_IS, [blind, other]).startswith("**A raises perplexity")
     assert words.describe_effects(AS_IT_IS, [blind, seen, far]).startswith("**A raises perplexity")
     worse = dataclasses.replace(blind, copied=5.0)
     assert words.describe_effects(AS_IT_IS, [worse]).endswith(f"**Copying gets worse with A{reason}")
-    never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, relay=None))
+    never = dataclasses.replace(blind, hidden=dataclasses.replace(hidden, layers_to_copy=None))
     for group in ([never], [never, dataclasses.replace(blind, name="B")]):
         assert words.describe_copying(AS_IT_IS, group).split(" With A")[0].endswith(far_back)
     wide = dataclasses.replace(never, name="B", hidden=dataclasses.replace(never.hidden, window=32))
@@ -252,13 +254,13 @@ LOST = "loses over half of the ability to copy once 4 layers are replaced.**"
     [(30, 6, STAYS, REMAINS), (20, 7, STAYS, LOST), (31, 2, EXCEEDS, REMAINS), (31, 7, EXCEEDS, LOST)],
 )
 def test_describe_layers_of_several_layers(perplexity, copied, reads, copies):
-    pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
+    pairs = [CurvePoint(x=2, perplexity=20.0, copied=1.0), CurvePoint(x=4, perplexity=perplexity, copied=copied)]
     assert f"**Linear {copies} {reads}" == layers.describe_layers({"linear": pairs}, [read(20), COPY], "bottom")
     assert layers.describe_layers({"linear": pairs}, [read(20)], "bottom") == ""
 
 
 def test_describe_layers_of_single_layers():
-    pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
+    pairs = [CurvePoint(x=0, perplexity=25.0, copied=2.0), CurvePoint(x=7, perplexity=21.0, copied=6.0)]
     text = layers.describe_layers({"linear": pairs}, [read(20), COPY], "single")
     assert text == (
         "**With Linear in a single layer, perplexity is highest for layer 0 (1.25 times the original).** The copying "
@@ -267,7 +269,7 @@ def test_describe_layers_of_single_layers():
 
 
 def test_a_layer_map_is_coloured_by_how_much_is_lost():
-    pairs = [Both(x=0, perplexity=20.0, copied=1.0), Both(x=2, perplexity=40.0, copied=6.0)]
+    pairs = [CurvePoint(x=0, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=40.0, copied=6.0)]
     read_row = layers.perplexity_row("linear", pairs, read(20))
     copy_row = layers.copying_row("linear", pairs, COPY)
     assert (read_row.title, len(read_row.places)) == ("Linear", 30)
@@ -281,9 +283,12 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
 @pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
 def test_better_than_blind(perplexity, copied, reads, copies):
     lines = {
-        "linear": [Both(x=3, perplexity=perplexity, copied=copied), Both(x=4, perplexity=1.0, copied=None)],
-        "uniform": [Both(x=3, perplexity=25.0, copied=2.0)],
-        "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
+        "linear": [CurvePoint(x=3, perplexity=perplexity, copied=copied), CurvePoint(x=4, perplexity=1.0, copied=None)],
+        "uniform": [CurvePoint(x=3, perplexity=25.0, copied=2.0)],
+        "synthesizer~kind~random": [
+            CurvePoint(x=3, perplexity=26.0, copied=2.5),
+            CurvePoint(x=4, perplexity=9.0, copied=2.5),
+        ],
     }
     assert layers.better_than_blind(lines) == (
         f"Linear has a lower perplexity than both variants that ignore the text in {reads} of 1 layers. It has a lower "
@@ -295,7 +300,8 @@ def test_better_than_blind(perplexity, copied, reads, copies):
 
 def test_describe_budgets():
     pairs = [
-        Both(x=x, perplexity=p, copied=c) for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
+        CurvePoint(x=x, perplexity=p, copied=c)
+        for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
     ]
     assert derived.preserved_from(pairs, "perplexity", 21) == 8
     assert derived.preserved_from(pairs, "copied", 3) == 4
@@ -331,7 +337,7 @@ def test_describe_budgets():
     ],
 )
 def test_preserved_values_of_a_budget(perplexity, copied, expected):
-    pairs = [Both(x=2, perplexity=perplexity, copied=copied)]
+    pairs = [CurvePoint(x=2, perplexity=perplexity, copied=copied)]
     assert budget.describe_budgets({"local~window~64": pairs}, [read(20), COPY]) == expected
     assert budget.describe_budgets({"local~window~64": pairs}, [read(20)]) == ""
 
@@ -350,7 +356,7 @@ def test_preserved_values_of_a_budget(perplexity, copied, expected):
     ],
 )
 def test_the_values_of_a_budget_that_preserve_copying_are_at_either_end_or_listed(losses, values):
-    pairs = [Both(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
+    pairs = [CurvePoint(x=2.0**i, perplexity=99.0, copied=loss) for i, loss in enumerate(losses)]
     text = budget.describe_budgets({"atrous": pairs}, [read(20), COPY])
     assert text.startswith(f"**With {values}, Atrous copies repeated text" if values else "**With Atrous, no tested")
     kept = [dataclasses.replace(pair, perplexity=20.0 if pair.x == 1 else 99.0) for pair in pairs]
@@ -452,7 +458,7 @@ def test_a_probability_has_no_power_of_ten(chance, expected):
 
 @pytest.mark.parametrize(("moved", "changes"), [(0.0, False), (9e-7, False), (2e-6, True), (0.7, True)])
 def test_an_unchanged_attention_row_is_reported(moved, changes):
-    row = SimpleNamespace(label="b", chances=(0.5, 0.25), context=["a"], layer=3, head=2, moved=moved)
+    row = SimpleNamespace(label="b", probabilities=(0.5, 0.25), context=["a"], layer=3, head=2, moved_weight=moved)
     said = token_details.describe_token(row, "Local")
     assert ("“a”, changes most in layer 3, head 2. There, " in said) == changes
     assert said.endswith("No attention row of the token before it, “a”, changes.") != changes

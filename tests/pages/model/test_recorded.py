@@ -33,8 +33,8 @@ def test_recorded_results_equal_computed_results(task, monkeypatch):
 
 def test_all_results_of_a_first_visit_are_recorded(monkeypatch):
     monkeypatch.undo()
-    lacking = [task for task in record.unique_tasks() if swap.known(task) is None]
-    lacking += [task for task in record.continuations() if continuation.known(task) is None]
+    lacking = [task for task in record.unique_tasks() if swap.recorded_row(task) is None]
+    lacking += [task for task in record.continuations() if continuation.recorded_row(task) is None]
     assert not lacking, "run python -m pages.model.record"
 
 
@@ -45,8 +45,8 @@ def test_recorded_continuations_equal_computed_ones(monkeypatch):
     assert found.recorded
     assert (found.word, found.layers, found.prompt, found.ids) == (true.word, true.layers, true.prompt, true.ids)
     assert (found.written, found.held) == (true.written, true.held)
-    assert continuation.known(replace(task, steps=3)) is None
-    assert continuation.known(replace(task, text="Another text.")) is None
+    assert continuation.recorded_row(replace(task, steps=3)) is None
+    assert continuation.recorded_row(replace(task, text="Another text.")) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from driver import spoken, visit
 from app.jobs import dispatch
 from attention_core.experiments import trained_swap
 from attention_core.experiments.trained_swap import TrainedSwapRow
-from attention_core.inputs.trained import run_from_words, usual_run
+from attention_core.inputs.trained import run_from_words, training_run
 from attention_core.learning.tasks import TASKS
 from attention_core.model_patching import UNIFORM
 from pages.model.tiny import trained_swap as view
@@ -90,7 +90,7 @@ def test_without_a_replacement_the_page_asks_for_one():
 @pytest.mark.parametrize("task", TASKS)
 def test_only_tasks_that_predict_the_next_token_have_a_perplexity(task):
     predicts_next = task in view.NEXT_TOKEN_TASKS
-    text = view.notes(usual_run(task), 1)
+    text = view.notes(training_run(task), 1)
     assert ("The perplexity is the exponential of the mean loss" in text) == predicts_next
     [line] = view.table([row(0.5, 2.0, layers=())], predicts_next=predicts_next)
     assert line.get("Perplexity") == ("7.39" if predicts_next else None)

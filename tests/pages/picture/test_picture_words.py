@@ -5,13 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from attention_core.analysis.denoised_image import Denoised
+from attention_core.analysis.denoised_image import DenoisedImage
 from pages.picture import words
 
 
 def image(psnr, from_mean=0.2):
     pixels = np.zeros((16, 16, 1), np.float32)
-    return Denoised(image=pixels, error=pixels[..., 0], psnr=psnr, ssim=0.5, from_mean=from_mean, seconds=0.1)
+    return DenoisedImage(
+        image=pixels, error=pixels[..., 0], psnr=psnr, ssim=0.5, distance_from_mean=from_mean, seconds=0.1
+    )
 
 
 def headline(found, noisy, softmax, even=(), causes=()):

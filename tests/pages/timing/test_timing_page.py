@@ -11,9 +11,9 @@ from driver import charts, numbers, open_page
 import attention_core as ac
 from app.jobs.runs import Run
 from attention_core.benchmarking.device import Stamp, stamp
-from attention_core.benchmarking.run_file import recorded
-from attention_core.benchmarking.run_records import Sample, gather
-from attention_core.benchmarking.run_summary import of_variant, ratios
+from attention_core.benchmarking.run_file import recorded_runs
+from attention_core.benchmarking.run_records import Sample, group_samples
+from attention_core.benchmarking.run_summary import ratios, variant_points
 from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.formatting import formatted
@@ -41,7 +41,7 @@ def live_lines(at):
 def gathered(at):
     """Return the results of a visitor's run."""
     run = at.session_state["timing.run"]
-    return gather(run.request, stamp("cpu", run.began), run.rows)
+    return group_samples(run.request, stamp("cpu", run.began), run.rows)
 
 
 def sentence(at):
@@ -55,9 +55,9 @@ def test_the_first_visit_shows_a_recorded_run(mode, side):
     at = open_timing(t_mode=mode, t_side=side)
     assert not at.error
     time_chart, beside = charts(at)
-    run = next(run for run in recorded().values() if run.spec.mode == mode and not run.spec.causal)
+    run = next(run for run in recorded_runs().values() if run.spec.mode == mode and not run.spec.causal)
     drawn = lines(time_chart, "solid")["Softmax"]
-    assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(run, "softmax")])
+    assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in variant_points(run, "softmax")])
     assert ("Softmax" in lines(beside)) == (side != "ratio")
     texts = [each["text"] for each in time_chart["layout"]["annotations"]]
     [message] = [text for text in texts if run.stamp.device in text]
@@ -87,7 +87,9 @@ def test_the_button_measures_next_to_the_recorded_run():
     assert list(dotted) == [MASKED]
     assert dotted[MASKED]["line"]["color"] == solid["Local · window 16"]["line"]["color"]
     assert [trace["showlegend"] for trace in dashed.values()] == [False, False]
-    assert list(numbers(solid["Softmax"]["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(live, "softmax")])
+    assert list(numbers(solid["Softmax"]["y"])) == pytest.approx(
+        [p.quartiles[1] for p in variant_points(live, "softmax")]
+    )
     ratio = lines(charts(at)[1], "solid")["Local · window 16"]
     assert list(numbers(ratio["y"])) == pytest.approx([r.middle for r in ratios(live, "local")])
     assert "(this machine, " in sentence(at)
@@ -134,7 +136,7 @@ def test_another_mask_is_chosen_by_name():
 
 
 def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr("attention_core.benchmarking.full_matrix_mask.MAKING", 10**9)
+    monkeypatch.setattr("attention_core.benchmarking.full_matrix_mask.MASK_BYTES", 10**9)
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     assert any(MASKED in c.value.replace("\\", "") and "MiB" in c.value for c in at.caption)
@@ -215,7 +217,7 @@ def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
         for word, ms in (("softmax", 2.5), ("local", 1.25))
     ]
     hostile = Stamp(device="<b>*[x](http://y)*", cpu="c", cores=1, threads=1, torch="2", date="2026")
-    run = gather(spec, hostile, rows)
+    run = group_samples(spec, hostile, rows)
     at = open_timing(t_mode="backward", t_beside="loaded", **{"timing.loaded": run})
     time_chart = charts(at)[0]
     assert list(numbers(lines(time_chart)["Local · window 16"]["y"])) == [1.25]
@@ -247,8 +249,8 @@ def test_lengths_are_measured_whichever_end_is_named_first():
 def test_the_table_is_at_the_longest_common_length_unless_another_is_chosen():
     at = open_timing(variants=PAIR)
     assert "time at n = 4,096 (ms)" in at.dataframe[0].value.columns
-    run = next(run for run in recorded().values() if run.spec.mode == "forward" and not run.spec.causal)
+    run = next(run for run in recorded_runs().values() if run.spec.mode == "forward" and not run.spec.causal)
     at.selectbox(key="timing.at").set_value(256).run()
-    expected = [next(p for p in of_variant(run, word) if p.n == 256).quartiles[1] for word in ("softmax", "local")]
+    expected = [next(p for p in variant_points(run, word) if p.n == 256).quartiles[1] for word in ("softmax", "local")]
     assert list(at.dataframe[0].value["time at n = 256 (ms)"]) == pytest.approx(expected)
     assert at.query_params["t_at"] == "256"

@@ -14,8 +14,8 @@ from app.jobs.timing_runs import Series
 from app.words.labels import label
 from attention_core.benchmarking.device import Stamp
 from attention_core.benchmarking.full_matrix_mask import attention_from_word
-from attention_core.benchmarking.run_records import BOUNDED, Point, Run, Skipped
-from attention_core.benchmarking.run_summary import Ratio, of_variant, ratios
+from attention_core.benchmarking.run_records import LIMIT_REASONS, Point, Run, Skipped
+from attention_core.benchmarking.run_summary import Ratio, ratios, variant_points
 from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import charts, missing, table, words
 from pages.timing.options import TimingOptions
@@ -51,7 +51,7 @@ def line(word, **more):
     own = attention_from_word(word)
     return Series(
         **{"run": RUN, "word": word, "name": words.name(own), "colour": 0, "live": True}
-        | {"points": of_variant(RUN, word), "ratios": ratios(RUN, word), "masked": own if "." in word else None}
+        | {"points": variant_points(RUN, word), "ratios": ratios(RUN, word), "masked": own if "." in word else None}
         | more
     )
 
@@ -300,7 +300,11 @@ def test_no_mask_effect_without_a_mask_and_its_variant():
 
 @pytest.mark.parametrize(
     ("reason", "most", "expected"),
-    [(BOUNDED[0], 2048.0, "more than 2,048 MiB."), (BOUNDED[1], 0.5, "than 0.5 s."), ("Too {slow}.", None, "{slow}")],
+    [
+        (LIMIT_REASONS[0], 2048.0, "more than 2,048 MiB."),
+        (LIMIT_REASONS[1], 0.5, "than 0.5 s."),
+        ("Too {slow}.", None, "{slow}"),
+    ],
 )
 def test_limits_are_filled_only_into_messages_that_name_them(reason, most, expected):
     run = replace(RUN, left_out=(Skipped(variant="local", n=2048, reason=reason, most=most),))
@@ -443,7 +447,7 @@ def on_other_device(*times):
         ),
     )
     lines = [
-        line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word), live=False)
+        line(word, run=run, points=variant_points(run, word), ratios=ratios(run, word), live=False)
         for word in ("softmax", *word_of)
     ]
     return other_device_note(lines, lines)
@@ -468,7 +472,7 @@ def test_the_variants_that_are_faster_on_another_device_are_named(times, expecte
 
 def overtaken(**more):
     run = more.pop("run", OVERTAKEN)
-    return line("local", run=run, points=of_variant(run, "local"), ratios=ratios(run, "local"), **more)
+    return line("local", run=run, points=variant_points(run, "local"), ratios=ratios(run, "local"), **more)
 
 
 @pytest.mark.parametrize(
@@ -490,7 +494,9 @@ def test_the_speedup_is_reported_if_every_variant_is_faster(last, expected):
             *(points(word, 256, ms) for word, ms in zip(("local", "linear"), last, strict=False)),
         ),
     )
-    lines = [line(word, run=run, points=of_variant(run, word), ratios=ratios(run, word)) for word in run.spec.variants]
+    lines = [
+        line(word, run=run, points=variant_points(run, word), ratios=ratios(run, word)) for word in run.spec.variants
+    ]
     assert speedup_sentence(lines) == expected
     figure = {"layout": {}}
     charts.mark_speedup(figure, lines)
@@ -506,7 +512,7 @@ def test_the_speedup_is_reported_if_every_variant_is_faster(last, expected):
 
 
 def test_a_crossover_lies_on_softmaxs_line_and_has_both_times():
-    softmax = line("softmax", run=OVERTAKEN, points=of_variant(OVERTAKEN, "softmax"))
+    softmax = line("softmax", run=OVERTAKEN, points=variant_points(OVERTAKEN, "softmax"))
     [mark] = charts.crossovers([softmax, overtaken(colour=3)])
     # The ratios are 2 at 64 and 1/2 at 256 tokens: 1 halfway between them, where softmax takes 16 ms.
     assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
@@ -554,7 +560,7 @@ def test_empty_cells_are_explained():
     assert table.empty_cells([decoded], list(decoded), 64) == (
         "Some cells are empty: multiply-adds by formula (known only for a forward pass)."
     )
-    alone = table.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]), 16)
+    alone = table.row(line("local", points=variant_points(RUN, "local")[:1], ratios=[]), 16)
     assert table.empty_cells([alone], list(alone), 16) == (
         "Some cells are empty: faster than softmax from (softmax was not measured); time ÷ softmax's time (softmax was "
         "not measured at this length); exponent a of time ∝ nᵃ, R² of the time's exponent and exponent a of "

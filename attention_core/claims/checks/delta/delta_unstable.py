@@ -13,7 +13,7 @@ from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, parts
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
-STABLE, BEYOND = 2.0, 2.1
+STABLE, UNSTABLE = 2.0, 2.1
 HALF, WHOLE = "stored values after half of the text", "stored values after the whole text"
 
 
@@ -42,13 +42,13 @@ def measure(inputs: ExperimentInput) -> Iterator[NormRow]:
         )
     k = k / length
     betas = torch.tensor(STRENGTHS, dtype=k.dtype)[:, None, None, None]
-    left = torch.eye(k.shape[-1], dtype=k.dtype).expand(len(STRENGTHS), len(k), -1, -1)
+    product = torch.eye(k.shape[-1], dtype=k.dtype).expand(len(STRENGTHS), len(k), -1, -1)
     half = k.shape[-2] // 2
     for i, key in enumerate(k.unbind(-2), 1):
-        left = left - betas * key.unsqueeze(-1) * (key.unsqueeze(-2) @ left)
+        product = product - betas * key.unsqueeze(-1) * (key.unsqueeze(-2) @ product)
         if i in (half, k.shape[-2]):
             after = HALF if i == half else WHOLE
-            for strength, norms in zip(STRENGTHS, torch.linalg.matrix_norm(left, 2), strict=True):
+            for strength, norms in zip(STRENGTHS, torch.linalg.matrix_norm(product, 2), strict=True):
                 yield from inputs.head_rows(NormRow, strength=strength, after=after, left=norms)
 
 
@@ -56,7 +56,7 @@ def numbers(rows: Sequence[NormRow]) -> Numbers:
     """Return the largest factor for β up to 2, the smallest just above 2, and the medians at the largest β."""
     return {
         "within": max(row.left for row in rows if row.after == WHOLE and row.strength <= STABLE),
-        "beyond": min(values(rows, "left", after=WHOLE, strength=BEYOND)),
+        "beyond": min(values(rows, "left", after=WHOLE, strength=UNSTABLE)),
         "far": median(values(rows, "left", after=WHOLE, strength=STRENGTHS[-1])),
         "half": median(values(rows, "left", after=HALF, strength=STRENGTHS[-1])),
     }

@@ -11,11 +11,12 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.experiments.error import doubling_lengths
 from attention_core.ops.delta.fast_weights import RuleInputs, anatomy
 from attention_core.ops.softmax.masked import safe_divisor
 
 UNIT, FREE = "keys of norm 1", "keys with their own norms"
-BEYOND = 1e300
+OVERFLOW = 1e300
 """Value that replaces results beyond the range of float64."""
 
 
@@ -38,19 +39,14 @@ def measure(inputs: ExperimentInput) -> Iterator[EntryRow]:
     k = inputs.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
     for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
-        taken = k / safe_divisor(scale)
-        one = torch.ones_like(length)
-        inverse = anatomy(RuleInputs(taken, taken, one, None, one), causal=True)["inverse"]
+        scaled = k / safe_divisor(scale)
+        ones = torch.ones_like(length)
+        inverse = anatomy(RuleInputs(scaled, scaled, ones, None, ones), causal=True)["inverse"]
         # The matrix is lower triangular, so its first n rows and columns are the inverse for the first n tokens. The
         # running maximum over rows is therefore the largest entry for each length.
-        grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
-        for n in lengths(k.shape[-2]):
-            yield from inputs.head_rows(EntryRow, n=n, keys=keys, largest=grown[:, n - 1])
-
-
-def lengths(n: int) -> list[int]:
-    """Return the powers of two from 2 up to n tokens, followed by n."""
-    return [*(2**i for i in range(1, (n - 1).bit_length())), n]
+        largest = inverse.abs().tril(-1).amax(-1).nan_to_num(OVERFLOW, OVERFLOW).clamp(max=OVERFLOW).cummax(-1).values
+        for n in doubling_lengths(k.shape[-2], 2):
+            yield from inputs.head_rows(EntryRow, n=n, keys=keys, largest=largest[:, n - 1])
 
 
 def numbers(rows: Sequence[EntryRow]) -> Numbers:

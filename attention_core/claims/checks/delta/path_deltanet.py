@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.checks.delta.inverse_within_one import lengths
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import FLOAT32_TOLERANCE
 from attention_core.claims.rule import Condition, Numbers, Rule
+from attention_core.experiments.error import doubling_lengths
 from attention_core.ops.delta.delta_rule import unit_vectors
 from attention_core.variant import Paper
 from attention_core.variants.gated.path import FIXED, KEYS, ROTATED, rule_directions
@@ -42,18 +42,18 @@ def measure(inputs: ExperimentInput) -> Iterator[PathRow]:
     q, k = unit_vectors(q), unit_vectors(k)
     for along, name in NAMES.items():
         largest = (path_logits(q, k, rule_directions(k, along)) - delta).abs().amax(-1).cummax(-1).values
-        for n in lengths(qkv.n):
+        for n in doubling_lengths(qkv.n, 2):
             yield from inputs.head_rows(PathRow, n=n, along=name, difference=largest[:, n - 1])
 
 
 def path_logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """Compute ``q_iᵀ H_i ... H_{j+1} k_j`` step by step, ``[..., n, n]``, with ``H_t = I - w_t w_tᵀ``."""
-    carried, rows = torch.zeros_like(k), []
+    products, rows = torch.zeros_like(k), []
     for i in range(k.shape[-2]):
-        along = w[..., i : i + 1, :]
-        carried = carried - (carried @ along.mT) @ along
-        carried[..., i, :] = k[..., i, :]
-        rows.append(q[..., i : i + 1, :] @ carried.mT)
+        direction = w[..., i : i + 1, :]
+        products = products - (products @ direction.mT) @ direction
+        products[..., i, :] = k[..., i, :]
+        rows.append(q[..., i : i + 1, :] @ products.mT)
     return torch.cat(rows, -2)
 
 

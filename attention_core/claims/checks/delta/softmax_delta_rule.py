@@ -19,7 +19,7 @@ MEAN, FIRST, FREE = "mean of the values", "Taylor expansion of softmax", "delta 
 CAPPED = "delta rule, limited strength"
 NEAR = 0.5
 """Largest relative error at which a matrix counts as close to softmax."""
-BEYOND = 1e6
+MAX_ERROR = 1e6
 """Largest error reported; errors of an overflowing state are set to it."""
 
 
@@ -42,18 +42,18 @@ def measure(inputs: ExperimentInput) -> Iterator[StepRow]:
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=True)
     mean = running_means(torch.eye(qkv.n)).expand_as(exact)
     check_not_uniform(metrics.relative_error(mean, exact))
-    found: dict[str, Tensor] = {
+    matrices: dict[str, Tensor] = {
         MEAN: mean,
         FIRST: registry.get("centred_taylor", order=1).weights(qkv.q, qkv.k, causal=True),
         FREE: capped_weights(qkv.q, qkv.k, math.inf, causal=True),
         CAPPED: registry.get("softmax_gdn").weights(qkv.q, qkv.k, causal=True),
     }
     k = qkv.k.double()
-    steps = rule_inputs(k, k - running_means(k), math.inf)
-    taken = steps.write_strength * steps.k.square().sum(-1, keepdim=True)
-    unstable = (100 * (taken > 2 - steps.write_strength).double().mean((-2, -1))).tolist()
-    for form, matrix in found.items():
-        errors = metrics.relative_error(matrix, exact).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND)
+    updates = rule_inputs(k, k - running_means(k), math.inf)
+    erased = updates.write_strength * updates.k.square().sum(-1, keepdim=True)
+    unstable = (100 * (erased > 2 - updates.write_strength).double().mean((-2, -1))).tolist()
+    for form, matrix in matrices.items():
+        errors = metrics.relative_error(matrix, exact).nan_to_num(MAX_ERROR, MAX_ERROR).clamp(max=MAX_ERROR)
         yield from inputs.head_rows(StepRow, form=form, error=errors, unstable=unstable)
 
 

@@ -10,7 +10,7 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule
-from attention_core.experiments.error import uniform
+from attention_core.experiments.error import uniform_weights
 
 COSINE, UNIFORM = "1 + cos(q, k)", "equal weights"
 KERNELS = {
@@ -46,24 +46,24 @@ def measure(inputs: ExperimentInput) -> Iterator[KernelRow]:
     v = qkv.v.double()
     for kernel in (*KERNELS, UNIFORM):
         if kernel == UNIFORM:
-            own = uniform(qkv.n, causal=qkv.causal).expand_as(exact)
+            weights = uniform_weights(qkv.n, causal=qkv.causal).expand_as(exact)
         else:
-            own = registry.from_word(KERNELS[kernel]).weights(qkv.q, qkv.k, causal=qkv.causal).double()
-        yield from inputs.head_rows(KernelRow, kernel=kernel, of=MATRIX, error=metrics.relative_error(own, exact))
-        errors = metrics.relative_error(own @ v, exact @ v)
+            weights = registry.from_word(KERNELS[kernel]).weights(qkv.q, qkv.k, causal=qkv.causal).double()
+        yield from inputs.head_rows(KernelRow, kernel=kernel, of=MATRIX, error=metrics.relative_error(weights, exact))
+        errors = metrics.relative_error(weights @ v, exact @ v)
         yield from inputs.head_rows(KernelRow, kernel=kernel, of=OUTPUT, error=errors)
 
 
 def numbers(rows: Sequence[KernelRow]) -> Numbers:
     """Return how often 1 + cos has the closest matrix, and the median errors, with uniform attention for comparison."""
-    cosine, *rest, flat = (np.array(values(rows, "error", kernel=each, of=MATRIX)) for each in (*KERNELS, UNIFORM))
+    cosine, *rest, uniform = (np.array(values(rows, "error", kernel=each, of=MATRIX)) for each in (*KERNELS, UNIFORM))
     others = np.stack(rest)
     return {
         "duels": 100 * float((cosine < others).mean()),
         "heads": 100 * float((cosine < others).all(0).mean()),
         "cosine": float(np.median(cosine)),
         "best": float(np.median(others, axis=1).min()),
-        "uniform": float(np.median(flat)),
+        "uniform": float(np.median(uniform)),
     }
 
 

@@ -11,21 +11,21 @@ from statistics import fmean, median
 import torch
 
 from attention_core import articles, registry
-from attention_core.analysis.state.token_weight import causal_weights, first_share
+from attention_core.analysis.state.token_weight import causal_weights, first_tokens_share
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, all_of, parts
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.formatting import N_
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
 
-FEW = 4
+N_ENDS = 4
 """The number of first tokens called early, and of last tokens called late."""
 QUARTER = 4
 """The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
-TINY = 1e-9
+MIN_SHARE = 1e-9
 """Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
 PLAIN, DECAYED, SOFTMAX = "linear attention", "linear attention with decay", N_("softmax")
 EARLY = {
@@ -49,7 +49,7 @@ def attentions(n: int) -> dict[str, Attention]:
     }
 
 
-def newest(n: int) -> range:
+def last_quarter(n: int) -> range:
     """Return the positions of the last quarter of n tokens."""
     return range(n - n // QUARTER, n)
 
@@ -84,13 +84,13 @@ def measure(inputs: ExperimentInput) -> Iterator[ShareRow]:
             last = torch.from_numpy(weights[-1:])
             plain = last if name == PLAIN else plain
             kept = 100 * float(top_k_overlap(last, plain, qkv.n // QUARTER))
-            for n in ladder(qkv.n):
-                recent = [weights[i, : i + 1] for i in newest(n)]
+            for n in measured_lengths(qkv.n):
+                rows = [weights[i, : i + 1] for i in last_quarter(n)]
                 row = partial(
                     ShareRow, attention=name, n=n, head=(inputs.head or 0) + index, kept=kept if n == qkv.n else None
                 )
-                yield row(of=EARLY[name], share=100 * fmean(first_share(each, FEW) for each in recent))
-                yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))
+                yield row(of=EARLY[name], share=100 * fmean(first_tokens_share(w, N_ENDS) for w in rows))
+                yield row(of=LATE[name], share=100 * fmean(first_tokens_share(w[::-1], N_ENDS) for w in rows))
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
@@ -101,7 +101,7 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
         return median(values(rows, "share", of=of, n=n))
 
     def fall(of: str) -> float:
-        return -fit_power(lengths, [max(share(of, n), TINY) for n in lengths]).exponent
+        return -fit_power(lengths, [max(share(of, n), MIN_SHARE) for n in lengths]).exponent
 
     return {
         "fall": fall(EARLY[PLAIN]),
@@ -109,7 +109,7 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
         "kept": median(values(rows, "kept", attention=DECAYED)),
         "early": share(EARLY[PLAIN]),
         "softmax": share(EARLY[SOFTMAX]),
-        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(lengths[-1])),
+        "even": 100 * fmean(min(N_ENDS / (i + 1), 1) for i in last_quarter(lengths[-1])),
         "late": share(LATE[PLAIN]),
         "decayed_early": share(EARLY[DECAYED]),
         "decayed_late": share(LATE[DECAYED]),

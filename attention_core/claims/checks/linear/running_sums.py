@@ -22,7 +22,7 @@ SHORTEST = 16
 """Shortest length, in tokens, at which bytes are counted."""
 HALVINGS = 3
 """How often the head size is halved: bytes are counted over an eightfold range of sizes."""
-MOST = 2**22
+MAX_STATE_VALUES = 2**22
 """Maximum number of values in all states of one compared head: 32 MiB in float64, allocated about four times."""
 
 
@@ -45,7 +45,7 @@ def measure(inputs: ExperimentInput) -> Iterator[GradientBytesRow]:
     """Yield the peak memory of forward and backward at growing head sizes, and the difference of the gradients."""
     qkv = inputs.record()
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
-    tokens = max(1, MOST // (d * (d_v + 1)))
+    tokens = max(1, MAX_STATE_VALUES // (d * (d_v + 1)))
     heads = zip(*(x[:, :tokens].double() for x in qkv.tensors), strict=True)
     difference = max(max_gradient_difference(*(gradients(way, *head) for way in NAMES)) for head in heads)
     n = max(n for n in causal_gradient.lengths(d, d_v) if n <= inputs.longest)
@@ -64,19 +64,19 @@ def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
 def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-    out = causal_forward(registry.from_word(WORD), way)(q, k, v)
-    found = torch.autograd.grad(out, (q, k, v), out.detach())
-    check_finite(found)
-    return found
+    output = causal_forward(registry.from_word(WORD), way)(q, k, v)
+    result = torch.autograd.grad(output, (q, k, v), output.detach())
+    check_finite(result)
+    return result
 
 
-def max_gradient_difference(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+def max_gradient_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -> float:
     """Return the largest difference of any gradient entry, divided by the largest entry of all three gradients.
 
     One gradient alone may be zero: if all values are equal, queries and keys have no effect.
     """
-    largest = max(float(x.abs().max()) for x in other)
-    return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
+    largest = max(float(x.abs().max()) for x in second)
+    return max(float((a - b).abs().max()) for a, b in zip(first, second, strict=True)) / (largest or 1.0)
 
 
 def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:

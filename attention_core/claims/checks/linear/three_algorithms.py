@@ -18,7 +18,7 @@ from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.ops.linear.causal_scan import CHUNK
 
 MATRIX, CUMSUM = "whole attention matrix", "cumulative sum"
-SMALLEST = math.isqrt(CHUNK // 2) + 1
+MIN_HEAD_SIZE = math.isqrt(CHUNK // 2) + 1
 """Smallest head size d for which the longest length, 2d² tokens, is more than one chunk."""
 
 
@@ -43,7 +43,7 @@ def measure(inputs: ExperimentInput) -> Iterator[AlgorithmRow]:
         UntestableError: if heads are so small that all these lengths fit in one chunk.
     """
     size = min(math.isqrt(inputs.longest // 2), inputs.record().q.shape[-1])
-    if size < SMALLEST:
+    if size < MIN_HEAD_SIZE:
         raise UntestableError(
             "For head size {d}, this check uses at most 2 × {d}² = {n} tokens. They fit in one chunk of {chunk} "
             "tokens, so computing in chunks cannot be tested. Choose an input with larger heads.",
@@ -142,7 +142,7 @@ CLAIM = Claim(
     figure=Figure(
         x="n", y="elements", by="algorithm", x_title="tokens n", y_title="peak memory (numbers per head)", log="xy"
     ),
-    needs=2 * SMALLEST**2,
+    needs=2 * MIN_HEAD_SIZE**2,
     measures_lengths=True,
     theorem="All four ways to compute linear attention add the same products in different orders. For n tokens and "
     "head size d, the cumulative sum stores n d² numbers per head, and the attention matrix has n² numbers. The "

@@ -7,16 +7,16 @@ from statistics import median
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
-from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED, future
+from attention_core.claims.conditions import FLOAT32_TOLERANCE, FUTURE, MEASURED_UNMASKED, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
 LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of Linformer's rank", "equal weights"
-TIMES = (4, 6, 8, 12, 16)
+LENGTH_FACTORS = (4, 6, 8, 12, 16)
 """Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
 well above the rank, so that every projection loses much information."""
-SMALLEST = 4
+MIN_RANK = 4
 """Smallest rank judged. At rank one, Linformer is uniform attention for any projection; at two or three it is little
 better."""
 NO_BETTER = 0.9
@@ -41,11 +41,11 @@ class RankRow:
 
 def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
     """Yield the errors of Linformer, of the best matrix of that rank and of uniform attention, per head and length."""
-    rank = inputs.longest // TIMES[-1]
+    rank = inputs.longest // LENGTH_FACTORS[-1]
     softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
-    for times in TIMES:
-        qkv = inputs.record(times * rank)
-        exact, hidden = softmax.weights(qkv.q, qkv.k), future(qkv)
+    for factor in LENGTH_FACTORS:
+        qkv = inputs.record(factor * rank)
+        exact, hidden = softmax.weights(qkv.q, qkv.k), future_percent(qkv)
         errors = {
             LINFORMER: metrics.relative_error(linformer.weights(qkv.q, qkv.k), exact),
             BEST: metrics.truncated_svd_error(exact, rank),
@@ -59,15 +59,15 @@ def measure(inputs: ExperimentInput) -> Iterator[RankRow]:
 def numbers(rows: Sequence[RankRow]) -> Numbers:
     """Return the medians over heads at the longest length, and the exponent of Linformer's error in n."""
 
-    def middle(matrix: str, n: int) -> float:
+    def median_error(matrix: str, n: int) -> float:
         return median(values(rows, "error", matrix=matrix, n=n))
 
     lengths, last = sorted({row.n for row in rows}), max(rows, key=lambda row: row.n)
     return {
-        "exponent": fit_power(lengths, [middle(LINFORMER, n) for n in lengths]).exponent,
-        "error": middle(LINFORMER, last.n),
-        "floor": middle(BEST, last.n),
-        "uniform": middle(UNIFORM, last.n),
+        "exponent": fit_power(lengths, [median_error(LINFORMER, n) for n in lengths]).exponent,
+        "error": median_error(LINFORMER, last.n),
+        "floor": median_error(BEST, last.n),
+        "uniform": median_error(UNIFORM, last.n),
         "rank": last.rank,
         "shortest": lengths[0],
         "longest": last.n,
@@ -149,6 +149,6 @@ CLAIM = Claim(
         percent=True,
     ),
     noncausal_method=LINFORMER,
-    needs=SMALLEST * TIMES[-1],
+    needs=MIN_RANK * LENGTH_FACTORS[-1],
     measures_lengths=True,
 )

@@ -9,11 +9,11 @@ import torch
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule
 
 EXACT, ITERATED = "Nyström, exact inverse", "Nyström, inverse from six iterations"
-MOST = 256
+MAX_TOKENS = 256
 """Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}
 
@@ -37,17 +37,17 @@ class LandmarksRow:
 
 def measure(inputs: ExperimentInput) -> Iterator[LandmarksRow]:
     """Yield the relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
-    qkv = inputs.record(min(inputs.record().n, MOST))
+    qkv = inputs.record(min(inputs.record().n, MAX_TOKENS))
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
-    hidden, rounding = future(qkv), torch.finfo(q.dtype).eps
+    hidden, rounding = future_percent(qkv), torch.finfo(q.dtype).eps
     singular = metrics.singular_values(exact)
     # A singular value below the rounding error of the largest one is itself only a rounding error, so the condition
     # number is computed with that rounding error instead.
     condition = singular[..., 0] / torch.maximum(singular[..., -1], singular[..., 0] * rounding)
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
-        for inverse, how in INVERSES.items():
-            nystrom = registry.get("nystrom", landmarks=landmarks, inverse=how)
+        for inverse, method in INVERSES.items():
+            nystrom = registry.get("nystrom", landmarks=landmarks, inverse=method)
             error = metrics.relative_error(nystrom.weights(q, k), exact).clamp(min=rounding)
             row = {"inverse": inverse, "landmarks": landmarks, "n": qkv.n, "future": hidden}
             yield from inputs.head_rows(LandmarksRow, **row, condition=condition, error=error)

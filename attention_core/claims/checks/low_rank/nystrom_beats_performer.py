@@ -7,14 +7,14 @@ from statistics import fmean, median
 from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, check_not_uniform, future_percent
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
-from attention_core.experiments.error import draws
+from attention_core.experiments.error import seed_variants
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "equal weights"
-LANDMARKS, SHARED = 64, 4
+LANDMARKS, TOKENS_PER_LANDMARK = 64, 4
 """Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
-TIMES, JUDGED = (1, 2, 4, 8), 4
+FEATURE_FACTORS, JUDGED_FACTOR = (1, 2, 4, 8), 4
 """Performer's number of features as multiples of the head size d: the values measured, and the value that is judged."""
 
 
@@ -42,13 +42,13 @@ def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
     """
     qkv = inputs.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
-    d, hidden = qkv.q.shape[-1], future(qkv)
+    d, hidden = qkv.q.shape[-1], future_percent(qkv)
     nystrom = registry.get("nystrom", landmarks=LANDMARKS).weights(qkv.q, qkv.k)
     baselines = {NYSTROM: metrics.relative_error(nystrom, exact), UNIFORM: metrics.uniform_error(exact)}
     check_not_uniform(baselines[UNIFORM])
-    for times in TIMES:
-        row = {"times": times, "features": times * d, "n": qkv.n, "future": hidden}
-        for seed, performer in enumerate(draws(registry.get("performer", features=times * d))):
+    for factor in FEATURE_FACTORS:
+        row = {"times": factor, "features": factor * d, "n": qkv.n, "future": hidden}
+        for seed, performer in enumerate(seed_variants(registry.get("performer", features=factor * d))):
             error = metrics.relative_error(performer.weights(qkv.q, qkv.k), exact)
             yield from inputs.head_rows(FeaturesRow, **row, variant=PERFORMER, seed=seed, error=error)
         for variant, error in baselines.items():
@@ -57,13 +57,13 @@ def measure(inputs: ExperimentInput) -> Iterator[FeaturesRow]:
 
 def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
     """Return medians over heads, and the share of heads where Nyström beats the median of Performer's draws."""
-    judged = [row for row in rows if row.times == JUDGED]
+    judged = [row for row in rows if row.times == JUDGED_FACTOR]
     nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
-    drawn = {head: median(values(judged, "error", variant=PERFORMER, head=head)) for head in nystrom}
+    performer = {head: median(values(judged, "error", variant=PERFORMER, head=head)) for head in nystrom}
     return {
-        "wins": 100 * fmean(nystrom[head] < drawn[head] for head in nystrom),
+        "wins": 100 * fmean(nystrom[head] < performer[head] for head in nystrom),
         "nystrom": median(nystrom.values()),
-        "performer": median(drawn.values()),
+        "performer": median(performer.values()),
         "uniform": median(values(judged, "error", variant=UNIFORM)),
         "features": judged[0].features,
         "tokens": judged[0].n,
@@ -130,5 +130,5 @@ CLAIM = Claim(
         percent=True,
     ),
     noncausal_method=NYSTROM,
-    needs=LANDMARKS * SHARED,
+    needs=LANDMARKS * TOKENS_PER_LANDMARK,
 )

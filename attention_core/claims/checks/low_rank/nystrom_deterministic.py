@@ -8,7 +8,7 @@ from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.experiments.error import draws
+from attention_core.experiments.error import seed_variants
 
 NYSTROM, PERFORMER = "Nyström", "Performer"
 
@@ -30,12 +30,12 @@ def measure(inputs: ExperimentInput) -> Iterator[RunRow]:
     Performer is causal if the input is causal; Nyström cannot be causal.
     """
     qkv = inputs.record()
-    performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
-    every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
-    for variant, runs, causal in every:
+    performers, nystrom = seed_variants(registry.get("performer")), registry.get("nystrom")
+    compared = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
+    for variant, runs, causal in compared:
         first, *others = (run.attend(*qkv.tensors, causal=causal) for run in runs)
-        for number, out in enumerate(others, 2):
-            change = metrics.relative_error(out, first)
+        for number, output in enumerate(others, 2):
+            change = metrics.relative_error(output, first)
             yield from inputs.head_rows(RunRow, variant=variant, causal=causal, run=number, change=change)
 
 

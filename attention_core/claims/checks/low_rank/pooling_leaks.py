@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core import articles, registry
-from attention_core.analysis.matrix.influence import MOST
+from attention_core.analysis.matrix.influence import MAX_TOKENS
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Figure, Place, Quantity, UntestableError
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
@@ -17,11 +17,11 @@ from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
 from attention_core.ops.softmax.masked import normalise_rows
 from attention_core.variant import Attention, Variant
 
-OTHERS = ("softmax", "local", "linear")
+WITHOUT_POOLING = ("softmax", "local", "linear")
 """Variants without pooling, one of each kind."""
-MOVED = 1e-6
+CHANGE_TOLERANCE = 1e-6
 """Relative change from which an output counts as changed; far above float64 rounding."""
-OPEN, CUT, HIDDEN = "no mask", "weights on later tokens masked", "pools masked until their last token"
+NO_MASK, ON_WEIGHTS, ON_POOLS = ("no mask", "weights on later tokens masked", "pools masked until their last token")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class LeakRow:
 
     Attributes:
         variant: its title.
-        mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
+        mask: ``NO_MASK``, ``ON_WEIGHTS`` or ``ON_POOLS``.
         pools: whether it pools tokens.
         inverts: whether it mixes all pools by a matrix inverse.
         back: distance, in tokens, from the last token to the first output that changes with it; 0 if none does.
@@ -54,33 +54,33 @@ def measure(inputs: ExperimentInput) -> Iterator[LeakRow]:
         UntestableError: if no weight depends on the last token's query and key.
     """
     qkv = inputs.record()
-    qkv = first_tokens(qkv, min(qkv.n, MOST))
+    qkv = first_tokens(qkv, min(qkv.n, MAX_TOKENS))
     before = [x.double() for x in qkv.tensors]
     after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
     softmax = registry.get("softmax").weights
-    if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
+    if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= CHANGE_TOLERANCE:
         raise UntestableError(
             "In this input, no weight depends on the last token's query and key, so no information could leak from "
             "this token. Choose another input."
         )
-    pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
-    for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
+    pooled = [pooling_attention(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
+    for attention in (*pooled, *(registry.get(key) for key in WITHOUT_POOLING)):
         pools = attention in pooled
-        for mask in (OPEN, CUT, HIDDEN) if pools else (OPEN, CUT):
-            own, changed = (masked_matrix(attention, mask, *tensors) for tensors in (before, after))
-            first = first_moved(own @ before[2], changed @ after[2])
+        for mask in (NO_MASK, ON_WEIGHTS, ON_POOLS) if pools else (NO_MASK, ON_WEIGHTS):
+            weights, changed_weights = (masked_matrix(attention, mask, *tensors) for tensors in (before, after))
+            first = first_changed(weights @ before[2], changed_weights @ after[2])
             yield LeakRow(
                 variant=attention.title,
                 mask=mask,
                 pools=pools,
                 inverts=inverts(attention),
                 back=0 if first is None else qkv.n - 1 - first,
-                blind=int((own == 0).all(-1).any(0).sum()),
+                blind=int((weights == 0).all(-1).any(0).sum()),
                 n=qkv.n,
             )
 
 
-def pooling(variant: Variant, n: int) -> Attention:
+def pooling_attention(variant: Variant, n: int) -> Attention:
     """Return a low-rank variant with its default settings, but at most n/2 landmarks, so that it does pool tokens."""
     budget = variant.budget
     if budget is None or not isinstance(budget.default, int):
@@ -96,24 +96,24 @@ def inverts(attention: Attention) -> bool:
 def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Return the attention matrix under a mask, ``[..., n, n]``.
 
-    ``CUT`` sets weights on the future to zero and divides each row by the sum of the rest. ``HIDDEN`` hides each pool,
-    in each factor of the matrix, from queries before its last token. Pools are the queries or keys of a factor. A token
-    attends to the pools that end with it or before it, and a pool attends to the tokens and pools up to its own end.
+    ``ON_WEIGHTS`` sets weights on the future to zero and divides each row by the sum of the rest. ``ON_POOLS`` hides
+    each pool, in each factor of the matrix, from queries before its last token. Pools are the queries or keys of a
+    factor. A token attends to the pools that end with it or before it, and a pool to tokens and pools up to its end.
 
     The landmarks' matrix and its inverse are then triangular. The iterations that replace the inverse begin with the
     transpose, divided by norms of the whole matrix. Until they converge, they carry late landmarks into early rows.
     """
-    if mask != HIDDEN:
+    if mask != ON_POOLS:
         weights = attention.weights(q, k)
-        return normalise_rows(weights.tril()) if mask == CUT else weights
+        return normalise_rows(weights.tril()) if mask == ON_WEIGHTS else weights
     parts = attention.anatomy(q, k, v)
     left, right = parts["left"], parts["right"]
     n, m = left.shape[-2:]
     pools = parts.get("provenance", pooling_matrix(even_segments(n, m), q))
-    place = torch.arange(n)
-    ends = torch.where(pools != 0, place, 0).amax(-1)
-    left = normalise_rows(left * (ends <= place[:, None]))
-    right = normalise_rows(right * (place <= ends[:, None]))
+    position = torch.arange(n)
+    ends = torch.where(pools != 0, position, 0).amax(-1)
+    left = normalise_rows(left * (ends <= position[:, None]))
+    right = normalise_rows(right * (position <= ends[:, None]))
     if "middle" in parts:
         middle = normalise_rows(parts["middle"] * (ends <= ends[:, None]))
         *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
@@ -121,26 +121,26 @@ def masked_matrix(attention: Attention, mask: str, q: Tensor, k: Tensor, v: Tens
     return left @ right
 
 
-def first_moved(before: Tensor, after: Tensor) -> int | None:
+def first_changed(before: Tensor, after: Tensor) -> int | None:
     """Return the index of the first output that differs in any head, ``[H, n, d_v]``; None if only the last may."""
     change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
-    places = (change > MOVED * size).any(0).nonzero()
-    return int(places[0]) if len(places) else None
+    positions = (change > CHANGE_TOLERANCE * size).any(0).safe_divisor()
+    return int(positions[0]) if len(positions) else None
 
 
 def numbers(rows: Sequence[LeakRow]) -> Numbers:
-    """Return how many variants leak through each mask, how far back, and how many rows ``HIDDEN`` leaves empty."""
-    cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
+    """Return how many variants leak through each mask, how far back, and how many rows ``ON_POOLS`` leaves empty."""
+    on_weights, on_pools = ([row for row in rows if row.mask == mask] for mask in (ON_WEIGHTS, ON_POOLS))
     return {
-        "leaking": sum(row.back > 0 for row in cut if row.pools),
-        "pooled": sum(row.pools for row in cut),
-        "back": max(row.back for row in cut if row.pools),
-        "moved": sum(row.back > 0 for row in cut if not row.pools),
-        "others": sum(not row.pools for row in cut),
-        "left": sum(row.back > 0 for row in masked),
-        "inverted": max(row.back for row in masked if row.inverts),
-        "fewest": min(row.blind for row in masked),
-        "most": max(row.blind for row in masked),
+        "leaking": sum(row.back > 0 for row in on_weights if row.pools),
+        "pooled": sum(row.pools for row in on_weights),
+        "back": max(row.back for row in on_weights if row.pools),
+        "moved": sum(row.back > 0 for row in on_weights if not row.pools),
+        "others": sum(not row.pools for row in on_weights),
+        "left": sum(row.back > 0 for row in on_pools),
+        "inverted": max(row.back for row in on_pools if row.inverts),
+        "fewest": min(row.blind for row in on_pools),
+        "most": max(row.blind for row in on_pools),
         "n": rows[0].n,
     }
 

@@ -9,13 +9,13 @@ import torch
 from attention_core import metrics, registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
-from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future
+from attention_core.claims.conditions import FUTURE, MEASURED_UNMASKED, future_percent
 from attention_core.claims.rule import Condition, Numbers, Rule, any_of
 from attention_core.ops.low_rank.inverse import inverse_steps
 from attention_core.variant import Paper
 
-LANDMARKS, SIX, MORE = 64, 6, 12
-SHARED = 2
+LANDMARKS, ITERATIONS, MAX_ITERATIONS = 64, 6, 12
+TOKENS_PER_LANDMARK = 2
 """Minimum tokens per landmark. If every token is a landmark, the matrix to invert is softmax's own matrix."""
 RESIDUAL, ATTENTION = "residual of the inverse", "error of the attention matrix"
 
@@ -38,11 +38,11 @@ class IterationRow:
 def measure(inputs: ExperimentInput) -> Iterator[IterationRow]:
     """Yield, after each iteration and per head, the inverse's residual and the attention matrix's relative error."""
     qkv = inputs.record()
-    exact, hidden = registry.get("softmax").weights(qkv.q, qkv.k), future(qkv)
+    exact, hidden = registry.get("softmax").weights(qkv.q, qkv.k), future_percent(qkv)
     parts = registry.get("nystrom", landmarks=LANDMARKS).anatomy(*qkv.tensors)
     left, middle, right = parts["left"], parts["middle"], parts["right"]
     identity = torch.eye(middle.shape[-1]).expand_as(middle)
-    for iteration, inverse in enumerate(inverse_steps(middle, MORE)):
+    for iteration, inverse in enumerate(inverse_steps(middle, MAX_ITERATIONS)):
         row = {"tokens": qkv.n, "future": hidden, "iteration": iteration}
         residual = metrics.relative_error(middle @ inverse, identity)
         yield from inputs.head_rows(IterationRow, **row, of=RESIDUAL, error=residual)
@@ -53,9 +53,9 @@ def measure(inputs: ExperimentInput) -> Iterator[IterationRow]:
 def numbers(rows: Sequence[IterationRow]) -> Numbers:
     """Return medians over heads after six iterations and after twelve."""
     return {
-        "residual": median(values(rows, "error", of=RESIDUAL, iteration=SIX)),
-        "error": median(values(rows, "error", of=ATTENTION, iteration=SIX)),
-        "later": median(values(rows, "error", of=ATTENTION, iteration=MORE)),
+        "residual": median(values(rows, "error", of=RESIDUAL, iteration=ITERATIONS)),
+        "error": median(values(rows, "error", of=ATTENTION, iteration=ITERATIONS)),
+        "later": median(values(rows, "error", of=ATTENTION, iteration=MAX_ITERATIONS)),
         "tokens": rows[0].tokens,
         "future": rows[0].future,
     }
@@ -129,5 +129,5 @@ CLAIM = Claim(
         log="y",
     ),
     noncausal_method="Nyström",
-    needs=SHARED * LANDMARKS,
+    needs=TOKENS_PER_LANDMARK * LANDMARKS,
 )

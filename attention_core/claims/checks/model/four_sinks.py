@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Case, Figure, Place, Quantity
-from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading, reread
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row, reread_perplexity
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import swap
 from attention_core.inputs import models
@@ -17,15 +17,15 @@ from attention_core.variant import SOFTMAX, Paper
 WINDOW = 32
 """Width of the window in tokens, much shorter than the text."""
 SINKS = (0, 1, 2, 4, 8)
-SUFFICE, MORE = 4, 8
+FEW_SINKS, MANY_SINKS = 4, 8
 WHOLE, WINDOWED, REREAD = (
     "unchanged model, whole text",
     "window and first tokens (sinks)",
     "unchanged model, last 36 tokens reread",
 )
-KEYS = SUFFICE + WINDOW
+REREAD_TOKENS = FEW_SINKS + WINDOW
 """Tokens that the baseline rereads for each prediction: as many as a query attends to with four sinks."""
-LIMIT = 5
+MAX_GAIN = 5
 """Largest reduction of perplexity by eight sinks compared with four, in per cent, that counts as no improvement."""
 
 
@@ -51,33 +51,33 @@ class SinkRow:
 def measure(inputs: ExperimentInput) -> Iterator[SinkRow]:
     """Yield the text's perplexity and the lost gain from copying for each number of sinks, and the two baselines."""
     layers = tuple(range(models.layer_count(swap.MODEL)))
-    control = reread(inputs, KEYS)
+    control = reread_perplexity(inputs, REREAD_TOKENS)
     for sinks in SINKS:
         word = f"sink~window~{WINDOW}~sinks~{sinks}"
-        for reader, own, where in ((WINDOWED, word, layers), (WHOLE, SOFTMAX, ())):
-            read = reading(inputs, own, where)
+        for reader, reader_word, reader_layers in ((WINDOWED, word, layers), (WHOLE, SOFTMAX, ())):
+            row = reading_row(inputs, reader_word, reader_layers)
             yield SinkRow(
                 reader=reader,
                 sinks=sinks,
-                tokens=read.tokens,
-                perplexity=read.perplexity,
-                lost=copy_loss_percent(inputs, own, where),
+                tokens=row.tokens,
+                perplexity=row.perplexity,
+                lost=copy_loss_percent(inputs, reader_word, reader_layers),
             )
-        yield SinkRow(reader=REREAD, sinks=sinks, tokens=read.tokens, perplexity=control, lost=None)
+        yield SinkRow(reader=REREAD, sinks=sinks, tokens=row.tokens, perplexity=control, lost=None)
 
 
 def numbers(rows: Sequence[SinkRow]) -> Numbers:
     """Return the perplexities with no sink and with four sinks relative to the control, and the gain by eight sinks."""
     control, whole = (next(row.perplexity for row in rows if row.reader == reader) for reader in (REREAD, WHOLE))
-    own = {row.sinks: row for row in rows if row.reader == WINDOWED}
-    gain = 100 * (1 - own[MORE].perplexity / own[SUFFICE].perplexity)
+    by_sinks = {row.sinks: row for row in rows if row.reader == WINDOWED}
+    gain = 100 * (1 - by_sinks[MANY_SINKS].perplexity / by_sinks[FEW_SINKS].perplexity)
     return {
-        "window": own[0].perplexity / control,
-        "four": own[SUFFICE].perplexity / control,
+        "window": by_sinks[0].perplexity / control,
+        "four": by_sinks[FEW_SINKS].perplexity / control,
         "gain": gain,
-        "margin": abs(LIMIT - gain),
-        "whole": own[SUFFICE].perplexity / whole,
-        "lost": own[SUFFICE].lost or 0.0,
+        "margin": abs(MAX_GAIN - gain),
+        "whole": by_sinks[FEW_SINKS].perplexity / whole,
+        "lost": by_sinks[FEW_SINKS].lost or 0.0,
         TOKENS.name: rows[0].tokens,
     }
 
@@ -107,7 +107,7 @@ CLAIM = Claim(
     "the baseline. (2) With four sinks, it is at most {near}× that of the baseline. (3) Eight sinks lower the "
     "perplexity by at most {little}% compared with four sinks. The claim partly holds if condition (1) and only one "
     "of the others are met.",
-    bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
+    bounds={"fails": 1.5, "near": 1.1, "little": MAX_GAIN},
     verdict=Rule(
         requires=Condition("window", ">=", "fails"),
         holds=all_of(Condition("four", "<=", "near"), Condition("gain", "<=", "little")),
@@ -123,12 +123,12 @@ CLAIM = Claim(
         Case(
             finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
             "falls by {gain}%. This is {margin} percentage points more than the claim allows.",
-            applies=lambda numbers: numbers["gain"] > LIMIT,
+            applies=lambda numbers: numbers["gain"] > MAX_GAIN,
         ),
         Case(
             finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "
             "falls by {gain}%. The claim allows {margin} percentage points more.",
-            applies=lambda numbers: 0 < numbers["gain"] <= LIMIT,
+            applies=lambda numbers: 0 < numbers["gain"] <= MAX_GAIN,
         ),
         Case(
             finding="If queries can attend to the first eight tokens (sinks) instead of the first four, perplexity "

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity
-from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading
+from attention_core.claims.model_experiments import TOKENS, copy_loss_percent, reading_row
 from attention_core.claims.rule import Condition, Numbers, parts
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.model_patching import UNIFORM, from_word
 from attention_core.variant import SOFTMAX, Paper
 
-WORDS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
+REPLACEMENTS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
 """The replacements for softmax; the last two ignore queries and keys."""
-ONE, ALL = "softmax replaced in the middle layer only", "softmax replaced in all layers"
+ONE_LAYER, ALL_LAYERS = "softmax replaced in the middle layer only", "softmax replaced in all layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,26 +42,26 @@ class LayerRow:
 def measure(inputs: ExperimentInput) -> Iterator[LayerRow]:
     """Yield perplexity and the lost gain from copying with each variant in the middle layer and in all layers."""
     count = models.layer_count(swap.MODEL)
-    whole = reading(inputs, SOFTMAX, ())
-    for word in WORDS:
-        for where, layers in ((ONE, (count // 2,)), (ALL, tuple(range(count)))):
+    whole = reading_row(inputs, SOFTMAX, ())
+    for word in REPLACEMENTS:
+        for where, layers in ((ONE_LAYER, (count // 2,)), (ALL_LAYERS, tuple(range(count)))):
             yield LayerRow(
                 variant=from_word(word).title,
                 where=where,
                 tokens=whole.tokens,
-                times=reading(inputs, word, layers).perplexity / whole.perplexity,
+                times=reading_row(inputs, word, layers).perplexity / whole.perplexity,
                 lost=copy_loss_percent(inputs, word, layers),
             )
 
 
 def numbers(rows: Sequence[LayerRow]) -> Numbers:
     """Return the worst results with one layer replaced, and the range of perplexity ratios with all replaced."""
-    one, every = ([row for row in rows if row.where == where] for where in (ONE, ALL))
+    one_layer, all_layers = ([row for row in rows if row.where == where] for where in (ONE_LAYER, ALL_LAYERS))
     return {
-        "worst": max(row.times for row in one),
-        "lost": max(row.lost for row in one),
-        "floor": max(row.times for row in every),
-        "best": min(row.times for row in every),
+        "worst": max(row.times for row in one_layer),
+        "lost": max(row.lost for row in one_layer),
+        "floor": max(row.times for row in all_layers),
+        "best": min(row.times for row in all_layers),
         TOKENS.name: rows[0].tokens,
     }
 

@@ -9,20 +9,20 @@ from attention_core.claims.model_experiments import TOKENS, ReplacementRow, repl
 from attention_core.claims.rule import Condition, Measured, Numbers, Rule, all_of
 from attention_core.variant import Paper
 
-KEEPS, SURVIVES, COPIES = 50, 1.5, 50
+MIN_KEPT, MAX_RATIO, MAX_LOST = 50, 1.5, 50
 """Thresholds: per cent of weight kept on the largest logit, ratio of perplexities, per cent of copying lost."""
 
 
 def numbers(rows: Sequence[ReplacementRow]) -> Numbers:
     """Return how many of the variants that keep the largest logits still work, and how many of the others do."""
-    keepers, others = [r for r in rows if r.kept >= KEEPS], [r for r in rows if r.kept < KEEPS]
+    keepers, others = [row for row in rows if row.kept >= MIN_KEPT], [row for row in rows if row.kept < MIN_KEPT]
     return {
         "keepers": len(keepers),
-        "alive": sum(row.times <= SURVIVES for row in keepers),
-        "copying": sum(row.lost <= COPIES for row in keepers),
+        "alive": sum(row.times <= MAX_RATIO for row in keepers),
+        "copying": sum(row.lost <= MAX_LOST for row in keepers),
         "others": len(others),
-        "spared": sum(row.times <= SURVIVES for row in others),
-        "others_copying": sum(row.lost <= COPIES for row in others),
+        "spared": sum(row.times <= MAX_RATIO for row in others),
+        "others_copying": sum(row.lost <= MAX_LOST for row in others),
         "rho": metrics.rank_correlation([row.kept for row in rows], [row.times for row in rows]),
         TOKENS.name: rows[0].tokens,
     }
@@ -53,7 +53,7 @@ CLAIM = Claim(
     "perplexity (how badly it predicts text) by at most {survives}. The claim holds if two conditions are met. (1) "
     "Every replacement that keeps the highest weight works. (2) No other replacement works. The claim partly holds "
     "if most replacements that keep the highest weight work, and most others do not.",
-    bounds={"keeps": KEEPS, "survives": SURVIVES},
+    bounds={"keeps": MIN_KEPT, "survives": MAX_RATIO},
     verdict=Rule(
         requires=all_of(
             Condition("alive", ">", lambda numbers, _: numbers["keepers"] / 2),

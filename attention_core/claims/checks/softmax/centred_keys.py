@@ -9,7 +9,7 @@ from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.conditions import check_not_uniform
 from attention_core.claims.rule import Condition, Measured, Numbers, parts
-from attention_core.experiments.error import uniform
+from attention_core.experiments.error import uniform_weights
 from attention_core.metrics.approximation import relative_error
 
 SOFTMAX, EXPONENTIAL, CENTRED = (
@@ -32,23 +32,23 @@ def measure(inputs: ExperimentInput) -> Iterator[SeriesRow]:
     """Yield the errors of the three series per head, in float64."""
     qkv = inputs.record()
     q, k = qkv.q.double(), qkv.k.double()
-    wanted = registry.get("softmax").weights(q, k, causal=qkv.causal)
-    check_not_uniform(relative_error(uniform(qkv.n, causal=qkv.causal).double().expand_as(wanted), wanted))
+    softmax = registry.get("softmax").weights(q, k, causal=qkv.causal)
+    check_not_uniform(relative_error(uniform_weights(qkv.n, causal=qkv.causal).double().expand_as(softmax), softmax))
     centred = k - k.mean(-2, keepdim=True)
     compared = {SOFTMAX: ("centred_taylor", k), EXPONENTIAL: ("taylor2", k), CENTRED: ("taylor2", centred)}
     for series, (key, keys) in compared.items():
-        error = 100 * relative_error(registry.get(key).weights(q, keys, causal=qkv.causal), wanted)
+        error = 100 * relative_error(registry.get(key).weights(q, keys, causal=qkv.causal), softmax)
         yield from inputs.head_rows(SeriesRow, series=series, error=error)
 
 
 def numbers(rows: Sequence[SeriesRow]) -> Numbers:
     """Return the median error of each series and how often the series of softmax has the smaller error."""
-    own, exponential, centred = (values(rows, "error", series=each) for each in (SOFTMAX, EXPONENTIAL, CENTRED))
-    closer = sum(a < b for a, b in zip(own, exponential, strict=True))
+    softmax, exponential, centred = (values(rows, "error", series=each) for each in (SOFTMAX, EXPONENTIAL, CENTRED))
+    closer = sum(a < b for a, b in zip(softmax, exponential, strict=True))
     return {
-        "closer": 100 * closer / len(own),
-        "heads": len(own),
-        "own": median(own),
+        "closer": 100 * closer / len(softmax),
+        "heads": len(softmax),
+        "own": median(softmax),
         "exponential": median(exponential),
         "centred": median(centred),
     }

@@ -11,16 +11,16 @@ from attention_core.claims.claim_parts import Figure, Place, Quantity, values
 from attention_core.claims.rule import Condition, Numbers, Rule, all_of, any_of
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
-from attention_core.experiments.lengths import ladder
+from attention_core.experiments.lengths import measured_lengths
 from attention_core.metrics.fit import fit_power
 
 PLAIN, SCALED = "Softmax", "Softmax, log n scale"
 SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
 
 
-def base(longest: int) -> int:
+def base_length(longest: int) -> int:
     """Return the length at which the scale is 1: the middle one of the measured lengths."""
-    lengths = ladder(longest)
+    lengths = measured_lengths(longest)
     return lengths[len(lengths) // 2]
 
 
@@ -40,17 +40,17 @@ def measure(inputs: ExperimentInput) -> Iterator[ScaleRow]:
     squared = registry.get("relu2", normalizer="sum").word
     names = {
         registry.get("softmax").word: PLAIN,
-        registry.get("softmax_log_n", base_length=base(inputs.longest)).word: SCALED,
+        registry.get("softmax_log_n", base_length=base_length(inputs.longest)).word: SCALED,
         squared: SQUARED,
     }
     for task in entropy_length.tasks(inputs.source, tuple(names), longest=inputs.longest, causal=causal):
         for row in inputs.rows_of_selected_heads(entropy_length.run(task, load=inputs.load)):
             yield ScaleRow(variant=names[task.variant], n=task.n, head=row.head, entropy=row.entropy)
-    for n in ladder(inputs.longest):
-        factor = math.log(n) / math.log(base(inputs.longest))
+    for n in measured_lengths(inputs.longest):
+        factor = math.log(n) / math.log(base_length(inputs.longest))
         scaled = HomogeneityTask(source=inputs.source, n=n, variants=(squared,), factor=factor, causal=causal)
-        for found in inputs.rows_of_selected_heads(homogeneity.run(scaled, load=inputs.load)):
-            yield ScaleRow(variant=SCALED_SQUARED, n=n, head=found.head, entropy=found.entropy)
+        for result in inputs.rows_of_selected_heads(homogeneity.run(scaled, load=inputs.load)):
+            yield ScaleRow(variant=SCALED_SQUARED, n=n, head=result.head, entropy=result.entropy)
 
 
 def numbers(rows: Sequence[ScaleRow]) -> Numbers:
@@ -59,7 +59,7 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
     Also return by how much the scale changes the entropies of softmax and of squared ReLU.
     """
     lengths = sorted({row.n for row in rows})
-    middle = base(lengths[-1])
+    middle = base_length(lengths[-1])
 
     def growth(variant: str, part: Sequence[int]) -> float:
         means = [math.exp(fmean(values(rows, "entropy", variant=variant, n=n))) for n in part]
@@ -83,12 +83,12 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
     }
 
 
-def steady(end: str) -> Condition:
+def is_steady(end: str) -> Condition:
     """Return the condition that the scaled entropy is steady in one range of lengths."""
     return Condition(f"scaled{end}", "<=", "steady", around=0.0)
 
 
-def flatter(end: str) -> Condition:
+def is_flatter(end: str) -> Condition:
     """Return the condition that the scale clearly slows the growth of entropy in one range of lengths."""
     return Condition(
         f"scaled{end}", "<=", lambda n, bounds: bounds["flatter"] / 100 * abs(n[f"plain{end}"]), around=0.0
@@ -118,8 +118,8 @@ CLAIM = Claim(
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     verdict=Rule(
         requires=Condition("squared", "<=", "moved"),
-        holds=all_of(steady(""), steady("_beyond")),
-        partly=any_of(steady(""), steady("_beyond"), all_of(flatter(""), flatter("_beyond"))),
+        holds=all_of(is_steady(""), is_steady("_beyond")),
+        partly=any_of(is_steady(""), is_steady("_beyond"), all_of(is_flatter(""), is_flatter("_beyond"))),
     ),
     finding="The log n factor on the logits makes softmax sharper in longer texts, where more keys compete. In texts "
     "of n tokens, up to n = {base}, the effective number of keys per query grows as n to the power {plain} without "

@@ -15,7 +15,7 @@ from attention_core.metrics.fit import fit_power
 SUMS, DIVISOR = "row sums of squared ReLU", "number of tokens n"
 SHORTEST = 16
 """Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
-SLOWER = 0.9
+MAX_EXPONENT = 0.9
 """Largest exponent that counts as slower growth than n: the ratio of sum to n then falls by 7% per doubling of n."""
 
 
@@ -44,15 +44,15 @@ def measure(inputs: ExperimentInput) -> Iterator[GrowthRow]:
         # If a head has no positive logit at a length, its row sums are zero and their logarithm does not exist.
         if row.normalizer == "relu2" and row.log_z is not None:
             points.setdefault(row.head, []).append((row.n, row.log_z))
-    grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
-    if not grown:
+    points_by_head = {head: sorted(head_points) for head, head_points in sorted(points.items()) if len(head_points) > 1}
+    if not points_by_head:
         raise UntestableError(
             "No head has positive logits at two lengths, so the growth of its row sums with "
             "squared ReLU cannot be measured. Choose another head or input."
         )
-    for head, own in grown.items():
-        start, log_start = own[0]
-        for n, log_z in own:
+    for head, head_points in points_by_head.items():
+        start, log_start = head_points[0]
+        for n, log_z in head_points:
             yield GrowthRow(growing=SUMS, n=n, head=head, growth=math.exp(log_z - log_start))
             yield GrowthRow(growing=DIVISOR, n=n, head=head, growth=n / start)
 
@@ -70,7 +70,7 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
     curve = [median(values(rows, "growth", growing=SUMS, n=n)) for n in lengths]
     return {
         "exponent": median(exponents),
-        "slower": 100 * (sum(exponent <= SLOWER for exponent in exponents) / len(exponents)),
+        "slower": 100 * (sum(exponent <= MAX_EXPONENT for exponent in exponents) / len(exponents)),
         "lowest": min(exponents),
         "curve": fit_power(lengths, curve).exponent,
     }
@@ -91,7 +91,7 @@ CLAIM = Claim(
     rule="Squared ReLU squares positive logits and sets all others to 0. A query's sum over its keys (row sum) grows "
     "as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads is at most {clearly}. "
     "It partly holds if p is at most {clearly} in at least {some}% of the heads.",
-    bounds={"clearly": SLOWER, "some": 25},
+    bounds={"clearly": MAX_EXPONENT, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
     "over its keys). Row sums grow as n to the power {exponent}, where n is the number of tokens (median over heads).",

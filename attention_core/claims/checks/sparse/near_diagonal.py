@@ -10,13 +10,13 @@ from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Measured, Numbers, parts
-from attention_core.experiments.error import uniform
+from attention_core.experiments.error import uniform_weights
 from attention_core.metrics.approximation import relative_error
 from attention_core.variant import Paper
 
-PART = 16
+WINDOW_DIVISOR = 16
 """The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
-MEASURED, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed", "equal weights"
+ALL_TOKENS, REST, UNIFORM = "softmax, all tokens", "softmax, first token removed", "equal weights"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class WindowRow:
         window: the distance w, in tokens.
         judged: whether the claim is judged at this distance.
         even: per cent of uniform attention within ± w.
-        attention: ``MEASURED``, ``REST`` or ``UNIFORM``.
+        attention: ``ALL_TOKENS``, ``REST`` or ``UNIFORM``.
         head: the head; None for uniform attention.
         mass: per cent of the attention within ± w.
         first: per cent of the attention on the first key.
@@ -52,41 +52,41 @@ def measure(inputs: ExperimentInput) -> Iterator[WindowRow]:
     Raises:
         UntestableError: if the input is synthetic.
     """
-    if not inputs.source.trained:
+    if not inputs.source.may_be_trained:
         raise UntestableError(
             "This claim is about the attention of trained models. Choose a text, or upload a model's queries and keys."
         )
     qkv = inputs.record()
-    judged = max(1, round(qkv.n / PART))
+    judged = max(1, round(qkv.n / WINDOW_DIVISOR))
     windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
-    for attention, first in ((MEASURED, 0), (REST, 1)):
+    for attention, first in ((ALL_TOKENS, 0), (REST, 1)):
         q, k, v = (x[:, first:] for x in qkv.tensors)
         softmax, n = registry.get("softmax"), qkv.n - first
         weights = softmax.weights(q, k, causal=qkv.causal).double()
-        even = uniform(n, causal=qkv.causal).double()
+        even = uniform_weights(n, causal=qkv.causal).double()
         for window in windows:
             local = registry.get("local", window=window)
             near = local.mask(n, causal=qkv.causal)
-            row = {"window": window, "judged": window == judged, "even": within(even, near)}
-            if attention == MEASURED:
+            row = {"window": window, "judged": window == judged, "even": percent_within(even, near)}
+            if attention == ALL_TOKENS:
                 yield WindowRow(**row, attention=UNIFORM, head=None, mass=row["even"])
             error = None
             if window == judged:
                 outputs = (each.attend(q, k, v, causal=qkv.causal) for each in (local, softmax))
                 error = 100 * relative_error(*outputs)
-            mass = [within(own, near) for own in weights]
+            mass = [percent_within(matrix, near) for matrix in weights]
             first_mass = 100 * weights[..., 0].mean(-1)
             yield from inputs.head_rows(WindowRow, **row, attention=attention, mass=mass, first=first_mass, error=error)
 
 
-def within(weights: Tensor, near: Tensor | None) -> float:
+def percent_within(weights: Tensor, near: Tensor | None) -> float:
     """Return the per cent of a matrix's mass on the pairs selected by ``near``; None selects all pairs."""
     return 100 * float(weights[near].sum() / weights.sum())
 
 
 def numbers(rows: Sequence[WindowRow]) -> Numbers:
     """Return medians over heads at the judged window, with the first token and without it."""
-    own, rest = ([row for row in rows if row.judged and row.attention == each] for each in (MEASURED, REST))
+    own, rest = ([row for row in rows if row.judged and row.attention == each] for each in (ALL_TOKENS, REST))
     return {
         "mass": median(values(own, "mass")),
         "even": own[0].even,

@@ -16,7 +16,7 @@ from attention_core.ops.blocks import key_blocks
 MEAN, SECOND, BOUND, MASS = ("by mean key", "by mean and covariance of keys", "by bound on logits", "by true weight")
 SCORES = {MEAN: key_blocks.MEAN, SECOND: key_blocks.SECOND, BOUND: key_blocks.BOUND, MASS: key_blocks.MASS}
 """The score of a block by the name of its line in the figure."""
-BLOCK, BUDGETS, JUDGED = 8, (1, 2, 4), 2
+BLOCK, BUDGETS, JUDGED_BUDGET = 8, (1, 2, 4), 2
 """Tokens per block; numbers of other blocks chosen next to the query's own: those measured, and the one judged."""
 
 
@@ -37,20 +37,20 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
         UntestableError: if every choice of blocks has the same mass.
     """
     qkv = inputs.record()
-    full = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal)
-    own = torch.arange(qkv.n) // BLOCK
+    softmax = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal)
+    block_of = torch.arange(qkv.n) // BLOCK
     rows: list[BlocksRow] = []
     for chosen in BUDGETS:
-        rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
-        choosing = rivals > chosen  # only these queries have more other blocks than they may choose
+        n_other_blocks = block_of if qkv.causal else torch.full_like(block_of, int(block_of[-1]))
+        has_choice = n_other_blocks > chosen  # only these queries have more other blocks than they may choose
         for name, score in SCORES.items():
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
-            seen = blocks.variant.pattern(qkv.q, qkv.k, blocks.params, causal=qkv.causal)
-            mass = 100 * (full * seen)[..., choosing, :].double().sum(-1).mean(-1)
+            selected = blocks.variant.pattern(qkv.q, qkv.k, blocks.params, causal=qkv.causal)
+            mass = 100 * (softmax * selected)[..., has_choice, :].double().sum(-1).mean(-1)
             rows += inputs.head_rows(BlocksRow, chosen=chosen, score=name, mass=mass)
-    found = _judged(rows)
-    if all((abs(found[score] - found[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
+    judged = _judged_mass(rows)
+    if all((abs(judged[score] - judged[MEAN]) < 100 * FLOAT32_TOLERANCE).all() for score in (SECOND, MASS)):
         raise UntestableError(
             "Blocks of keys selected by mean, by mean and covariance, or by true weight contain the same share of "
             "softmax's weight in every head. Choose an input whose tokens have different weights."
@@ -58,21 +58,21 @@ def measure(inputs: ExperimentInput) -> Iterator[BlocksRow]:
     yield from rows
 
 
-def _judged(rows: Sequence[BlocksRow]) -> dict[str, np.ndarray]:
-    return {score: np.array(values(rows, "mass", score=score, chosen=JUDGED)) for score in SCORES}
+def _judged_mass(rows: Sequence[BlocksRow]) -> dict[str, np.ndarray]:
+    return {score: np.array(values(rows, "mass", score=score, chosen=JUDGED_BUDGET)) for score in SCORES}
 
 
 def numbers(rows: Sequence[BlocksRow]) -> Numbers:
     """Return medians over heads, and the shares of heads where second order finds more or less than the mean key."""
-    found = _judged(rows)
-    gain = found[SECOND] - found[MEAN]
+    mass = _judged_mass(rows)
+    gain = mass[SECOND] - mass[MEAN]
     return {
         "wins": 100 * float((gain > 100 * FLOAT32_TOLERANCE).mean()),
         "loses": 100 * float((gain < -100 * FLOAT32_TOLERANCE).mean()),
-        "mean": float(np.median(found[MEAN])),
-        "second": float(np.median(found[SECOND])),
-        "bound": float(np.median(found[BOUND])),
-        "best": float(np.median(found[MASS])),
+        "mean": float(np.median(mass[MEAN])),
+        "second": float(np.median(mass[SECOND])),
+        "bound": float(np.median(mass[BOUND])),
+        "best": float(np.median(mass[MASS])),
     }
 
 

@@ -19,21 +19,25 @@ LENGTHS = (32, 128, 512, 1024)
 predict the time at the next length."""
 ROUNDS = 5
 """Samples per variant and length."""
-LEAST = 2e-3
+MIN_SECONDS = 2e-3
 """Minimum seconds per sample; shorter calls are repeated."""
-LONGEST = 0.25
+MAX_SECONDS = 0.25
 """Maximum predicted seconds of a full-matrix call. A variant that would exceed it is left out from that length on."""
-FULL, HELD, MASKED = "Full attention, fused kernel", "Full attention, explicit matrix", "Full attention, masked matrix"
+FULL, MATRIX, MASKED = (
+    "Full attention, fused kernel",
+    "Full attention, explicit matrix",
+    "Full attention, masked matrix",
+)
 LOCAL, SPARSE, ATROUS = "Local", "Sparse", "Atrous"
-QUADRATIC = (FULL, HELD, MASKED)
-ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local", SPARSE: "sparse", ATROUS: "atrous"}
+QUADRATIC = (FULL, MATRIX, MASKED)
+ATTENTIONS = {FULL: "softmax", MATRIX: "softmax", MASKED: "local", LOCAL: "local", SPARSE: "sparse", ATROUS: "atrous"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
     """One time sample in milliseconds, and its ratio to the time of ``FULL`` in the same round.
 
-    ``unmasked`` is the time of ``MASKED`` divided by the time of ``HELD``, the same computation without a mask.
+    ``unmasked`` is the time of ``MASKED`` divided by the time of ``MATRIX``, the same computation without a mask.
     """
 
     variant: str
@@ -50,42 +54,42 @@ def measure(inputs: ExperimentInput) -> Iterator[TimeRow]:
     Times depend on shapes and not on values, so random numbers of the input's shape are timed.
     """
     qkv, clock = inputs.record(), CpuClock()
-    before, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
+    last_n, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
     for n in (qkv.n, *(n for n in LENGTHS if n > qkv.n)):
-        within = [name for name in took if name not in QUADRATIC or took[name] * (n / before) ** 2 <= LONGEST]
-        if FULL not in within:
+        names = [name for name in took if name not in QUADRATIC or took[name] * (n / last_n) ** 2 <= MAX_SECONDS]
+        if FULL not in names:
             break
-        source = torch.Generator().manual_seed(n)
-        q, k, v = torch.randn(3, qkv.heads, n, qkv.q.shape[-1], generator=source)
-        calls = {name: call(name, q, k, v, causal=qkv.causal) for name in within}
-        before, took = n, {name: first(clock, each) for name, each in calls.items()}
+        generator = torch.Generator().manual_seed(n)
+        q, k, v = torch.randn(3, qkv.heads, n, qkv.q.shape[-1], generator=generator)
+        calls = {name: timed_call(name, q, k, v, causal=qkv.causal) for name in names}
+        last_n, took = n, {name: seconds_after_warm_up(clock, each) for name, each in calls.items()}
         for index in range(ROUNDS):
-            turns = within if index % 2 == 0 else within[::-1]
-            ms = {name: 1e3 * clock.seconds(calls[name], math.ceil(LEAST / took[name])) for name in turns}
-            for name in within:
-                masked = name == MASKED and HELD in ms
+            order = names if index % 2 == 0 else names[::-1]
+            ms = {name: 1e3 * clock.seconds(calls[name], math.ceil(MIN_SECONDS / took[name])) for name in order}
+            for name in names:
+                masked = name == MASKED and MATRIX in ms
                 yield TimeRow(
                     variant=name,
                     n=n,
                     own=n == qkv.n,
                     ms=ms[name],
                     ratio=ms[name] / ms[FULL],
-                    unmasked=ms[MASKED] / ms[HELD] if masked else None,
+                    unmasked=ms[MASKED] / ms[MATRIX] if masked else None,
                 )
 
 
-def call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callable[[], Tensor]:
+def timed_call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callable[[], Tensor]:
     """Return the timed function: the variant's own algorithm, or the explicit matrix times the values."""
     attention = registry.get(ATTENTIONS[name])
-    if name in (HELD, MASKED):
+    if name in (MATRIX, MASKED):
         return lambda: attention.weights(q, k, causal=causal) @ v
     return lambda: attention.attend(q, k, v, causal=causal)
 
 
-def first(clock: CpuClock, each: Callable[[], Tensor]) -> float:
+def seconds_after_warm_up(clock: CpuClock, call: Callable[[], Tensor]) -> float:
     """Return the seconds of a call after one warm-up call."""
-    each()
-    return max(clock.seconds(each, 1), 1e-6)
+    call()
+    return max(clock.seconds(call, 1), 1e-6)
 
 
 def numbers(rows: Sequence[TimeRow]) -> Numbers:
@@ -99,7 +103,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
     return {
         **{name.lower(): ratio(name, longest) for name in (LOCAL, SPARSE, ATROUS)},
         **{f"{name.lower()}_here": ratio(name, own) for name in (LOCAL, SPARSE, ATROUS)},
-        "held": ratio(HELD, matrix),
+        "held": ratio(MATRIX, matrix),
         "masked": median(values(rows, "unmasked", n=matrix)),
         "matrix": matrix,
         "own": own,

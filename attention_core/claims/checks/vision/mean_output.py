@@ -8,7 +8,7 @@ from attention_core import registry
 from attention_core.claims.claim import Claim, ExperimentInput
 from attention_core.claims.claim_parts import Figure, Place, Quantity, UntestableError, values
 from attention_core.claims.rule import Condition, Numbers, Rule
-from attention_core.experiments.error import uniform
+from attention_core.experiments.error import uniform_weights
 from attention_core.variant import Paper
 
 MEAN, SOFTMAX = "mean of all values", "output of softmax"
@@ -38,13 +38,13 @@ def measure(inputs: ExperimentInput) -> Iterator[DistanceRow]:
     qkv = inputs.record()
     q, k, v = (x.double() for x in qkv.tensors)
     softmax, linear = (registry.get(key).weights(q, k, causal=qkv.causal) @ v for key in ("softmax", "linear"))
-    mean = uniform(qkv.n, causal=qkv.causal).double() @ v
-    apart = (softmax - mean).flatten(1).norm(dim=-1)
-    if (apart <= 1e-9 * v.flatten(1).norm(dim=-1)).any():
+    mean = uniform_weights(qkv.n, causal=qkv.causal).double() @ v
+    spread = (softmax - mean).flatten(1).norm(dim=-1)
+    if (spread <= 1e-9 * v.flatten(1).norm(dim=-1)).any():
         raise UntestableError("Softmax itself returns the mean of all values here. Choose an input with larger logits.")
     for target, other in ((MEAN, mean), (SOFTMAX, softmax)):
         yield from inputs.head_rows(
-            DistanceRow, target=target, distance=(linear - other).flatten(1).norm(dim=-1) / apart
+            DistanceRow, target=target, distance=(linear - other).flatten(1).norm(dim=-1) / spread
         )
 
 

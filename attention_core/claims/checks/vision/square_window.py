@@ -11,7 +11,7 @@ from attention_core.inputs.source import ImageSource
 from attention_core.metrics.image_quality import psnr
 from attention_core.variant import Paper
 
-REACHES = (1, 2, 3, 5)
+RADII = (1, 2, 3, 5)
 """Pixels on each side of a square window."""
 ROW, SQUARE = "window along the row", "square window"
 
@@ -35,9 +35,9 @@ def measure(inputs: ExperimentInput) -> Iterator[WindowShapeRow]:
     """Yield the PSNR of the denoised image for windows of both shapes with equal numbers of pixels."""
     source = inputs.source if isinstance(inputs.source, ImageSource) else ImageSource()
     qkv, clean = source.whole(), source.clean()
-    for reach in REACHES:
-        pixels = (2 * reach + 1) ** 2
-        for shape, settings in ((ROW, {"window": pixels // 2}), (SQUARE, {"window": reach, "columns": source.size})):
+    for radius in RADII:
+        pixels = (2 * radius + 1) ** 2
+        for shape, settings in ((ROW, {"window": pixels // 2}), (SQUARE, {"window": radius, "columns": source.size})):
             image = registry.get("local", **settings).attend(*qkv.tensors)[0].reshape(clean.shape)
             yield WindowShapeRow(shape=shape, pixels=pixels, psnr=psnr(image, clean))
 

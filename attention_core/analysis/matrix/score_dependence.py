@@ -9,11 +9,11 @@ import torch
 
 from attention_core.variant import Attention
 
-TOKENS, SIZE, MORE = 24, 6, 2
+TOKENS, SIZE, EXTRA_SIZE = 24, 6, 2
 
 
 @cache
-def by_scores(attention: Attention) -> bool:
+def depends_only_on_scores(attention: Attention) -> bool:
     """Return whether a causal variant's weights depend on q and k only through ``q kᵀ / √d``, by a numerical test.
 
     The test appends zeros to q and k and changes the basis to ``q M``, ``k M⁻ᵀ``. The scores stay the same. Features,
@@ -25,9 +25,9 @@ def by_scores(attention: Attention) -> bool:
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)
     # Changing the basis of q and k leaves all scores unchanged. A basis close to the identity is well conditioned.
-    basis = torch.eye(SIZE + MORE, dtype=torch.float64)
+    basis = torch.eye(SIZE + EXTRA_SIZE, dtype=torch.float64)
     basis += 0.2 * torch.randn(basis.shape, generator=generator, dtype=torch.float64)
-    wider_q = torch.nn.functional.pad(q * ((SIZE + MORE) / SIZE) ** 0.5, (0, MORE)) @ basis
-    wider_k = torch.nn.functional.pad(k, (0, MORE)) @ torch.linalg.inv(basis).mT
-    own, changed = (attention.weights(a, b, causal=True) for a, b in ((q, k), (wider_q, wider_k)))
-    return torch.allclose(own, changed, rtol=1e-6, atol=1e-9)
+    wider_q = torch.nn.functional.pad(q * ((SIZE + EXTRA_SIZE) / SIZE) ** 0.5, (0, EXTRA_SIZE)) @ basis
+    wider_k = torch.nn.functional.pad(k, (0, EXTRA_SIZE)) @ torch.linalg.inv(basis).mT
+    weights, changed_weights = (attention.weights(a, b, causal=True) for a, b in ((q, k), (wider_q, wider_k)))
+    return torch.allclose(weights, changed_weights, rtol=1e-6, atol=1e-9)

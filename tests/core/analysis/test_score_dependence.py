@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.analysis.matrix.by_scores import by_scores
+from attention_core.analysis.matrix.score_dependence import depends_only_on_scores
 from attention_core.errors import NotCausalError
 
 ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reason]
@@ -28,13 +28,13 @@ ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reaso
     ],
 )
 def test_features_norms_and_gates_are_more_than_scores(key, alone):
-    assert by_scores(ac.get(key)) == alone
+    assert depends_only_on_scores(ac.get(key)) == alone
 
 
 @pytest.mark.parametrize("key", ABLE)
 def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key):
     attention = ac.get(key)
-    if not by_scores(attention):
+    if not depends_only_on_scores(attention):
         return
     # The rows of the scores as queries, and unit vectors as keys, have the same scores.
     q, k = torch.randn(2, 2, 20, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
@@ -46,4 +46,4 @@ def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key
 
 def test_who_cannot_hide_the_future_is_not_asked():
     with pytest.raises(NotCausalError):
-        by_scores(ac.get("nystrom"))
+        depends_only_on_scores(ac.get("nystrom"))

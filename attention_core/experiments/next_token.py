@@ -3,6 +3,7 @@
 Only one token of a text is predicted.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,11 +13,11 @@ from attention_core import registry
 from attention_core.experiments.swap import MODEL, text_tokens
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
-from attention_core.inputs.models import Loaded
+from attention_core.inputs.models import LoadedModel
 from attention_core.model_patching import Attends, from_word, swapped, unembedding
 from attention_core.variant import SOFTMAX
 
-LIKELY = 5
+LISTED_TOKENS = 5
 """Number of next tokens listed."""
 
 
@@ -42,12 +43,12 @@ class NextTokenRow:
     Attributes:
         token: its position.
         label: the token.
-        chances: its probability before and after.
+        probabilities: its probability before and after.
         before: the likeliest tokens of the unchanged model, with probabilities.
         after: the likeliest tokens of the swapped model, with probabilities.
         layer: the swapped layer whose last row changed most.
         head: the head of that row.
-        moved: share of that row's weight that moved to other tokens.
+        moved_weight: share of that row's weight that moved to other tokens.
         context: the tokens that the row can attend to.
         row_before: attention weights of the last token before the swap.
         row_after: attention weights of the last token after the swap.
@@ -55,12 +56,12 @@ class NextTokenRow:
 
     token: int
     label: str
-    chances: tuple[float, float]
+    probabilities: tuple[float, float]
     before: tuple[tuple[str, float], ...]
     after: tuple[tuple[str, float], ...]
     layer: int
     head: int
-    moved: float
+    moved_weight: float
     context: tuple[str, ...]
     row_before: tuple[float, ...]
     row_after: tuple[float, ...]
@@ -80,19 +81,19 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     old, before = _predict(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
         new, after = _predict(loaded, ids, attends, task.layers)
-    moved = (after - before).abs().sum(-1) / 2  # [L, H]; total variation of the rows if both sum to one
-    layer, head = divmod(int(moved.argmax()), moved.shape[1])
+    moved_weight = (after - before).abs().sum(-1) / 2  # [L, H]; total variation of the rows if both sum to one
+    layer, head = divmod(int(moved_weight.argmax()), moved_weight.shape[1])
     target = text.ids[task.token]
     return (
         NextTokenRow(
             token=task.token,
             label=text.labels[task.token],
-            chances=(float(old[target]), float(new[target])),
-            before=_likeliest(loaded, old),
-            after=_likeliest(loaded, new),
+            probabilities=(float(old[target]), float(new[target])),
+            before=_most_likely_tokens(loaded, old),
+            after=_most_likely_tokens(loaded, new),
             layer=task.layers[layer],
             head=head,
-            moved=float(moved[layer, head]),
+            moved_weight=float(moved_weight[layer, head]),
             context=text.labels[: task.token],
             row_before=tuple(before[layer, head].tolist()),
             row_after=tuple(after[layer, head].tolist()),
@@ -100,20 +101,20 @@ def run(task: NextTokenTask, *, load: Load = load) -> tuple[NextTokenRow]:
     )
 
 
-def _predict(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _predict(loaded: LoadedModel, ids: Sequence[int], attends: Attends, layers: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
     # Imported here because it imports transformers, which takes seconds. A loaded model has imported it already.
     from attention_core.inputs.models.recorder import record
 
     with torch.no_grad():
         hidden = loaded.model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
-        chances = (hidden @ unembedding(loaded).mT).softmax(-1)
-        found = record(loaded.model, ids, set(layers))
-        rows = [attends.weights(found[each].q, found[each].k, causal=True)[:, -1] for each in layers]
-    return chances, torch.stack(rows)
+        probabilities = (hidden @ unembedding(loaded).mT).softmax(-1)
+        records = record(loaded.model, ids, set(layers))
+        rows = [attends.weights(records[layer].q, records[layer].k, causal=True)[:, -1] for layer in layers]
+    return probabilities, torch.stack(rows)
 
 
-def _likeliest(loaded: Loaded, chances: Tensor) -> tuple[tuple[str, float], ...]:
-    found = chances.topk(LIKELY)
-    words = [loaded.tokenizer.decode([i]) for i in found.indices.tolist()]
-    return tuple(zip(words, found.values.tolist(), strict=True))
+def _most_likely_tokens(loaded: LoadedModel, probabilities: Tensor) -> tuple[tuple[str, float], ...]:
+    largest = probabilities.topk(LISTED_TOKENS)
+    words = [loaded.tokenizer.decode([i]) for i in largest.indices.tolist()]
+    return tuple(zip(words, largest.values.tolist(), strict=True))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from attention_core.analysis.matrix.telling_row import (
-    Share,
-    heaviest,
+from attention_core.analysis.matrix.informative_query import (
+    KeyWeight,
+    heaviest_keys,
+    informative_query,
+    informative_query_of_record,
     is_word,
-    most_changed,
+    most_changed_keys,
     occurs_once,
-    of_record,
-    telling_query,
 )
 from attention_core.inputs.record import QKV
 
@@ -27,40 +27,40 @@ def matrix(**peaks):
 
 
 def test_the_query_that_looks_hardest_at_another_word_is_the_first_row():
-    assert telling_query(matrix(r1c2=0.6, r3c1=0.9), ALL) == 3
-    assert telling_query(matrix(r1c2=0.95, r3c1=0.9), ALL) == 1
-    assert telling_query(matrix(), ALL) == 0
+    assert informative_query(matrix(r1c2=0.6, r3c1=0.9), ALL) == 3
+    assert informative_query(matrix(r1c2=0.95, r3c1=0.9), ALL) == 1
+    assert informative_query(matrix(), ALL) == 0
 
 
 def test_a_word_that_stands_once_is_asked_about_first():
     hard = matrix(r1c2=0.6, r3c1=0.9)
-    assert telling_query(hard, ALL, [False, True, False, False]) == 1
-    assert telling_query(hard, ALL, [False] * 4) == 3  # All words are repeated.
+    assert informative_query(hard, ALL, [False, True, False, False]) == 1
+    assert informative_query(hard, ALL, [False] * 4) == 3  # All words are repeated.
     # The only rare token is not a word.
-    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3
+    assert informative_query(hard, [True, True, False, True], [False, False, True, False]) == 3
     assert occurs_once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
 
 
 def test_what_every_head_does_is_no_reason():
-    assert telling_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # The token attends to itself.
-    assert telling_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # The token attends to the first token.
+    assert informative_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # The token attends to itself.
+    assert informative_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # The token attends to the first token.
     dotted = [True, True, True, False]
-    assert telling_query(matrix(r1c3=1.0, r2c1=0.4), dotted) == 2  # The attended token is not a word.
-    assert telling_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # The attending token is not a word.
+    assert informative_query(matrix(r1c3=1.0, r2c1=0.4), dotted) == 2  # The attended token is not a word.
+    assert informative_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # The attending token is not a word.
 
 
 def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
     causal = np.where(np.tri(4, dtype=bool), 0.1, np.nan)
     causal[2, 1], causal[3, 1] = 0.75, 0.7  # For one row, 1/3 would be uniform, for the other 1/4.
-    assert telling_query(causal, ALL) == 3
+    assert informative_query(causal, ALL) == 3
     causal[2, 1] = 0.8
-    assert telling_query(causal, ALL) == 2
+    assert informative_query(causal, ALL) == 2
 
 
 @pytest.mark.parametrize("content", [[True], [False] * 4, [True, False, False, False]])
 def test_where_no_word_can_look_at_another_there_is_no_row(content):
     n = len(content)
-    assert telling_query(np.full((n, n), 1 / n), content) is None
+    assert informative_query(np.full((n, n), 1 / n), content) is None
 
 
 def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
@@ -74,7 +74,7 @@ def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
             "total_tokens": len(words),
         }
         qkv = QKV(q=zeros, k=zeros, v=zeros, tokens=words, special=special, **found)
-        return of_record(np.array(weights), qkv, special=shown)
+        return informative_query_of_record(np.array(weights), qkv, special=shown)
 
     words, added = ("[", "the", "cat", "The", "dog", "]"), (True, *[False] * 4, True)
     peaks = np.full((6, 6), 0.1)
@@ -96,9 +96,12 @@ def test_words_of_any_script_are_words_and_signs_are_not():
 
 def test_lost_and_gained_are_told_apart_and_the_largest_comes_first():
     difference = np.array([0.1, -0.3, np.nan, -0.004, 0.2, -0.5, 0.004])
-    lost, gained = most_changed(difference, 2)
-    assert lost == (Share(key=5, weight=-0.5), Share(key=1, weight=-0.3))
-    assert gained == (Share(key=4, weight=0.2), Share(key=0, weight=0.1))
-    assert most_changed(difference, 1) == (lost[:1], gained[:1])
-    assert most_changed(np.array([0.0049, -0.0049, np.nan]), 2) == ((), ())
-    assert heaviest(np.array([0.2, np.nan, 0.7, 0.001]), 3) == (Share(key=2, weight=0.7), Share(key=0, weight=0.2))
+    lost, gained = most_changed_keys(difference, 2)
+    assert lost == (KeyWeight(key=5, weight=-0.5), KeyWeight(key=1, weight=-0.3))
+    assert gained == (KeyWeight(key=4, weight=0.2), KeyWeight(key=0, weight=0.1))
+    assert most_changed_keys(difference, 1) == (lost[:1], gained[:1])
+    assert most_changed_keys(np.array([0.0049, -0.0049, np.nan]), 2) == ((), ())
+    assert heaviest_keys(np.array([0.2, np.nan, 0.7, 0.001]), 3) == (
+        KeyWeight(key=2, weight=0.7),
+        KeyWeight(key=0, weight=0.2),
+    )

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention_core.errors import NotCausalError
-from attention_core.experiments import glance
+from attention_core.experiments import next_token
 from attention_core.inputs import models
 from attention_core.inputs.models.recorder import record
 from attention_core.model_patching import from_word, losses, swapped
@@ -18,15 +18,15 @@ WORD = "local~window~1"
 def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_most():
     loaded = models.load("smollm2")
     ids = loaded.tokenizer.encode(TEXT).ids
-    [task] = glance.tasks(TEXT, WORD, (3, 20), 6)
-    [row] = glance.run(task)
+    [task] = next_token.tasks(TEXT, WORD, (3, 20), 6)
+    [row] = next_token.run(task)
     before = float((-losses(loaded, ids)[5]).exp())
     with swapped(loaded.model, dict.fromkeys((3, 20), from_word(WORD))):
         after = float((-losses(loaded, ids)[5]).exp())
         now = record(loaded.model, ids[:6], {3, 20})
-    assert row.chances == pytest.approx((before, after), rel=1e-3)
+    assert row.probabilities == pytest.approx((before, after), rel=1e-3)
     assert (row.label, row.token, len(row.context)) == (",", 6, 6)
-    assert [len(row.before), len(row.after)] == [glance.LIKELY] * 2
+    assert [len(row.before), len(row.after)] == [next_token.LISTED_TOKENS] * 2
     assert all(a >= b for text in (row.before, row.after) for (_, a), (_, b) in pairwise(text))
     was, moved = record(loaded.model, ids[:6], {3, 20}), {}
     for layer in (3, 20):
@@ -38,11 +38,11 @@ def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_mo
                 torch.testing.assert_close(torch.tensor(row.row_before), old[head])
                 torch.testing.assert_close(torch.tensor(row.row_after), new[head])
     assert moved[row.layer, row.head] == pytest.approx(max(moved.values()), abs=1e-6)
-    assert row.moved == pytest.approx(max(moved.values()), abs=1e-6)
+    assert row.moved_weight == pytest.approx(max(moved.values()), abs=1e-6)
 
 
 def test_the_mean_has_a_row_too_and_what_cannot_be_causal_is_refused():
-    [row] = glance.run(glance.tasks(TEXT, "uniform", (0,), 4)[0])
+    [row] = next_token.run(next_token.tasks(TEXT, "uniform", (0,), 4)[0])
     assert row.row_after == pytest.approx([0.25] * 4)
     with pytest.raises(NotCausalError):
-        glance.run(glance.tasks(TEXT, "nystrom", (0,), 4)[0])
+        next_token.run(next_token.tasks(TEXT, "nystrom", (0,), 4)[0])

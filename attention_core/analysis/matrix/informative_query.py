@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core.analysis.matrix.compare import shown
+from attention_core.analysis.matrix.compare import shown_tokens
 from attention_core.inputs.record import QKV
 
-SEEN = 0.005
+MIN_SHOWN_WEIGHT = 0.005
 """Smallest weight, or difference of weights, that is shown; smaller ones would be rounded to 0.00."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class KeyWeight:
     """One key's entry in a row.
 
     Attributes:
@@ -40,7 +40,7 @@ def occurs_once(tokens: Sequence[str]) -> list[bool]:
     return [counts[token.casefold()] == 1 for token in tokens]
 
 
-def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
+def informative_query_of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
     """Return the query that ``telling_query`` selects in a record's softmax, preferring words that occur only once.
 
     Args:
@@ -50,14 +50,14 @@ def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
     """
     if qkv.crosses:  # No key is the query itself, so the query with the largest weight is selected.
         return int(np.nan_to_num(weights).max(-1).argmax())
-    kept = shown(qkv, special=special).tolist()
-    tokens = [token for token, here in zip(qkv.tokens, kept, strict=True) if here]
-    added = [special and flag for flag, here in zip(qkv.special, kept, strict=True) if here]
-    content = [is_word(token) and not flag for token, flag in zip(tokens, added, strict=True)]
-    return telling_query(weights, content, occurs_once(tokens))
+    is_shown = shown_tokens(qkv, special=special).tolist()
+    tokens = [token for token, shown_ in zip(qkv.tokens, is_shown, strict=True) if shown_]
+    is_special = [special and flag for flag, shown_ in zip(qkv.special, is_shown, strict=True) if shown_]
+    is_word_ = [is_word(token) and not flag for token, flag in zip(tokens, is_special, strict=True)]
+    return informative_query(weights, is_word_, occurs_once(tokens))
 
 
-def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[bool] = ()) -> int | None:
+def informative_query(weights: np.ndarray, is_word: Sequence[bool], is_preferred: Sequence[bool] = ()) -> int | None:
     """Return the query with the highest weight on one other word, to be shown first.
 
     The score of a query is its largest weight minus the uniform weight over the keys it may attend to, because early
@@ -66,38 +66,38 @@ def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[b
 
     Args:
         weights: softmax's matrix, ``[n, n]``; NaN for pairs that are not allowed.
-        content: per token, whether it is a word.
-        rare: per token, whether it is preferred as the query.
+        is_word: per token, whether it is a word.
+        is_preferred: per token, whether it is preferred as the query.
 
     Returns:
         The index of the query, the first one for ties; None if no word may attend to another.
     """
-    words = np.asarray(content, dtype=bool)
-    seen = np.isfinite(weights)
-    above = np.where(seen, weights, 0.0) - 1.0 / np.maximum(seen.sum(-1, keepdims=True), 1)
-    pairs = seen & words[:, None] & words
+    word_mask = np.asarray(is_word, dtype=bool)
+    allowed = np.isfinite(weights)
+    above_uniform = np.where(allowed, weights, 0.0) - 1.0 / np.maximum(allowed.sum(-1, keepdims=True), 1)
+    pairs = allowed & word_mask[:, None] & word_mask
     np.fill_diagonal(pairs, False)
     pairs[:, 0] = False
-    if rare and (first := pairs & np.asarray(rare)[:, None]).any():
-        pairs = first
+    if is_preferred and (preferred := pairs & np.asarray(is_preferred)[:, None]).any():
+        pairs = preferred
     if not pairs.any():
         return None
-    return int(np.argmax(np.where(pairs, above, -np.inf).max(-1)))
+    return int(np.argmax(np.where(pairs, above_uniform, -np.inf).max(-1)))
 
 
-def heaviest(row: np.ndarray, most: int) -> tuple[Share, ...]:
+def heaviest_keys(row: np.ndarray, max_keys: int) -> tuple[KeyWeight, ...]:
     """Return the keys with the largest weights, the heaviest first; see ``most_changed`` for the arguments."""
-    sizes = np.nan_to_num(row, nan=0.0).astype(float)
-    order = np.argsort(-sizes, kind="stable")[:most]
-    return tuple(Share(key=int(j), weight=float(sizes[j])) for j in order if sizes[j] >= SEEN)
+    weights = np.nan_to_num(row, nan=0.0).astype(float)
+    order = np.argsort(-weights, kind="stable")[:max_keys]
+    return tuple(KeyWeight(key=int(j), weight=float(weights[j])) for j in order if weights[j] >= MIN_SHOWN_WEIGHT)
 
 
-def most_changed(difference: np.ndarray, most: int) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
+def most_changed_keys(difference: np.ndarray, max_keys: int) -> tuple[tuple[KeyWeight, ...], tuple[KeyWeight, ...]]:
     """Return the keys with the largest losses and gains compared with a reference, the largest changes first.
 
     Args:
         difference: the row minus the reference's row, ``[n]``; NaN for hidden pairs.
-        most: maximum number of losses and of gains; changes below ``SEEN`` are left out.
+        max_keys: maximum number of losses and of gains; changes below ``SEEN`` are left out.
     """
-    lost = tuple(Share(key=each.key, weight=-each.weight) for each in heaviest(-difference, most))
-    return lost, heaviest(difference, most)
+    losses = tuple(KeyWeight(key=each.key, weight=-each.weight) for each in heaviest_keys(-difference, max_keys))
+    return losses, heaviest_keys(difference, max_keys)
