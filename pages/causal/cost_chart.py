@@ -45,13 +45,13 @@ def show_costs(
     """
     lines = [
         Curve(
-            _(names[way]),
+            _(names[form]),
             [n for n, _cost in points],
             [cost for _n, cost in points],
-            colour=COLOURS[way],
-            dash="dash" if way == MATRIX else "solid",
+            colour=COLOURS[form],
+            dash="dash" if form == MATRIX else "solid",
         )
-        for way, points in points_by_form.items()
+        for form, points in points_by_form.items()
     ]
     ticks = sorted({x for line in lines for x in line.x})
     if marked_length and (crossing := cumsum_crossing(points_by_form)) is not None and crossing[0] > ticks[0]:

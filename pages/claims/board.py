@@ -169,11 +169,11 @@ def show(chosen: ChosenInput) -> None:
                     "read the text many times."
                 ),
             )
-    verdict_filter, place = ClaimsOptions.verdict.value, st.container()
+    verdict_filter, placeholder = ClaimsOptions.verdict.value, st.container()
     board = Board(chosen, opened, on_request)
     board.draw_outcomes(outcome for [outcome] in known.values())
     if verdict_filter == "all":
-        with place:
+        with placeholder:
             board.draw_cards(claims.all_claims(), checks)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
@@ -193,7 +193,7 @@ def show(chosen: ChosenInput) -> None:
     if verdict_filter != "all":
         verdicts = {outcome.key: outcome.verdict for outcome in board.drawn_outcomes}
         verdict = VERDICTS_BY_NAME.get(verdict_filter)  # None for claims that are not checked yet.
-        with place:
+        with placeholder:
             board.draw_cards(
                 [c for c in claims.all_claims() if verdicts.get(c.key) is verdict or c.key == opened], checks
             )

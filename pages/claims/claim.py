@@ -33,10 +33,10 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
     claim = next(each for each in order if each.key == task.key)
     _show_navigation(claim, order)
     st.markdown(words.headline(claim))
-    place = st.empty()
+    placeholder = st.empty()
     outcome = _check(task)
     judged = outcome if outcome and not outcome.untestable_reason else None
-    with place.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with placeholder.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
             st.markdown(words.verdict_line(outcome), width="content")
         st.caption(words.source_text(claim.source), width="content")
@@ -97,22 +97,22 @@ def _show_navigation(claim: Claim, order: Sequence[Claim]) -> None:
 
 def _check(task: ClaimTask) -> Outcome | None:
     """Return the outcome of the claim; if the check fails, show why and return None."""
-    place = st.empty()
+    placeholder = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            on_status = runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
+            on_status = runs.on_status_change(lambda standing: placeholder.caption(runs.queue_text(standing)))
             [outcome] = dispatch.rows("claims", task, on_status)
     except ac.LabError as error:
         st.info(escape_markdown(sentence(error)), icon=":material/info:")
         return None
-    place.empty()
+    placeholder.empty()
     return outcome
 
 
 def _show_figure(outcome: Outcome) -> None:
     figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
     bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
-    places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
+    series_places = {_(name): place for name, place in colours.series_colours(rows[figure.by].unique()).items()}
     for column in (figure.by, figure.x) if bars else (figure.by,):
         rows[column] = rows[column].map(_)
     figure_ = measurements(
@@ -120,7 +120,7 @@ def _show_figure(outcome: Outcome) -> None:
         figure.x,
         figure.y,
         figure.by,
-        colours=places,
+        colours=series_places,
         x_title=x_title,
         y_title=y_title,
         bars=bars,

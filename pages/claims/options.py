@@ -71,9 +71,9 @@ def open_claim(key: str) -> None:
     ClaimsOptions.claim.set(key)
 
 
-def opened_claim(shown: Sequence[Claim]) -> str:
+def opened_claim(claim_list: Sequence[Claim]) -> str:
     """Return the key of the opened claim if it is one of these; otherwise an empty key."""
-    return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in shown} else ""
+    return key if (key := ClaimsOptions.claim.value) in {claim.key for claim in claim_list} else ""
 
 
 def draw_heads(heads: int) -> None:

@@ -252,20 +252,20 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     return paragraph(_verdicts(outcomes), *missing)
 
 
-def trained_summary(judged: Sequence[Outcome], total: int) -> str:
+def trained_summary(tested: Sequence[Outcome], total: int) -> str:
     """Return how many claims about trained models are tested, with their verdicts, and how many are not.
 
     Args:
-        judged: the outcomes of the claims whose training runs are recorded.
+        tested: the outcomes of the claims whose training runs are recorded.
         total: number of claims about trained models.
     """
     missing = _n(
         "{n} claim is not tested, because its training runs are not recorded.",
         "{n} claims are not tested, because their training runs are not recorded.",
-        n=total - len(judged),
+        n=total - len(tested),
     )
     where = _("The claims are judged on recorded training runs of small models, not on your input.")
-    return paragraph(_verdicts(judged), missing if len(judged) < total else "", where)
+    return paragraph(_verdicts(tested), missing if len(tested) < total else "", where)
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:

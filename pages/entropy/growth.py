@@ -341,12 +341,12 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
         entropies, keys = by_length(word_rows, word, question), by_length(word_rows, word, question, "keys")
         law = slope(entropies, question.units_per_nat)
         slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in group_by_head(word_rows))
-        few, many = keys.at(first), keys.at(last)
-        count, share = keys_and_share(many, int(last), causal=question.causal) if many else (None, None)
+        first_keys, last_keys = keys.at(first), keys.at(last)
+        count, share = keys_and_share(last_keys, int(last), causal=question.causal) if last_keys else (None, None)
         table_rows.append(
             {
                 _("variant"): line.name,
-                _("effective keys, n = {n:g}", n=first): few and number(few),
+                _("effective keys, n = {n:g}", n=first): first_keys and number(first_keys),
                 _("effective keys, n = {n:g}", n=last): count,
                 _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
                 _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.at(first),

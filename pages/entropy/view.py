@@ -111,7 +111,7 @@ class View(Generic[RowT]):
 
     def show(self, top_result: tuple[DeltaGenerator, Question]) -> None:
         """Draw the controls, the sweep and its results; receives the place of the sentence, and the question."""
-        place, question = top_result
+        placeholder, question = top_result
         if self.controls:
             with st.container(horizontal=True, vertical_alignment="bottom", key="controls.entropy"):
                 self.controls(question)
@@ -126,7 +126,7 @@ class View(Generic[RowT]):
             tasks,
             lambda rows: self.chart(question.select_heads(rows), question),
             lambda rows: self.describe(question.select_heads(rows), question),
-            place=place,
+            place=placeholder,
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
             height=HEIGHT,

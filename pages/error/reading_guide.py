@@ -16,7 +16,9 @@ from pages.error.words import AXIS_END_RATIO, by_reference, cost_name, is_replac
 
 def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequence[Curve]) -> list[str]:
     """Return what large points, hollow points and dash-dotted lines mean, if the chart has them."""
-    replacements = [_(attention.title) for attention, _own in question.by_variant(points) if is_replacement(attention)]
+    replacements = [
+        _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
+    ]
     hollow = [line for line in curves if line.hollow]
     styles = [_("hollow points")] if any(line.marks for line in hollow) else []
     styles += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []

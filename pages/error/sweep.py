@@ -74,7 +74,7 @@ class View:
             full_cost: softmax's cost if the horizontal axis is the cost. The axis ends there.
             times: milliseconds by word, for the file; no chart is drawn if they are empty.
         """
-        place, question = top_result
+        placeholder, question = top_result
         x_end = None if full_cost is None else words.AXIS_END_RATIO * full_cost
         linked, is_drawn = has_matrix_links(question), times != {}
 
@@ -83,7 +83,7 @@ class View:
             return points, self.lines(question, points) if is_drawn else [], axis_end(question, points)
 
         def draw(rows: list[ErrorRow]) -> tuple[list[Curve], dict[str, Any]]:
-            _found, curves, y_end = compute_curves(rows)
+            _points, curves, y_end = compute_curves(rows)
             highest = max((y for line in curves for y in line.y if y is not None), default=0.0)
             return curves, {
                 "x_title": _("keys n") if self.axis_title == TOKENS_AXIS and question.queries else _(self.axis_title),
@@ -106,7 +106,7 @@ class View:
             self.tasks(question),
             draw if is_drawn else None,
             lambda rows: self.describe(question, error.points(rows, question.options.measure)),
-            place=place,
+            place=placeholder,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
             height=HEIGHT,

@@ -29,24 +29,24 @@ def headline(results: Sequence[Outcome], *, by: str, trained_at: int) -> str:
             if (-share >= THRESHOLD) is reach
         )
 
-    good, others = names(reach=True), names(reach=False)
+    learned, others = names(reach=True), names(reach=False)
     if by == "length":
         trained = _("The models were trained on sequences of {own} tokens.", own=trained_at)
         finding = (
             N_("At {n} tokens, at least {most} of the answers are correct with {names}.")
-            if good
+            if learned
             else N_("At {n} tokens, no variant gives {most} correct answers: {names}.")
         )
     else:
         trained = _("The models were trained with {own} pairs.", own=trained_at)
         finding = (
             N_("With {n} pairs to remember, at least {most} of the answers are correct with {names}.")
-            if good
+            if learned
             else N_("With {n} pairs to remember, no variant gives {most} correct answers: {names}.")
         )
     return paragraph(
-        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=good or others) + "**",
-        _("Correct answers of the other variants: {names}.", names=others) if good and others else "",
+        "**" + _(finding, n=largest, most=percent(THRESHOLD), names=learned or others) + "**",
+        _("Correct answers of the other variants: {names}.", names=others) if learned and others else "",
         trained,
     )
 

@@ -34,7 +34,7 @@ def show(stack_reach: StackReach) -> None:
     masks = stack_reach.masks
     if stack_reach.not_causal:
         st.caption(f":material/block: {left_out_note(stack_reach.not_causal)}")
-    if not masks.drawn:
+    if not masks.sparse:
         st.info(
             _(
                 "The selected variants use no mask, so there is no pattern to draw. Choose “All patterns”, or "
@@ -50,8 +50,8 @@ def show(stack_reach: StackReach) -> None:
     if stack_reach.reach is None and masks.key_labels is None:
         st.info(_("The stack is empty. Add a layer or choose a preset."), icon=":material/layers:")
     unmasked = [label(a) for a in masks.patterns if not has_pattern(a.variant)]
-    kinds = Kinds(pattern.primitives for pattern in masks.drawn.values())
-    panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.drawn.items()]
+    kinds = Kinds(pattern.primitives for pattern in masks.sparse.values())
+    panels = [_panel(masks, attention, pattern, kinds) for attention, pattern in masks.sparse.items()]
     categories = kinds.categories
     if stack_reach.reach is not None:
         panels.insert(PANELS_BEFORE_STACK, _stack_panel(stack_reach, stack_reach.reach, offset=len(categories)))
@@ -63,7 +63,7 @@ def show(stack_reach: StackReach) -> None:
             col_labels=masks.key_labels,
             key="masks.board",
             categories=categories,
-            none=_("not allowed") if masks.drawn else None,
+            none=_("not allowed") if masks.sparse else None,
             later=_("not connected"),
             masked=_("future key"),
             frame=min(stack_reach.depth, stack_reach.max_depth),

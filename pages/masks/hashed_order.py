@@ -17,7 +17,7 @@ from pages.masks.patterns import Masks
 def show(masks: Masks) -> None:
     """Draw the choice of a hash round and a board of the allowed pairs in the order of that round."""
     round_index = MasksOptions.hash_round.value
-    hashes = {a: h for a in masks.drawn if (h := _hashed(masks, a, round_index)) is not None}
+    hashes = {a: h for a in masks.sparse if (h := _hashed(masks, a, round_index)) is not None}
     if not hashes:
         st.info(_("The selected variants do not sort tokens by a hash. Add Reformer to see how it sorts them."))
         return

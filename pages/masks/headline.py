@@ -37,10 +37,10 @@ def headline(stack_reach: StackReach) -> str:
     """Return what the stack and each variant connect, and why; empty without a stack and without patterns."""
     masks, reach = stack_reach.masks, stack_reach.reach
     if masks.key_labels is not None:
-        return fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.drawn.items()})
+        return fewest_pairs({_(a.title): p.pairs / p.possible for a, p in masks.sparse.items()})
     if len(masks.labels) == 1:
         return _("A single token attends only to itself. Use at least two tokens.")
-    others = {_(a.title): p for a, p in masks.drawn.items() if [a] != stack_reach.stack}
+    others = {_(a.title): p for a, p in masks.sparse.items() if [a] != stack_reach.stack}
     repeated = {
         name: RepeatedVariant(layers=p.diameter, cost=relative_cost([p], p.diameter), has_hub=_has_hub(p))
         for name, p in others.items()

@@ -34,7 +34,7 @@ class Masks:
     key_labels: tuple[str, ...] | None = None
 
     @property
-    def drawn(self) -> dict[ac.Attention, Pattern]:
+    def sparse(self) -> dict[ac.Attention, Pattern]:
         """The patterns that mask some pairs."""
         return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
 

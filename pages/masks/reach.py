@@ -124,7 +124,7 @@ def left_out_note(not_causal: Sequence[ac.Attention]) -> str:
 
 
 def _show_curves(masks: Masks, stack: Reach) -> None:
-    single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.drawn}
+    single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
     lines = [
         *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.place(a.key)) for a, r in single.items()),

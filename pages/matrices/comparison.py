@@ -74,17 +74,17 @@ class Comparison:
         return _("difference of weights") if self.difference else _("weight")
 
     @property
-    def shown(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """Matrices on screen, by the variants' keys."""
-        return {a.key: self.values(a) for a in self.drawn}
+        return {a.key: self.values(a) for a in self.visible}
 
     @property
     def names(self) -> dict[str, str]:
         """Names of the variants on screen, by key."""
-        return {a.key: label(a) for a in self.drawn}
+        return {a.key: label(a) for a in self.visible}
 
     @property
-    def drawn(self) -> list[ac.Attention]:
+    def visible(self) -> list[ac.Attention]:
         """Variants on the board; softmax's difference from itself is left out if there are other variants."""
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
@@ -98,7 +98,7 @@ class Comparison:
     def ceiling(self) -> float:
         """The end of the shared colour scale; see ``scale_end``."""
         most = max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
-        sizes = [float(np.nanmax(np.abs(values))) for values in self.shown.values() if not np.isnan(values).all()]
+        sizes = [float(np.nanmax(np.abs(values))) for values in self.arrays.values() if not np.isnan(values).all()]
         return scale_end(most, max(sizes, default=0.0))
 
     def values(self, attention: ac.Attention) -> np.ndarray:
@@ -166,7 +166,7 @@ def show_board(comparison: Comparison) -> None:
     matrix_board(
         [
             _panel(a, comparison.matrices[a], comparison.chosen.qkv.m, hidden=hidden, difference=difference)
-            for a in comparison.drawn
+            for a in comparison.visible
         ],
         labels=comparison.labels,
         col_labels=comparison.key_labels if comparison.chosen.qkv.crosses else None,

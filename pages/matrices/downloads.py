@@ -14,7 +14,7 @@ def show(comparison: Comparison) -> None:
     """Draw the download buttons and the code."""
     # The buttons' callbacks below use only these parts. With `comparison`, they would keep all matrices in memory.
     view, labels, keys, difference = comparison.view, comparison.labels, comparison.key_labels, comparison.difference
-    all_variants, drawn = tuple(comparison.matrices), comparison.drawn
+    all_variants, drawn = tuple(comparison.matrices), comparison.visible
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), comparison.unit)
     with st.container(horizontal=True):
         export.download(

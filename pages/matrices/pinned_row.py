@@ -44,9 +44,9 @@ def show(comparison: Comparison) -> None:
         )
         if comparison.row is not None and not comparison.chosen.qkv.crosses:
             st.caption(_("Click a word in the text to make it the query and see its weights."), width="content")
-    MatricesOptions.coloured.restrict_to(comparison.shown)
+    MatricesOptions.coloured.restrict_to(comparison.arrays)
     row_strips(
-        [Strip(key=attention.key, note=note(comparison, attention)) for attention in comparison.drawn],
+        [Strip(key=attention.key, note=note(comparison, attention)) for attention in comparison.visible],
         comparison.key_words,
         joined=comparison.joined,
         queries=comparison.words if comparison.chosen.qkv.crosses else None,
@@ -80,7 +80,7 @@ def show_bars(comparison: Comparison) -> None:
     chart.choose_format()
     chart.show(
         row_multiples(
-            {comparison.names[key]: values[comparison.row] for key, values in comparison.shown.items()},
+            {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()},
             comparison.key_labels,
             key_title=_("key"),
             value_title=comparison.unit,

@@ -94,7 +94,7 @@ def _measures(points: Sequence[ErrorPoint]) -> tuple[tuple[str, list[float]], ..
     return (_("perplexity"), [p.perplexity for p in points]), (_("copying loss"), [p.copied for p in points])
 
 
-def _between(name: str, outlier: str, same: int, pairs: int) -> str:
+def _between(name: str, outlier: str, correct: int, pairs: int) -> str:
     """Return how many pairs of points from different variants have the same order in the error and in a measure."""
     return _n(
         "The output error orders {same} of {n} pair of points from different variants as their {name} does. The "
@@ -102,7 +102,7 @@ def _between(name: str, outlier: str, same: int, pairs: int) -> str:
         "The output error orders {same} of {n} pairs of points from different variants as their {name} does. The "
         "largest outlier is {outlier}.",
         n=pairs,
-        same=same,
+        same=correct,
         name=name,
         outlier=outlier,
     )

@@ -109,14 +109,14 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
     return Reading(name=each.name, numbers=numbers, losses=row.losses if row else (), note=uncoloured_note(each))
 
 
-def uncoloured_note(shown: Score) -> str:
+def uncoloured_note(variant_score: Score) -> str:
     """Return why the beginning of the text has no colour; empty if the variant hides nothing of the text."""
-    if shown.hidden is None or not shown.hidden.share:
+    if variant_score.hidden is None or not variant_score.hidden.share:
         return ""
     return _n(
         "The first {n} token has no colour, because it is predicted from all tokens before it.",
         "The first {n} tokens have no colour, because they are predicted from all tokens before them.",
-        n=shown.hidden.from_token,
+        n=variant_score.hidden.from_token,
     )
 
 

@@ -64,7 +64,7 @@ def main() -> None:
 
 def _write(
     tasks: Sequence[TaskT],
-    known: Callable[[TaskT], RowT | None],
+    load_row: Callable[[TaskT], RowT | None],
     compute: Callable[[TaskT], RowT],
     to_json: Callable[[Stamp, list[tuple[TaskT, RowT]]], bytes],
     path: str,
@@ -72,7 +72,7 @@ def _write(
     """Compute the missing results of one experiment and write its file."""
     file, start = Path(attention_core.__file__).parent / path, time.monotonic()
     file.parent.mkdir(exist_ok=True)
-    rows = [(task, row) for task in tasks if (row := known(task))] if "--continue" in sys.argv else []
+    rows = [(task, row) for task in tasks if (row := load_row(task))] if "--continue" in sys.argv else []
     missing = [task for task in tasks if task not in {recorded for recorded, _row in rows}]
     for number, task in enumerate(missing, start=1):
         rows.append((task, compute(task)))

@@ -68,17 +68,19 @@ def increases(original: ReadingRow, changed: ReadingRow) -> list[dict[str, objec
 
 def _predictions(question: Question, word: str, token: int) -> None:
     """Predict the token with the original and the changed model, and draw both predictions and the changed row."""
-    name, place = display_name(word), st.empty()
+    name, placeholder = display_name(word), st.empty()
     [task] = next_token.tasks(question.text, word, question.layers, token)
     try:
         with computing(name):
             [row] = dispatch.rows(
-                "next_token", task, runs.on_status_change(lambda standing: place.caption(runs.queue_text(standing)))
+                "next_token",
+                task,
+                runs.on_status_change(lambda standing: placeholder.caption(runs.queue_text(standing))),
             )
     except ac.LabError as error:
         st.info(escape_markdown(sentence(error)))
         return
-    place.empty()
+    placeholder.empty()
     st.markdown(describe_token(row, name))
     st.table(
         {_("Original"): prediction_texts(row.before), name: prediction_texts(row.after)},

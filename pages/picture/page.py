@@ -21,7 +21,7 @@ from pages.picture.subject import Subject, explain, show
 
 def top() -> Subject:
     """Draw the finding, the open settings and the board, and return the subject."""
-    place = st.container(key="picture.headline")
+    placeholder = st.container(key="picture.headline")
     variant_picker.show_settings(all_stay=True)
     chosen = input_panel.chosen(switch=False, only=panel.shown_kind(SharedOptions.now()))
     source, qkv = chosen.source, chosen.qkv
@@ -35,7 +35,7 @@ def top() -> Subject:
         else:
             assert isinstance(source, ImageSource)
             subject = comparison.subject(photo.compute_images(source))
-    with place:
+    with placeholder:
         st.markdown(subject.headline)
         panel.offer_digits()
     show(subject)

@@ -86,18 +86,18 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
     return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
 
 
-def crossing_labels(places: Sequence[tuple[float, str, int]]) -> list[str]:
+def crossing_labels(crossings: Sequence[tuple[float, str, int]]) -> list[str]:
     """Return the text at each crossing, as HTML for Plotly.
 
     The last one of neighbouring crossings has the texts of all of them, each in a line with a dot in its colour.
 
     Args:
-        places: length, short name and colour of each crossing, by ascending length; an empty name is left out.
+        crossings: length, short name and colour of each crossing, by ascending length; an empty name is left out.
     """
     near, texts = list[tuple[float, str, int]](), list[str]()
-    for place, following in zip_longest(places, places[1:]):
-        near.append(place)
-        if following is not None and following[0] <= NEAR_RATIO * place[0]:
+    for crossing, following in zip_longest(crossings, crossings[1:]):
+        near.append(crossing)
+        if following is not None and following[0] <= NEAR_RATIO * crossing[0]:
             texts.append("")
             continue
         if any(name for _n, name, _colour in near):

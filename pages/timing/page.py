@@ -24,12 +24,12 @@ def show(headline: DeltaGenerator) -> None:
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
-    places = [headline, st.empty()]
+    placeholders = [headline, st.empty()]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="top"):
         st.markdown("## " + _(charts.TITLES[TimingOptions.side.value]), anchors=False, width="content")
         TimingOptions.side.draw(label_visibility="collapsed")
-    places.append(st.empty())
-    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, places, f"timing.{key}"))
+    placeholders.append(st.empty())
+    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, placeholders, f"timing.{key}"))
     words.show_method()
 
 

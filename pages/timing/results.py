@@ -26,16 +26,16 @@ from pages.timing.words import (
 )
 
 
-def show(live: Run | None, other: Run | None, places: Sequence[DeltaGenerator], key: str) -> None:
+def show(live: Run | None, other: Run | None, placeholders: Sequence[DeltaGenerator], key: str) -> None:
     """Draw the results of the live run and of the recorded run.
 
     Args:
         live: run on this machine; None without one.
         other: the chosen recorded run; None without one.
-        places: empty elements for the summary, the time chart and the second chart; the table is drawn below them.
+        placeholders: empty elements for the summary, the time chart and the second chart. The table is below them.
         key: beginning of the keys of the elements.
     """
-    summary, above, below = places
+    summary, above, below = placeholders
     runs = [(run, live_) for run, live_ in ((live, True), (other, False)) if run is not None]
     found = [line for run, live_ in runs for line in series(run, live=live_)]
     if not found:

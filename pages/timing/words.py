@@ -238,14 +238,14 @@ def mask_effects(series: Sequence[Series]) -> str:
     return ""
 
 
-def mask_effect(name: str, form: str, masked: Ratio, own: Ratio) -> str:
+def mask_effect(name: str, form: str, masked: Ratio, variant_ratio: Ratio) -> str:
     """Return the time of a mask on the full matrix compared with the algorithm that skips the masked pairs.
 
     Args:
         name: name of the variant.
         form: how the mask is applied.
         masked: time with the mask, divided by softmax's time.
-        own: time of the variant's own algorithm, divided by softmax's time, at the same length.
+        variant_ratio: time of the variant's own algorithm, divided by softmax's time, at the same length.
     """
     if masked.high < 1:
         effect = _("**A mask alone saves time.**")
@@ -260,7 +260,7 @@ def mask_effect(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         form=form,
         masked=masked.middle,
         n=masked.n,
-        own=own.middle,
+        own=variant_ratio.middle,
     )
     return paragraph(effect, text)
 

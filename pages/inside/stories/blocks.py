@@ -22,13 +22,13 @@ class Choice:
     """The selected blocks of each query, arrays ``[n, blocks]``.
 
     Attributes:
-        own: the block that contains the query, ``bool``.
+        own_block: the block that contains the query, ``bool``.
         chosen: the blocks selected by the score, ``bool``.
         best: the blocks with the largest true mass, ``bool``.
         mass: the mass that full softmax puts on each block.
     """
 
-    own: np.ndarray
+    own_block: np.ndarray
     chosen: np.ndarray
     best: np.ndarray
     mass: np.ndarray
@@ -49,8 +49,8 @@ def steps(data: HeadData) -> tuple[Step | LazyStep, ...]:
     """Build the steps: block scores, chosen blocks, missed mass, comparison with the reference."""
     parts, size = data.parts, data.setting("block")
     blocks = np.arange(parts["mass"].shape[-1])
-    own = np.arange(len(parts["mass"]))[:, None] // size == blocks
-    choice = Choice(own, parts["chosen"], parts["best"], parts["mass"].astype(np.float64))
+    own_block = np.arange(len(parts["mass"]))[:, None] // size == blocks
+    choice = Choice(own_block, parts["chosen"], parts["best"], parts["mass"].astype(np.float64))
     return (_scores(data, choice), _chosen(data, choice), _missed(data, choice), compare_with_reference(data))
 
 
@@ -66,7 +66,7 @@ def _scores(data: HeadData, choice: Choice) -> Step:
     selectable = np.isfinite(scores)
 
     def draw(key: str) -> None:
-        mass = _panel(data, _("Softmax weight per block"), np.where(choice.own | selectable, choice.mass, np.nan))
+        mass = _panel(data, _("Softmax weight per block"), np.where(choice.own_block | selectable, choice.mass, np.nan))
         text = _("own block: no score, always selected")
         score = _panel(data, _("Score"), np.where(selectable, scores, np.nan), text, mark=0)
         panels = (score, mass) if selectable.any() else (mass,)
@@ -136,7 +136,7 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
     choices, matches = int(choice.best.sum()), int((choice.chosen & choice.best).sum())
     query = choice.worst_query
     kinds = np.select(
-        [choice.own[query], choice.chosen[query] & choice.best[query], choice.chosen[query], choice.best[query]],
+        [choice.own_block[query], choice.chosen[query] & choice.best[query], choice.chosen[query], choice.best[query]],
         [OWN_BLOCK, CORRECT, WRONG, MISSED],
         NO_COLOUR,
     )
@@ -163,8 +163,8 @@ def _chosen(data: HeadData, choice: Choice) -> Step:
         )
         pictures.board(
             f"{key}.choice",
-            _panel(data, _("Selected blocks"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
-            _panel(data, _("Best blocks"), np.where(choice.best | choice.own, choice.mass, np.nan)),
+            _panel(data, _("Selected blocks"), np.where(choice.chosen | choice.own_block, choice.mass, np.nan)),
+            _panel(data, _("Best blocks"), np.where(choice.best | choice.own_block, choice.mass, np.nan)),
         )
 
     return Step(
@@ -202,8 +202,8 @@ def choice_sentence(choices: int, matches: int, *, causal: bool) -> str:
 
 
 def _missed(data: HeadData, choice: Choice) -> Step:
-    own, chosen, best = choice.mass_on(choice.own), choice.mass_on(choice.chosen), choice.mass_on(choice.best)
-    places = list(range(len(own)))
+    own, chosen, best = (choice.mass_on(choice.own_block), choice.mass_on(choice.chosen), choice.mass_on(choice.best))
+    positions = list(range(len(own)))
     return Step(
         title=_("Captured weight"),
         mechanism=_("A query ignores the blocks that are not selected, so their softmax weight is lost."),
@@ -213,10 +213,15 @@ def _missed(data: HeadData, choice: Choice) -> Step:
         findings=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
         draw=lambda key: pictures.lines(
             [
-                Curve(_("own block"), places, (100 * own).tolist(), colour=0, marks=False),
-                Curve(_("own and selected blocks"), places, (100 * (own + chosen)).tolist(), colour=1),
+                Curve(_("own block"), positions, (100 * own).tolist(), colour=0, marks=False),
+                Curve(_("own and selected blocks"), positions, (100 * (own + chosen)).tolist(), colour=1),
                 Curve(
-                    _("own and best blocks"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True
+                    _("own and best blocks"),
+                    positions,
+                    (100 * (own + best)).tolist(),
+                    colour=2,
+                    dash="dash",
+                    hollow=True,
                 ),
             ],
             key=key,
@@ -228,28 +233,28 @@ def _missed(data: HeadData, choice: Choice) -> Step:
     )
 
 
-def missed_sentence(own: float, chosen: float, best: float) -> str:
+def missed_sentence(own_mass: float, chosen: float, best: float) -> str:
     """Return the sentence that compares the softmax mass of the chosen blocks with the most that is possible.
 
     Each argument is a mean over queries.
 
     Args:
-        own: the mass on the query's own block.
+        own_mass: the mass on the query's own block.
         chosen: the mass on the own block and the chosen blocks.
         best: the mass on the own block and an equal number of blocks with the largest mass.
     """
-    if best - own < 0.0005:
+    if best - own_mass < 0.0005:
         return _(
             "On average, the block that contains the query holds {own:.1%} of its softmax weight. Other blocks would "
             "hardly increase this share.",
-            own=own,
+            own=own_mass,
         )
     return _(
         "On average, the block that contains the query holds {own:.1%} of its softmax weight. With the selected "
         "blocks, the share is **{chosen:.1%}**. With the best possible blocks, it would be {best:.1%}, so the "
         "selection reaches {share:.0%} of the possible increase.",
-        own=own,
+        own=own_mass,
         chosen=chosen,
         best=best,
-        share=(chosen - own) / (best - own),
+        share=(chosen - own_mass) / (best - own_mass),
     )

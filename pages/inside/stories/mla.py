@@ -30,7 +30,7 @@ def kept_share(sizes: np.ndarray, rank: int) -> float:
 def _sizes(data: HeadData) -> Step:
     keys, values, rank = data.parts["key_sizes"], data.parts["value_sizes"], data.setting("rank")
     heads, n, d = data.qkv.k.shape
-    places = list(range(1, n + 1))
+    positions = list(range(1, n + 1))
 
     def relative(sizes: np.ndarray) -> list[float]:
         found: list[float] = (sizes / (sizes[0] or 1.0)).tolist()
@@ -53,8 +53,8 @@ def _sizes(data: HeadData) -> Step:
         ),
         draw=lambda key: pictures.lines(
             [
-                Curve(_("keys"), places, relative(keys), colour=0),
-                Curve(_("values"), places, relative(values), colour=1, hollow=True),
+                Curve(_("keys"), positions, relative(keys), colour=0),
+                Curve(_("values"), positions, relative(values), colour=1, hollow=True),
             ],
             key=key,
             x_title=_("number of the singular value"),

@@ -62,31 +62,31 @@ def _logits(data: HeadData) -> str:
 
 def _directions(data: HeadData) -> Step:
     orthogonal: bool = data.setting("orthogonal")
-    drawn = {way: _anatomy(data, 1, orthogonal=way)["directions"] for way in (orthogonal, not orthogonal)}
+    drawn = {form: _anatomy(data, 1, orthogonal=form)["directions"] for form in (orthogonal, not orthogonal)}
     m, d = drawn[orthogonal].shape
-    lengths = {way: factors.lengths(W) for way, W in drawn.items()}
-    cosines = {way: factors.cosines(W[:d], W[:d]) for way, W in drawn.items()}
+    lengths = {form: factors.lengths(W) for form, W in drawn.items()}
+    cosines = {form: factors.cosines(W[:d], W[:d]) for form, W in drawn.items()}
     off_diagonal = ~np.eye(min(m, d), dtype=bool)
-    sizes = {way: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for way, c in cosines.items()}
+    sizes = {form: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for form, c in cosines.items()}
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal directions"), False: _("Independent directions")}
         direction = _("direction")
         panels = (
             pictures.panel(
-                names[way],
-                cosines[way],
+                names[form],
+                cosines[form],
                 row=direction,
                 column=direction,
-                caption=_("the chosen kind") if way == orthogonal else "",
+                caption=_("the chosen kind") if form == orthogonal else "",
             )
-            for way in (orthogonal, not orthogonal)
+            for form in (orthogonal, not orthogonal)
         )
         left, right = st.columns([3, 2])
         with left:
             pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
         norms = {
-            way: np.sort(factors.lengths(_anatomy(data, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
+            form: np.sort(factors.lengths(_anatomy(data, 1, row_norms=form)["directions"])) for form in ("fixed", "chi")
         }
         lines = [
             Curve(
@@ -262,8 +262,8 @@ def mean_formula(kind: str, row_norms: str) -> str:
 
 def _more_features(data: HeadData) -> Step:
     """Build the step that measures the error over the number of features, for every kind and many seeds."""
-    ways = dict.fromkeys([*FEATURE_KINDS, (data.setting("kind"), data.setting("orthogonal"))])
-    kinds = list(dict.fromkeys(kind for kind, _way in ways))
+    forms = dict.fromkeys([*FEATURE_KINDS, (data.setting("kind"), data.setting("orthogonal"))])
+    kinds = list(dict.fromkeys(kind for kind, _form in forms))
     norms = data.setting("row_norms")
 
     def draw(key: str) -> None:
@@ -273,8 +273,10 @@ def _more_features(data: HeadData) -> Step:
 
         def chart(rows: list[PerformerErrorRow], drawn_key: str) -> None:
             errors = {
-                way: spread((row.features, getattr(row, measure)) for row in rows if (row.kind, row.orthogonal) == way)
-                for way in ways
+                form: spread(
+                    (row.features, getattr(row, measure)) for row in rows if (row.kind, row.orthogonal) == form
+                )
+                for form in forms
             }
             lines = [
                 each.curve(
@@ -292,7 +294,7 @@ def _more_features(data: HeadData) -> Step:
                 for curve, (kind, straight) in zip(lines, errors, strict=True)
                 if kind == "positive"
             ]
-            lines = [curve for curve, (kind, _way) in zip(lines, errors, strict=True) if kind != "positive"] + over
+            lines = [curve for curve, (kind, _form) in zip(lines, errors, strict=True) if kind != "positive"] + over
             start = errors["hyperbolic", True].middle[0] if errors["hyperbolic", True].x else 1.0
             lines.append(
                 guide("1/√m", FEATURE_COUNTS, [start * (FEATURE_COUNTS[0] / m) ** 0.5 for m in FEATURE_COUNTS], "dash")
@@ -313,7 +315,7 @@ def _more_features(data: HeadData) -> Step:
             st.markdown(fall_sentence(errors, row_norms=norms))
 
         tasks = performer_error.tasks(
-            data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(ways)
+            data.source, head=data.head, causal=data.causal, row_norms=norms, factor=factor, kinds=tuple(forms)
         )
         runs.run_immediately(
             "performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.params.features
@@ -339,7 +341,7 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
         return _("Drawing directions …")
     if not all(np.isfinite(error) and error > 0 for error in first.middle):
         return _("The error is not defined, because the similarities of this head are all equal or overflow.")
-    ends = {way: each.middle[-1] for way, each in errors.items() if np.isfinite(each.middle[-1])}
+    ends = {form: each.middle[-1] for form, each in errors.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     start, end = first.middle[0], first.middle[-1]
     change = (

@@ -176,7 +176,7 @@ def test_claims_that_do_not_hold_come_first_and_each_card_names_its_article(expe
 def test_the_claims_that_usually_fail_come_first_until_a_verdict_is_known():
     at = open_page("claims", {"input": "synthetic", "n": "45", "d": "8", "heads": "2", "head": "-1"})
     opened = [each.label for each in at.button if (each.key or "").startswith("claims.open.")]
-    first = sorted(claims.claim(key).number for key in board.FIRST_CLAIMS)
+    first = sorted(claims.claim(key).number for key in board.FIRST_KEYS)
     assert [int(label.removeprefix("**").partition(".")[0]) for label in opened][: len(first)] == first
     assert f"## {words.FIRST_TITLE}" in [each.value for each in at.markdown]
 
@@ -340,7 +340,7 @@ def test_the_command_reports_the_same_verdicts(capsys):
     shown = said(at)
     spec = SyntheticSpec(kind="clustered", n=24, d=32, heads=4)
     found = outcomes(SyntheticSource(spec), head=1, keys=[claim.key for claim in untimed])
-    drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST_CLAIMS)
+    drawn = sorted(untimed, key=lambda claim: claim.key not in board.FIRST_KEYS)
     text = dict(zip((str(claim.number) for claim in drawn), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
