@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.entropy import distribution, entropy_of_distributions
+from attention_core.metrics.entropy import distribution, distribution_entropy
 
 
 def relative_error(a: Tensor, reference: Tensor) -> Tensor:
@@ -47,10 +47,10 @@ def kl_divergence(a: Tensor, reference: Tensor) -> Tensor:
     Both rows are first normalised by ``distribution``, so signed and unnormalised rows have a divergence too. It is
     infinite if ``a`` has mass on a key where the reference has none, or if exactly one of the two rows is zero.
     """
-    return kl_of_distributions(distribution(a), distribution(reference))
+    return distribution_kl(distribution(a), distribution(reference))
 
 
-def kl_of_distributions(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
+def distribution_kl(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
     """Compute ``kl_divergence``, ``[..., n]`` float64, of rows that ``distribution`` has already normalised.
 
     Args:
@@ -61,7 +61,7 @@ def kl_of_distributions(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> 
     # A term p log r with p = 0 is 0 for every r, also for r = 0, whose logarithm is infinite. The divergence is clamped
     # because rounding may leave it slightly below zero.
     terms = r.log().masked_fill_((p == 0) & ~r.isnan(), 0.0).mul_(p)
-    divergence = (-terms.sum(-1) - (entropy_of_distributions(p) if entropy is None else entropy)).clamp_min(0.0)
+    divergence = (-terms.sum(-1) - (distribution_entropy(p) if entropy is None else entropy)).clamp_min(0.0)
     is_infinite = (p.sum(-1) == 0) & (r.sum(-1) > 0)
     return divergence.masked_fill(is_infinite, torch.inf)
 

@@ -25,11 +25,11 @@ def entropy(weights: Tensor, base: float | None = None) -> Tensor:
         weights: ``[..., n, n]``.
         base: base of the logarithm: None for nats, 2 for bits.
     """
-    nats = entropy_of_distributions(distribution(weights))
+    nats = distribution_entropy(distribution(weights))
     return nats if base is None else nats / math.log(base)
 
 
-def entropy_of_distributions(shares: Tensor) -> Tensor:
+def distribution_entropy(shares: Tensor) -> Tensor:
     """Compute the entropy, ``[..., n]`` float64 in nats, of rows that ``distribution`` has already normalised."""
     return torch.special.entr(shares).sum(-1)
 

@@ -9,14 +9,8 @@ import torch
 from torch import Tensor
 
 from attention_core.formatting import between
-from attention_core.metrics.approximation import (
-    kl_of_distributions,
-    relative_error,
-    safe_ratio,
-    top_k_overlap,
-    wrong_mass,
-)
-from attention_core.metrics.entropy import distribution, entropy_of_distributions, sparsity
+from attention_core.metrics.approximation import distribution_kl, relative_error, safe_ratio, top_k_overlap, wrong_mass
+from attention_core.metrics.entropy import distribution, distribution_entropy, sparsity
 from attention_core.metrics.spectrum import effective_rank_of_values, rank_of_values, singular_values
 
 TOP_KEYS = 10
@@ -138,7 +132,7 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
     """
     row_totals = row_sums(weights)
     p, r = distribution(weights), distribution(reference)
-    entropies = entropy_of_distributions(p)
+    entropies = distribution_entropy(p)
     key_counts = torch.arange(1, weights.shape[-1] + 1, device=weights.device) if causal else None
     return Passport(
         row_sum_min=float(row_totals.min()),
@@ -149,7 +143,7 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         sparsity=float(sparsity(weights, key_counts).mean()),
         relative_error=float(relative_error(weights, reference).mean()),
         total_variation=float(wrong_mass(weights, reference).mean()),
-        kl=float(kl_of_distributions(p, r, entropies).mean()),
+        kl=float(distribution_kl(p, r, entropies).mean()),
         top_k_overlap=float(top_k_overlap(weights, reference, TOP_KEYS).mean()),
     )
 

@@ -20,12 +20,6 @@ WORD_BITS = 64
 """Number of tokens whose bits are packed into one integer."""
 
 
-def boolean_product(later: Tensor, earlier: Tensor) -> Tensor:
-    """Return which tokens reach which queries through two layers, ``bool [n, n]``."""
-    # The float matrix product counts the paths between two tokens. Only whether a count is zero matters.
-    return (later.float() @ earlier.float()) > 0
-
-
 def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
     """Return the layer after which query i first holds information of token j, or ``NOT_REACHED``; 0 for i = j.
 
@@ -55,8 +49,9 @@ def _layer_step(allowed: Tensor) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that applies a layer to a matrix of reached pairs, packed by ``_pack_bits``."""
     n = allowed.shape[-1]
     if int(allowed.sum()) > MAX_SPARSE_SHARE * n * n:
-        matrix = allowed.cpu()
-        return lambda pairs: _pack_bits(boolean_product(matrix, torch.from_numpy(_unpack_bits(pairs, n))).numpy())
+        # The float matrix product counts the paths between two tokens. Only whether a count is zero matters.
+        matrix = allowed.cpu().float()
+        return lambda pairs: _pack_bits((matrix @ torch.from_numpy(_unpack_bits(pairs, n)).float() > 0).numpy())
     queries, keys = allowed.cpu().numpy().nonzero()
     query_index, row_starts = np.unique(queries, return_index=True)
     return partial(_reached_by_keys, query_index, row_starts, keys)

@@ -103,8 +103,9 @@ def single_chunk_outputs(inputs: RuleInputs, v: Tensor) -> Tensor:
         overlaps = inputs.erase_strength * decayed_products(k, k, log_gates)[0]
         return decayed_products(q, k, log_gates)[0] @ forward_substitution(overlaps, written)
     w, epsilon = inputs.directions, inputs.erase_strength
-    retrieved = decayed_products(w, k, log_gates)[0].tril(-1) @ written
-    erased = forward_substitution(epsilon * decayed_products(w, w, log_gates)[0], epsilon * retrieved)
+    key_products = decayed_products(w, k, log_gates)[0].tril(-1)
+    overlaps = epsilon * decayed_products(w, w, log_gates)[0]
+    erased = forward_substitution(overlaps, epsilon * (key_products @ written))
     return decayed_products(q, k, log_gates)[0] @ written - decayed_products(q, w, log_gates)[0] @ erased
 
 
@@ -130,8 +131,9 @@ def update_state(
     elif epsilon is not None and w is not None:
         key_products, _, keys_to_end = decayed_products(w, k, log_gates)
         products, from_start, w_to_end = decayed_products(w, w, log_gates)
-        retrieved = from_start @ state + key_products.tril(-1) @ written
-        erased = forward_substitution(epsilon * products, epsilon * retrieved)
+        erased = forward_substitution(
+            epsilon * products, epsilon * (from_start @ state + key_products.tril(-1) @ written)
+        )
     if with_outputs:
         products, from_start, keys_to_end = decayed_products(q, k, log_gates)
         outputs = products @ written + from_start @ state

@@ -18,10 +18,8 @@ def own_block_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: 
         block: tokens per block, counted from the first; the last may have fewer.
         causal: whether a query attends to the keys up to its own only.
     """
-    groups = window_groups(q, k, v, block=block)
-    return join_parts(
-        (partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outputs: join_groups(outputs, q)
-    )
+    parts = (partial_attention(g.q, g.k, g.v, causal=causal) for g in window_groups(q, k, v, block=block))
+    return join_parts(parts, lambda outputs: join_groups(outputs, q))
 
 
 def earlier_blocks_attention(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:

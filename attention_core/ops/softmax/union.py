@@ -29,7 +29,7 @@ with warnings.catch_warnings():
 
 View = Callable[[Tensor], Tensor]
 Add = Callable[[Tensor, Tensor], Any]
-QKVGradients = tuple[Tensor, Tensor, Tensor]
+Gradients = tuple[Tensor, Tensor, Tensor]
 
 
 class Piece(CompactRepr):
@@ -62,7 +62,7 @@ class Piece(CompactRepr):
         return partial_forward(self._inputs(q, k, v, scale))
 
     def add_gradients(
-        self, grads: QKVGradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+        self, grads: Gradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """Add the piece's gradients to those of q, k and v; ``union`` is the output and log-sum-exp of all pieces."""
         (dq, dk, dv), (out, lse), rows_of = grads, union, self.queries
@@ -109,7 +109,7 @@ class ScatteredPiece(CompactRepr):
         return out[None, None], lse[None, None]
 
     def add_gradients(
-        self, grads: QKVGradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+        self, grads: Gradients, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
         """See ``Piece``."""
         tensors = grad, union[0], union[1].unsqueeze(-1)
@@ -125,10 +125,8 @@ class ScatteredPiece(CompactRepr):
         starts = counts.cumsum(0) - counts
         for target, source, weight in ((grads[1], q, to_logits), (grads[2], grad, p)):
             tokens, weights = at_least_float32(self.queries(source)[0, 0]), weight.flatten()[order]
-            query_of_pair = order // self.positions.shape[-1]
-            target[self.head].add_(
-                F.embedding_bag(query_of_pair, tokens, starts, mode="sum", per_sample_weights=weights)
-            )
+            queries = order // self.positions.shape[-1]
+            target[self.head].add_(F.embedding_bag(queries, tokens, starts, mode="sum", per_sample_weights=weights))
 
     def _logits(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
         logits = self._products(q, k).mul_(scale)

@@ -103,10 +103,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) ->
         return exact_attention(q, keys, values).to(dtype)
     out, lse = own_block_attention(q, k, v, block=s, causal=True)
     if q.shape[-2] > s:
-        later_out = merge_partial_softmax(
-            [(out[..., s:, :], lse[..., s:, :]), earlier_blocks_attention(q, keys, values, block=s)]
-        )
-        out = torch.cat([out[..., :s, :], later_out], -2)
+        own = out[..., s:, :], lse[..., s:, :]
+        later = merge_partial_softmax([own, earlier_blocks_attention(q, keys, values, block=s)])
+        out = torch.cat([out[..., :s, :], later], -2)
     return out.to(dtype)
 
 

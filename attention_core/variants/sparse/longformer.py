@@ -54,9 +54,8 @@ def rule_masks(n: int, p: LongformerParams, device: torch.device | None, *, caus
     """Return the allowed pairs by the rule that allows them, ``bool [n, n]`` each."""
     if p.columns:
         i, j = positions(n, device)
-        in_window = is_in_square(i, j, p.window * p.dilation, p.columns, causal=False) & same_class(
-            i, j, p.dilation, p.columns
-        )
+        in_window = is_in_square(i, j, p.window * p.dilation, p.columns, causal=False)
+        in_window &= same_class(i, j, p.dilation, p.columns)
     else:
         distance = distances(n, device)  # i - j, [n, n]
         in_window = (distance.abs() <= p.window * p.dilation) & (distance % p.dilation == 0)

@@ -140,9 +140,8 @@ def pixel_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
     def off_stride(i: Tensor, j: Tensor) -> Tensor:
         return same_class(i, j, p.stride, p.columns).logical_not_()
 
-    yield from mark_merged(
-        square_pieces(like, p.window, p.columns, causal=causal, backward=backward, allowed_pairs=off_stride)
-    )
+    window = partial(square_pieces, like, p.window, p.columns, causal=causal, backward=backward)
+    yield from mark_merged(window(allowed_pairs=off_stride))
 
 
 def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:

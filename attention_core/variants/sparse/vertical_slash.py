@@ -109,9 +109,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: b
     is_column = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
     key_position = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]
     key_index = key_position.clamp(0, n - 1)
-    allowed = (key_position == key_index) & ~is_column.gather(-1, key_index.flatten(-2)).unflatten(
-        -1, key_index.shape[-2:]
-    )
+    allowed = ~is_column.gather(-1, key_index.flatten(-2)).unflatten(-1, key_index.shape[-2:])
+    allowed &= key_position == key_index
     parts = [selected_keys_attention(*qkv, key_index, allowed)]
     if p.columns:
         parts.append(_attend_columns(*qkv, columns))
