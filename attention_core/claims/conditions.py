@@ -35,7 +35,7 @@ def check_low_future_mass(qkv: QKV, method: str) -> None:
         method: the name of the non-causal method.
 
     Raises:
-        UntestableError: if more than ``MOST_HIDDEN`` per cent of the attention mass lies on the future.
+        UntestableError: if more than ``MAX_FUTURE`` per cent of the attention mass lies on the future.
     """
     percent = future_percent(qkv)
     if percent > MAX_FUTURE:

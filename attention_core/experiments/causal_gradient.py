@@ -81,7 +81,7 @@ class DifferenceRow:
 
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
-    """Return powers of two from 16 up to the longest length whose states, ``COPIES`` times, fit the byte limit."""
+    """Return powers of two from 16 to the longest length whose states, ``STATE_COPIES`` times, fit the byte limit."""
     state = 4 * d * (d_v + 1) * STATE_COPIES
     longest = min(LONGEST, max(32, current().timed_bytes // state))
     return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))

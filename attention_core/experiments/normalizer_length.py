@@ -95,7 +95,7 @@ def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
     Args:
         q: ``[n, d]``.
         k: ``[m, d]``; m is n if ``causal`` is set.
-        name: one of ``TOTALS``.
+        name: one of ``LOG_NORMALIZERS``.
         causal: whether query i attends to keys 0..i only.
     """
     n, d = q.shape

@@ -31,7 +31,7 @@ class BudgetSteps(CompactRepr):
         weights: its matrix at each value, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
         output_errors: error at each value; see ``output_error`` of ``MatrixComparison``.
         costs: multiply-adds at each value as a share of softmax's, for all heads and all n tokens.
-        long_costs: the same for ``LONG`` tokens.
+        long_costs: the same for ``LONG_TEXT_TOKENS`` tokens.
     """
 
     attentions: tuple[Attention, ...]

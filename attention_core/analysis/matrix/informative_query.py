@@ -41,10 +41,10 @@ def occurs_once(tokens: Sequence[str]) -> list[bool]:
 
 
 def informative_query_of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
-    """Return the query that ``telling_query`` selects in a record's softmax, preferring words that occur only once.
+    """Return the query that ``informative_query`` selects in a record's softmax, preferring words that occur only once.
 
     Args:
-        weights: softmax's matrix of the tokens shown; see ``telling_query``.
+        weights: softmax's matrix of the tokens shown; see ``informative_query``.
         qkv: the record.
         special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
@@ -86,7 +86,7 @@ def informative_query(weights: np.ndarray, is_word: Sequence[bool], is_preferred
 
 
 def heaviest_keys(row: np.ndarray, max_keys: int) -> tuple[KeyWeight, ...]:
-    """Return the keys with the largest weights, the heaviest first; see ``most_changed`` for the arguments."""
+    """Return the keys with the largest weights, the heaviest first; see ``most_changed_keys`` for the arguments."""
     weights = np.nan_to_num(row, nan=0.0).astype(float)
     order = np.argsort(-weights, kind="stable")[:max_keys]
     return tuple(KeyWeight(key=int(j), weight=float(weights[j])) for j in order if weights[j] >= MIN_SHOWN_WEIGHT)
@@ -97,7 +97,7 @@ def most_changed_keys(difference: np.ndarray, max_keys: int) -> tuple[tuple[KeyW
 
     Args:
         difference: the row minus the reference's row, ``[n]``; NaN for hidden pairs.
-        max_keys: maximum number of losses and of gains; changes below ``SEEN`` are left out.
+        max_keys: maximum number of losses and of gains; changes below ``MIN_SHOWN_WEIGHT`` are left out.
     """
     losses = tuple(KeyWeight(key=each.key, weight=-each.weight) for each in heaviest_keys(-difference, max_keys))
     return losses, heaviest_keys(difference, max_keys)

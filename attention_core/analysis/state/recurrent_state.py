@@ -101,7 +101,7 @@ class StateHistory(CompactRepr):
 
 
 def followed_tokens(qkv: QKV, attention: Attention) -> int:
-    """Return how many of a record's tokens `grow` follows; their states hold at most ``NUMBERS`` numbers."""
+    """Return how many of a record's tokens `grow` follows; their states hold at most ``MAX_NUMBERS`` numbers."""
     decoder = attention.variant.decoder
     assert decoder is not None
     first, value = qkv.q[0, 0].double(), qkv.v[0, 0].double()
