@@ -63,7 +63,7 @@ class GrowthByToken(CompactRepr):
 
 
 def growth_by_token(qkv: QKV, attention: Attention, head: int, strength: float) -> GrowthByToken:
-    """Compute the delta rule's state after each token, for one write strength; arguments as in ``growth_by_strength``."""
+    """Compute the delta rule's state after each token, for a write strength; arguments as in ``growth_by_strength``."""
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
