@@ -204,7 +204,8 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=[],
         metavar="N",
-        help="numbers of pairs or symbols on which the trained models are tested",
+        help="how much the trained models must remember in the tests: numbers of key–value pairs or of symbols, "
+        "depending on the task",
     )
     learn.add_argument("--rate", type=float, help="learning rate of all variants (default: the tuned rate of each)")
     learn.add_argument("--layers", type=int, default=2)

@@ -152,8 +152,8 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
     """
     if not all(gradient.isfinite().all() for gradient in gradients):
         raise InputError(
-            "On this input, a gradient is not finite, because the weights of a row sum to almost zero. Choose an "
-            "input with smaller queries and keys."
+            "On this input, a gradient is not finite, because the weights of a row sum to almost zero before they "
+            "are normalised. Choose an input whose queries and keys have smaller norms."
         )
 
 

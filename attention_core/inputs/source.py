@@ -345,8 +345,8 @@ class UploadSource(Source):
         return first_tokens(from_upload(self.data, self.name), tokens)
 
     _original_notice = Notice(
-        "The uploaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
-        "rotated by position."
+        "It is assumed that RoPE has not been applied to the uploaded queries and keys. Queries and keys with RoPE "
+        "are computed from them by rotations that depend on the position."
     )
 
     @property

@@ -61,8 +61,8 @@ class TensorSource(Source):
         return first_tokens(self.qkv, tokens)
 
     _original_notice = Notice(
-        "The loaded queries and keys are assumed to have no RoPE. To compute queries and keys with RoPE, they are "
-        "rotated by position."
+        "It is assumed that RoPE has not been applied to the loaded queries and keys. Queries and keys with RoPE are "
+        "computed from them by rotations that depend on the position."
     )
 
     @property

@@ -65,7 +65,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         for wanted in (False, True)
     )
     headline.markdown(summary(rows, heads, d))
-    st.markdown("## " + _("Memory of variants with a constant state"), anchors=False)
+    st.markdown("## " + _("Memory use of variants whose state has a constant size"), anchors=False)
     st.caption(_("To the right of a variant's marker, its state is smaller than softmax's key-value cache."))
     _memory_chart(chosen, states, "causal.generation.bytes")
 

@@ -245,7 +245,8 @@ def _figure(history: StateHistory, i: int) -> None:
     else:
         features, title = history.channel_sizes, _("norm of each row of the state S (a key channel)")
         text = _(
-            "Bars: the norm of each row of the state; lines: the change of the state at every token; bars: the output"
+            "From top to bottom: bars for the norm of each row of the state, lines for the change of the state at "
+            "every token, and bars for the output"
         )
     figure = memory(
         features[i],

@@ -13,15 +13,13 @@ SUMS = (
     r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
     r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
     N_(
-        "- φ is the feature map, S is the state, and z is the sum of the key features.\n"
-        "- γ is 1 for all variants except retention. The state of retention decays, so it stops growing after about 1 "
-        "/ (1 − γ) tokens.\n"
-        "- The variant's own decoder computes the state in float64. If a decoder stores exponentials relative to a "
-        "reference, its state is rescaled to match the formula.\n"
-        "- The decoder and the n × n matrix give the same output. The error of the variant is the distance between "
-        "this output and the output of softmax.\n"
-        "- All tokens share one colour scale, which is proportional to the square root of the entries. The axis of z "
-        "is also the same for all tokens."
+        "- φ is the feature map, S is the state, and z is the sum of the key features.\n- γ is 1 for all variants "
+        "except retention. The state of retention decays, so it stops growing after about 1 / (1 − γ) tokens.\n- The "
+        "variant's own decoder computes the state in float64. Some decoders divide exponentials by a factor, so that "
+        "they do not overflow. Their state is multiplied by this factor again, to match the formula.\n- The decoder "
+        "and the n × n matrix give the same output. The error of the variant is the distance between this output and "
+        "the output of softmax.\n- All tokens share one colour scale: the strength of a colour grows with the square root of an "
+        "entry's absolute value. The axis of z is also the same for all tokens."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""

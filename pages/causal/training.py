@@ -190,8 +190,8 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         if n > MAX_COMPARED_TOKENS
         else "",
         _(
-            "The lab computes the features of {names} for a chunk of tokens together, so there is no cumsum form, "
-            "which adds one token after another.",
+            "{names} have no cumsum form here. That form adds one token at a time, but the lab computes their "
+            "features for a whole chunk of tokens at once.",
             names=bold(without_cumsum),
         ),
         _(

@@ -268,9 +268,9 @@ def table(rows: Sequence[DistanceRow], question: Question) -> list[dict[str, obj
                     float((np.mean if question.uses_mean else np.median)(nats)), ".2f"
                 ),
                 _("H, quartiles over heads"): quartiles(nats),
-                _("mean weight at distance 1"): weight and percent(weight[0]),
+                _("mean weight of neighbouring tokens"): weight and percent(weight[0]),
                 _("mean weight beyond distance n / 2"): weight and percent(weight[1]),
-                _("mean logit at distance 1"): logit and number(logit[0]),
+                _("mean logit of neighbouring tokens"): logit and number(logit[0]),
                 _("mean logit beyond distance n / 2"): logit and number(logit[1]),
             }
         )

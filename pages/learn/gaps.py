@@ -19,10 +19,10 @@ def not_recorded(chosen: Sequence[ac.Attention], rows: Sequence[LearnRow]) -> st
     if not names:
         return ""
     return _n(
-        "{n} other chosen variant has no recorded run with these settings: {names}. Press “Train on this machine” to "
-        "train it.",
-        "{n} other chosen variants have no recorded runs with these settings: {names}. Press “Train on this machine” "
-        "to train them.",
+        "{n} other variant that you chose ({names}) has no recorded run with these settings. Press “Train on this "
+        "machine” to train it.",
+        "{n} other variants that you chose ({names}) have no recorded runs with these settings. Press “Train on this "
+        "machine” to train them.",
         n=len(names),
         names=enumeration(names),
     )

@@ -74,5 +74,5 @@ def offer_digits() -> None:
                 width="content",
             )
             words = TASK_VARIANTS[DIGITS][: current().compared_variants]
-            label, variants = _("Train on digits on Learn"), tuple(map(ac.from_word, words))
+            label, variants = _("Train on digits (Learn page)"), tuple(map(ac.from_word, words))
             navigation.link("learn", label, fields={"l_task": [DIGITS]}, variants=variants)

@@ -72,15 +72,15 @@ CLAIM = Claim(
     "ReLU ÷ n loses {relu2_falls}. With {few} items, the accuracy is {softmax}% for softmax, {softmax_log_n}% for "
     "softmax with the log n factor, {sigmoid}% for sigmoid and {relu2}% for squared ReLU ÷ n.",
     quantities=(
-        Quantity("softmax_falls", "accuracy that softmax loses from the fewest to the most items", "percentage points"),
+        Quantity("softmax_falls", "drop in softmax's accuracy from the fewest items to the most", "percentage points"),
         Quantity(
             "softmax_log_n_falls",
-            "accuracy that softmax with the log n factor loses from the fewest to the most items",
+            "drop in the accuracy of softmax with the log n factor, from the fewest items to the most",
             "percentage points",
         ),
-        Quantity("sigmoid_falls", "accuracy that sigmoid loses from the fewest to the most items", "percentage points"),
+        Quantity("sigmoid_falls", "drop in sigmoid's accuracy from the fewest items to the most", "percentage points"),
         Quantity(
-            "relu2_falls", "accuracy that squared ReLU loses from the fewest to the most items", "percentage points"
+            "relu2_falls", "drop in squared ReLU's accuracy from the fewest items to the most", "percentage points"
         ),
         Quantity("softmax", "accuracy of softmax with the fewest items", "%"),
         Quantity("softmax_log_n", "accuracy of softmax with the log n factor and the fewest items", "%"),

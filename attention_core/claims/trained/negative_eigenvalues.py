@@ -80,9 +80,11 @@ CLAIM = Claim(
     "on them, and guessing gives 50%. On {longest} tokens, DeltaNet with write strengths up to 2 gives {longer}% "
     "correct answers.",
     quantities=(
-        Quantity("strong", "accuracy of DeltaNet with write strengths up to 2, at the length of training", "%"),
-        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the length of training", "%"),
-        Quantity("softmax", "accuracy of softmax, at the length of training", "%"),
+        Quantity(
+            "strong", "accuracy of DeltaNet with write strengths up to 2, at the sequence length of training", "%"
+        ),
+        Quantity("weak", "accuracy of DeltaNet with write strengths up to 1, at the sequence length of training", "%"),
+        Quantity("softmax", "accuracy of softmax, at the sequence length of training", "%"),
         Quantity("longer", "accuracy of DeltaNet with write strengths up to 2, on the longest sequences", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),

@@ -38,16 +38,17 @@ CLAIM = Claim(
     source=articles.BETTER_WITH_SOFTMAX,
     place=Place("learn", {"l_view": "longer"}, variants=(SOFTMAX, "relu2")),
     experiment="In associative recall, a sequence begins with 4 pairs of a key and a value. When a key appears "
-    "again, the model must predict its value. Models with softmax and with squared ReLU ÷ n (n tokens) have two "
-    "layers, a short convolution and no position encoding. They are trained for 400 steps on sequences of 32 tokens, "
-    "and tested on sequences of up to 256 tokens. The learning rate of each model is tuned in separate runs with "
-    "another random seed.",
+    "again, the model must predict its value. One model has softmax, and the other has squared ReLU divided by the "
+    "number of tokens n. Both have two layers, a short convolution and no position encoding. They are trained for "
+    "400 steps on sequences of 32 tokens, and tested on sequences of up to 256 tokens. The learning rate of each "
+    "model is tuned in separate runs with another random seed.",
     measure=measure,
     numbers=numbers,
-    rule="Accuracies are medians over three runs with different random seeds. Models with softmax and with squared "
-    "ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly at the length of training. "
-    "The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} percentage points "
-    "above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller amount.",
+    rule="Accuracies are medians over three runs with different random seeds. The model with softmax and the model "
+    "with squared ReLU ÷ n (n tokens) must both answer at least {learned}% of the queries correctly on sequences as "
+    "long as in training. The claim holds if, on the longest sequences, the accuracy of softmax is at least {close} "
+    "percentage points above that of squared ReLU. It partly holds if softmax is more accurate on them by a smaller "
+    "amount.",
     bounds={"learned": LEARNED, "close": CLOSE, "none": 0},
     verdict=Rule(
         requires=all_of(Condition("softmax_short", ">=", "learned"), Condition("relu2_short", ">=", "learned")),
@@ -57,16 +58,16 @@ CLAIM = Claim(
     finding="Squared ReLU is divided by the number of tokens n, so a longer sequence makes every weight smaller than "
     "in training. At {longest} tokens, the model with squared ReLU answers {relu2_long}% of the queries correctly, "
     "and the model with softmax answers {softmax_long}%.",
-    details="At the length of training, squared ReLU answers {relu2_short}% of the queries correctly, and softmax "
-    "answers {softmax_short}%.",
+    details="On sequences as long as in training, squared ReLU answers {relu2_short}% of the queries correctly, and "
+    "softmax answers {softmax_short}%.",
     quantities=(
         Quantity(
             "lead", "accuracy of softmax minus accuracy of squared ReLU, on the longest sequences", "percentage points"
         ),
         Quantity("relu2_long", "accuracy of squared ReLU on the longest sequences", "%"),
         Quantity("softmax_long", "accuracy of softmax on the longest sequences", "%"),
-        Quantity("relu2_short", "accuracy of squared ReLU at the length of training", "%"),
-        Quantity("softmax_short", "accuracy of softmax at the length of training", "%"),
+        Quantity("relu2_short", "accuracy of squared ReLU at the sequence length of training", "%"),
+        Quantity("softmax_short", "accuracy of softmax at the sequence length of training", "%"),
         Quantity("longest", "largest length tested", "tokens"),
     ),
     figure=LENGTHS_FIGURE,

@@ -121,7 +121,7 @@ VARIANT = Variant(
         Trainable(name="E", title="mixing matrices E of the keys", per="layer", shape=_shape, over_positions=True),
         Trainable(
             name="F",
-            title="mixing matrices F of the values",
+            title="matrices F, which mix the values",
             per="layer",
             shape=_shape,
             over_positions=True,

@@ -147,8 +147,8 @@ VARIANT = Variant(
     params=VerticalSlashParams,
     cross_reason="a diagonal is one distance between query and key, which is defined only within one sequence.",
     approximates="softmax",
-    causal_reason="the weights of the last queries determine the columns and diagonals, so every row depends on the "
-    "end of the text.",
+    causal_reason="the weights of the last queries determine which columns and diagonals of the matrix are kept, so "
+    "every row depends on the end of the text.",
     source=Paper(
         "MInference 1.0: Accelerating Pre-filling for Long-Context LLMs via Dynamic Sparse Attention",
         2024,

@@ -276,7 +276,9 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
 def _draw_state(written: GrowthByToken, key: str) -> None:
     """Draw the state after the last token, or a caption if it is no longer finite."""
     if not np.isfinite(written.state).all():
-        st.caption(_("The state is too large to be drawn, because its numbers have overflowed."))
+        st.caption(
+            _("The state cannot be drawn, because its numbers have overflowed (they became too large to store).")
+        )
         return
     width, height = written.state.shape
     pictures.board(

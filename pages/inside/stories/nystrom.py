@@ -408,7 +408,7 @@ def _directions(data: HeadData, key: str) -> None:
             ],
             key=f"{key}.shares",
             x_title=_("singular vector"),
-            y_title=_("share inverted after T iterations"),
+            y_title=_("share of the inverse reached after T iterations"),
             height=300,
             alt=_("Lines: how much of each direction is inverted after T iterations"),
         )

@@ -39,7 +39,7 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
 
     hidden_pools = "If every pool is hidden from queries before the pool's last token, "
     leak, blind = "only Nyström attention leaks: the last token changes outputs up to {inverted}", "{fewest} to {most}"
-    assert notes()[0] == "No variant without pools leaks information from later tokens."
+    assert notes()[0] == "Variants that do not use pools leak no information from later tokens."
     assert notes()[1].startswith(f"{hidden_pools}{leak} tokens before it.")
     assert notes()[2].startswith(f"{hidden_pools}{blind} of {{n}} queries have no key to attend to")
     assert len(notes()) == 3

@@ -125,7 +125,7 @@ def test_the_headline_reports_the_memory_crossing():
 def test_the_notes_name_the_cut_and_variants_without_cumsum(n, cut):
     shown = notes(n, AGREED, ["Retention", "Performer"])
     assert ("Differences are measured on the first 256 of 300 tokens." in shown) == cut
-    assert "of **Retention** and **Performer** for a chunk of tokens together, so there is no cumsum form" in shown
+    assert "**Retention** and **Performer** have no cumsum form here." in shown
 
 
 def test_the_gradients_bytes_and_differences(open_view):

@@ -213,7 +213,7 @@ def test_margin_text(key, changed, expected):
         (
             "maximum_disperses",
             {"softmax_falls": 4.0},
-            f"accuracy that softmax loses from the fewest to the most items: 4{NBSP}percentage points "
+            f"drop in softmax's accuracy from the fewest items to the most: 4{NBSP}percentage points "
             f"(required: more than 5{NBSP}percentage points)",
         ),
         (

@@ -169,7 +169,9 @@ def test_the_origin_of_each_form_is_explained(monkeypatch):
     assert "recorded" in position_origin(TextSource("a", "smollm2", 0))
     assert "base 100,000" in position_origin(TextSource("a", "smollm2", 0))
     assert "trained without RoPE" in position_origin(TextSource("a", "minilm", 0))
-    assert "The uploaded queries and keys are assumed to have no RoPE" in position_origin(UploadSource.of("a.npz", b""))
+    assert "RoPE has not been applied to the uploaded queries and keys" in position_origin(
+        UploadSource.of("a.npz", b"")
+    )
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)

@@ -103,7 +103,8 @@ def test_the_result_says_which_variants_have_no_recorded_run():
     at = open_learn(variants=(ac.get("softmax"), ac.get("linear"), ac.get("topk"), ac.get("atrous")))
     [text] = [text for text in texts(at) if text.startswith("**Linear learns to recall 4 pairs sooner")]
     assert (
-        "2 other chosen variants have no recorded runs with these settings: Top-k · k 8 and Atrous · stride 8." in text
+        "2 other variants that you chose (Top-k · k 8 and Atrous · stride 8) have no recorded runs with these settings."
+        in text
     )
 
 

@@ -584,13 +584,12 @@ def test_variants_without_a_recorded_run_are_named():
     rows = rows_of("softmax", [0.1, 1.0])
     assert not gaps.not_recorded([ac.get("softmax")], rows)
     assert gaps.not_recorded([ac.get("softmax"), ac.get("local"), ac.get("linear")], rows) == (
-        "2 other chosen variants have no recorded runs with these settings: Local · window 16 and Linear. Press “Train "
-        "on this machine” to train them."
+        "2 other variants that you chose (Local · window 16 and Linear) have no recorded runs with these settings. "
+        "Press “Train on this machine” to train them."
     )
     assert gaps.not_recorded([ac.get("softmax"), ac.get("linear")], rows) == (
-        "1 other chosen variant has no recorded run with these settings: Linear. Press “Train on this machine” to "
-        "train "
-        "it."
+        "1 other variant that you chose (Linear) has no recorded run with these settings. Press “Train on this "
+        "machine” to train it."
     )
 
 

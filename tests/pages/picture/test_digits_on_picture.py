@@ -146,7 +146,7 @@ def test_other_models_show_a_photograph_and_a_link_to_training(kind, offers):
     assert "noisy" in sent(at)[1]
     assert ("was trained on “Associative recall”" in spoken(at, "caption")) == offers
     found = [link.proto for link in at.main.get("page_link")]
-    assert [(link.page, link.label) for link in found] == [("learn", "Train on digits on Learn")] * offers
+    assert [(link.page, link.label) for link in found] == [("learn", "Train on digits (Learn page)")] * offers
     assert all("l_task=digits" in link.query_string for link in found)
 
 

@@ -30,9 +30,9 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 CLAIM = Claim(
-    statement="Linear attention replaces softmax's exponential by a product of two functions (feature maps), one of "
-    "the query and one of the key. It then costs less than full attention, and its cost grows in proportion to the "
-    "number of tokens.",
+    statement="Linear attention replaces softmax's exponential by the dot product of two feature vectors, one "
+    "computed from the query and one from the key. Its cost grows in proportion to the number of tokens, so on long "
+    "texts it costs less than full attention.",
     short="linear attention's cost grows in proportion to the number of tokens",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),

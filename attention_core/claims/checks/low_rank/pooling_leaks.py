@@ -180,7 +180,7 @@ CLAIM = Claim(
     details="In variants with pools, a changed token changes outputs up to {back} tokens before it.",
     notes=(
         Case(
-            finding="No variant without pools leaks information from later tokens.",
+            finding="Variants that do not use pools leak no information from later tokens.",
             applies=lambda numbers: numbers["moved"] == 0,
         ),
         Case(

@@ -69,13 +69,13 @@ CLAIM = Claim(
         Quantity(
             "ratio",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, median over heads",
-            brief="matrix error with neighbouring tokens ÷ with k-means, median over heads",
+            brief="matrix error with landmarks from neighbouring tokens ÷ from k-means, median over heads",
         ),
         Quantity(
             "most",
             "matrix error with means of neighbouring tokens ÷ matrix error with k-means centres, third quartile "
             "over heads",
-            brief="matrix error with neighbouring tokens ÷ with k-means, third quartile over heads",
+            brief="matrix error with landmarks from neighbouring tokens ÷ from k-means, third quartile over heads",
         ),
         Quantity(
             "segments",

@@ -88,9 +88,9 @@ CLAIM = Claim(
     "input, as the geometric mean over queries. In every head, the growth of this mean is fitted by a power nᵖ.",
     measure=measure,
     numbers=numbers,
-    rule="Squared ReLU squares positive logits and sets all others to 0. A query's sum over its keys (row sum) grows "
-    "as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads is at most {clearly}. "
-    "It partly holds if p is at most {clearly} in at least {some}% of the heads.",
+    rule="Squared ReLU squares positive logits and sets all others to 0. The sum of a query's results over all its "
+    "keys (row sum) grows as nᵖ, where n is the number of tokens. The claim holds if the median of p over the heads "
+    "is at most {clearly}. It partly holds if p is at most {clearly} in at least {some}% of the heads.",
     bounds={"clearly": MAX_EXPONENT, "some": 25},
     verdict=Rule(holds=Condition("exponent", "<=", "clearly"), partly=Condition("slower", ">=", "some")),
     finding="Squared ReLU sets negative logits to 0, so not every additional key increases a query's row sum (sum "
