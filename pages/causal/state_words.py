@@ -18,8 +18,8 @@ SUMS = (
         "variant's own decoder computes the state in float64. Some decoders divide exponentials by a factor, so that "
         "they do not overflow. Their state is multiplied by this factor again, to match the formula.\n- The decoder "
         "and the n × n matrix give the same output. The error of the variant is the distance between this output and "
-        "the output of softmax.\n- All tokens share one colour scale: the strength of a colour grows with the square root of an "
-        "entry's absolute value. The axis of z is also the same for all tokens."
+        "the output of softmax.\n- All tokens share one colour scale: the strength of a colour grows with the square "
+        "root of an entry's absolute value. The axis of z is also the same for all tokens."
     ),
 )
 """Formula of variants that keep running sums, and the notes on their pictures."""

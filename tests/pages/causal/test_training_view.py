@@ -37,9 +37,8 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
 def test_a_note_says_which_variants_lack_cumsum(open_view):
     at = open_view("algorithms")
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
-    assert (
-        "the features of **Performer · features 64**, **Retention** and **Second-order Taylor** for a chunk of" in note
-    )
+    names = "**Performer · features 64**, **Retention** and **Second-order Taylor**"
+    assert f"{names} have no cumsum form here. That form adds one token at a time" in note
     found = re.search(
         r"at most (\S+ × \S+) of the largest .* at most (\S+ × \S+) in", note.replace("\N{NO-BREAK SPACE}", " ")
     )

@@ -65,8 +65,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 CLAIM = Claim(
     statement="If linear attention applies softmax to queries and keys separately, it need not divide by the row "
     "sums, because every row of weights already sums to 1.",
-    short="a softmax over each query's features and one over the tokens make every row sum to 1, so no division "
-    "is needed",
+    short="softmax over each query's features and over all tokens makes rows sum to 1 without division",
     source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The double softmax applies one softmax to the queries and another to the keys, and multiplies the "
