@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import globals from "globals";
 
 export default [
-  { ignores: ["**/.*/", "**/venv/", "build/", "dist/"] },
+  { ignores: ["**/.*/", "**/venv/", "build/", "dist/", "app/page_script/charts/plotly/"] },
   js.configs.recommended,
   {
     languageOptions: { globals: globals.browser },

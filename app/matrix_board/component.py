@@ -20,6 +20,8 @@ from app.page_script.bundling import script
 
 _VIEWS = Path(__file__).parent / "views"
 _CHANNELS = Path(__file__).parent / "channels"
+RECEIVER = script(_CHANNELS / "numbers.js")
+"""The script of a component that passes its messages to the page's script."""
 PANELS = _VIEWS / "panels.css"
 """The styles that boards of matrices and of images share."""
 LIGHT = 16_000
@@ -34,12 +36,12 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
         styles: its own CSS files, which are sent with each of its messages.
     """
     css = "".join(style.read_text("utf-8") for style in (_VIEWS / "spoken.css", *styles))
-    return st.components.v2.component(name, css=css, js=script(_CHANNELS / "numbers.js"))
+    return st.components.v2.component(name, css=css, js=RECEIVER)
 
 
 _NUMBERS = receiver("attention_lab_board", PANELS, _VIEWS / "board.css", _VIEWS / "strips.css")
-_PART = st.components.v2.component("attention_lab_board_part", js=script(_CHANNELS / "numbers.js"))
-_HELD = st.components.v2.component("attention_lab_board_held", js=script(_CHANNELS / "numbers.js"))
+_PART = st.components.v2.component("attention_lab_board_part", js=RECEIVER)
+_HELD = st.components.v2.component("attention_lab_board_held", js=RECEIVER)
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_CHANNELS / "settings.js"))
 
 

@@ -70,7 +70,7 @@ export interface Scale {
 }
 
 /** The colours, and the font, of the page's theme. */
-export type Theme = { mode: Mode } & Record<"mark" | "onMark" | "background" | "text" | "muted" | "border" | "halo" | "font", string>;
+export type Theme = { mode: Mode } & Record<"mark" | "onMark" | "background" | "text" | "muted" | "border" | "grid" | "halo" | "font", string>;
 
 export interface TextStyle {
   size?: number;
@@ -221,6 +221,13 @@ export interface HeldHeader extends Header<"held"> {
   heard: number;
 }
 
+/** A chart; its payload is the figure as JSON. */
+export interface ChartHeader extends Header<"chart"> {
+  alt: string;
+  file: string;
+  save: string;
+}
+
 export interface HeadsHeader extends Header<"heads"> {
   layers: number;
   heads: number;
@@ -259,7 +266,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** An unpacked message of numbers. */
-export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
+export interface Received<Header = BoardHeader | ChartHeader | HeadsHeader | HeldHeader | PicturesHeader | ReadingHeader | SentenceHeader | SketchHeader | StripsHeader | SentPanel | SentTile> {
   message: Uint8Array;
   header: Header & { settings?: object };
   payload: ArrayBuffer;

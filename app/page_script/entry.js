@@ -1,8 +1,7 @@
 // The script of every page, a file that the browser caches.
 
 import { showArrivals } from "./navigation/arrival.js";
-import { saveCharts } from "./charts/saving.js";
-import { lightCharts } from "./charts/lines.js";
+import { Chart } from "./charts/chart.js";
 import { watchConnection } from "./navigation/connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
@@ -41,16 +40,14 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   browser[MOUNTED] = VERSION;
   watchHeader();
   watchForms();
-  lightCharts();
   watchConnection();
   keepHistory();
   followWays();
   stepByArrows();
   showFigures();
   reachByKeys();
-  saveCharts();
   leadToInput();
   showArrivals();
   linkTexts();
-  offer({ pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
+  offer({ chart: Chart, pictures: PictureBoard, reading: ReadingBoard, sentence: Sentence, sketch: Sketch });
 }

@@ -47,17 +47,32 @@ def mount(section: str, page: str) -> None:
 @cache
 def _component() -> Any:  # noqa: ANN401 - streamlit's own
     """Return a component that loads the script's file and calls it, so that no message holds the script."""
-    name, _text = script_file()
+    name = script_name()
     js = f'export default async (page) => (await import(new URL("{name}", location.href))).default(page);\n'
     return st.components.v2.component(f"attention_lab_{name}", js=js)
 
 
 @cache
-def script_file() -> tuple[str, bytes]:
-    """Return the name and text of the script with the glossary in every language; each version has its own name."""
+def files() -> dict[str, bytes]:
+    """Return the scripts by file name: the page's own with the glossary in every language, and the library for charts.
+
+    Each version of a script has its own name. The page's script loads the library when a page has a chart.
+    """
+    here = Path(__file__).parent
+    library = (here / "charts" / "plotly" / "plotly.min.js").read_bytes()
+    plotly = _versioned("plotly", library)
     terms = json.dumps({code: glossary.translated_entries(code) for code in i18n.languages()}, ensure_ascii=False)
-    text = f"const GLOSSARY = {terms};\n{script(Path(__file__).with_name('entry.js'))}".encode()
-    return f"page_script.{blake2b(st.__version__.encode() + text, digest_size=6).hexdigest()}.js", text
+    text = f'const PLOTLY = "./{plotly}";\nconst GLOSSARY = {terms};\n{script(here / "entry.js")}'.encode()
+    return {_versioned("page_script", text): text, plotly: library}
+
+
+def script_name() -> str:
+    """Return the file name of the page's own script."""
+    return next(iter(files()))
+
+
+def _versioned(name: str, text: bytes) -> str:
+    return f"{name}.{blake2b(st.__version__.encode() + text, digest_size=6).hexdigest()}.js"
 
 
 def _take_form() -> None:

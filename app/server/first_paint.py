@@ -1,7 +1,7 @@
-"""Middleware that puts the app's styles and the server's address into the HTML page, and serves the page's script.
+"""Middleware that puts the app's styles and the server's address into the HTML page, and serves the page's scripts.
 
-Without it, the styles would arrive with the first rerun, after the content, and the content would jump. The script is a
-file, because browsers cache files and their compiled code, but would load a script in a message with each visit.
+Without it, the styles would arrive with the first rerun, after the content, and the content would jump. Scripts are
+files, because browsers cache files and their compiled code, but would load a script in a message with each visit.
 """
 
 from functools import cache
@@ -63,28 +63,28 @@ class FirstPaint:
 
 @cache
 def _additions() -> bytes:
-    from app.page_script.mounting import script_file
+    from app.page_script.mounting import files
 
+    page, library = files()
     sheet = (Path(__file__).parent.parent / "page_script" / "style.css").read_text("utf-8")
-    script = f'<link rel="modulepreload" href="./{script_file()[0]}">'
-    return f"<script>{ADDRESS}</script>{script}<style>{sheet}</style>".encode()
+    scripts = f'<link rel="modulepreload" href="./{page}"><link rel="prefetch" href="./{library}">'
+    return f"<script>{ADDRESS}</script>{scripts}<style>{sheet}</style>".encode()
 
 
-class ScriptFile:
-    """ASGI middleware that serves the page's script."""
+class ScriptFiles:
+    """ASGI middleware that serves the page's script and the library for charts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the script, which browsers may cache permanently; pass all other requests on to the app."""
+        """Send a script, which browsers may cache permanently; pass all other requests on to the app."""
         answer = self.app
         if scope["type"] == "http":
             # At the top of the file, this import would load torch before ``app.server.malloc`` has set up the heap.
-            from app.page_script.mounting import script_file
+            from app.page_script.mounting import files
 
-            name, text = script_file()
-            if scope["path"].endswith(f"/{name}"):
+            if text := files().get(scope["path"].rpartition("/")[2]):
                 unchanging = {"Cache-Control": "public, immutable, max-age=31536000"}
                 answer = Response(text, media_type="text/javascript", headers=unchanging)
         await answer(scope, receive, send)

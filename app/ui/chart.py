@@ -4,18 +4,22 @@ import base64
 from functools import cache
 from typing import Any
 
+import msgspec
 import numpy as np
-import plotly.graph_objects as go
-import plotly.io
 import streamlit as st
 
+from app.board_messages.packing import encode
 from app.figures.lines.ends import with_legend_below
 from app.figures.theme import Figure
 from app.jobs import cached
+from app.matrix_board.component import RECEIVER
 from app.state.session import SharedOptions
+from app.words.i18n import _
 
 NARROW = "chart.narrow"
 """Session key of a bool: whether the visitor's screen is too narrow for names next to lines."""
+NAME = "attention_lab_chart"
+"""Name of the component that receives a figure. ``app/page_script/charts/chart.js`` draws it."""
 
 
 def choose_format() -> None:
@@ -38,57 +42,34 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         alt: description of the figure in one sentence, for visitors who cannot see it.
     """
     cached.page_lock().give_way()
-    # app/page_script/charts/saving.js reads the file's name from the layout.
-    layout = figure["layout"]
-    figure = {
-        **figure,
-        "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{SharedOptions.picture.value}"}},
-    }
     if is_narrow():
         figure = with_legend_below(figure)
-    st.plotly_chart(
-        RawFigure(figure),
-        key=key,
-        # With a fixed height, the page does not move while the browser loads the code that draws charts.
-        height=round(figure["layout"]["height"]),
-        config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
-        alt=alt,
-    )
-
-
-class RawFigure(go.Figure):
-    """A figure that is sent to the browser unchanged, with Streamlit's template.
-
-    Streamlit only calls ``to_dict`` on a plotly figure. It would convert a dict to a figure and check each property.
-
-    Args:
-        figure: figure to draw; it is not modified.
-    """
-
-    def __init__(self, figure: Figure) -> None:
-        self._made = figure
-
-    def to_dict(self) -> Figure:
-        """Return the figure with its arrays in the encoding of plotly.js."""
-        layout = {"template": _template(), **self._made["layout"]}
-        return {"data": [], **{name: _encoded(part) for name, part in self._made.items()}, "layout": layout}
+    header = {
+        "kind": "chart",
+        "key": key,
+        "alt": alt,
+        "file": f"{name}.{SharedOptions.picture.value}",
+        "save": _("Save the chart as a picture"),
+    }
+    # With a fixed height, the page does not move while the browser loads the code that draws charts.
+    height = round(figure["layout"]["height"])
+    _component()(key=key, data=encode(header, to_json(figure)), height=height)
 
 
 @cache
-def _template() -> dict[str, Any]:
-    template: dict[str, Any] = plotly.io.templates[plotly.io.templates.default].to_plotly_json()
-    return template
+def _component() -> Any:  # noqa: ANN401 - streamlit's own
+    return st.components.v2.component(NAME, js=RECEIVER, isolate_styles=False)
 
 
-def _encoded(part: Any) -> Any:  # noqa: ANN401 - any JSON
-    if isinstance(part, dict):
-        return {name: _encoded(value) for name, value in part.items()}
-    if isinstance(part, list) and part and isinstance(part[0], dict):
-        return [_encoded(value) for value in part]
-    if not isinstance(part, np.ndarray):
-        return part
-    if part.dtype.kind != "f" or not part.size:
-        return part.tolist()
+def to_json(figure: Figure) -> bytes:
+    """Return a figure as the JSON that plotly.js reads, with null for NaN and infinity."""
+    return msgspec.json.encode(figure, enc_hook=_array)
+
+
+def _array(values: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return an array in the encoding of plotly.js, or any other object of numpy as a list or number."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
+        return values.tolist()
     # Arrays are sent in base64, because JSON digits take three times the space and time.
-    packed = {"dtype": f"f{part.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(part).data).decode()}
-    return packed if part.ndim == 1 else {**packed, "shape": ", ".join(map(str, part.shape))}
+    packed = {"dtype": f"f{values.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(values).data).decode()}
+    return packed if values.ndim == 1 else {**packed, "shape": ", ".join(map(str, values.shape))}

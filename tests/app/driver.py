@@ -23,6 +23,7 @@ from streamlit.util import calc_hash
 import attention_core as ac
 from app.state.controls import Options
 from app.state.url import LINK, Link
+from app.ui.chart import NAME as CHART
 from app.ui.lazy import OPENED
 from app.ui.variant_picker import SETTINGS
 
@@ -159,10 +160,22 @@ def spoken(at, *kinds):
 
 def charts(at):
     """Return the chart specifications as sent, after checking that plotly accepts each of them."""
-    sent = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    sent = [figure(each) for each in at.get("bidi_component") if is_chart(each)]
     for spec in sent:
         Figure(spec)  # raises if an attribute is unknown to plotly
     return sent
+
+
+def is_chart(element):
+    """Return whether an element is a chart."""
+    return element.type == "bidi_component" and element.proto.component_name == CHART
+
+
+def figure(element):
+    """Return the specification of a chart's figure as sent."""
+    header, payload = unpacked(element.proto.bytes)
+    assert header["alt"], "the chart has a description"
+    return json.loads(payload)
 
 
 def numbers(values):

@@ -49,7 +49,7 @@ def install(catalogue, locales, folder):
 @contextmanager
 def installed(**catalogues):
     """Replace the app's catalogues within the block by the given ones, named by their folders."""
-    readers = (i18n.languages, i18n.catalogue, controls._fields, mounting.script_file, mounting._component)
+    readers = (i18n.languages, i18n.catalogue, controls._fields, mounting.files, mounting._component)
     with TemporaryDirectory() as folder, patch.object(i18n, "LOCALES", Path(folder)):
         for name, catalogue in catalogues.items():
             install(catalogue, i18n.LOCALES, name)

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlencode
 
 import numpy as np
 import pytest
-from driver import inside, matrices, message, numbers, visit
+from driver import figure, inside, is_chart, matrices, message, numbers, visit
 
 from pages.claims.board import Board
 
@@ -145,7 +145,7 @@ def data(values):
 
 def chart(element):
     """Yield lines that describe a chart: the kinds of its axes, and the numbers of each trace."""
-    drawn = json.loads(element.proto.spec)
+    drawn = figure(element)
     scales = {name: axis.get("type", "") for name, axis in drawn["layout"].items() if "axis" in name}
     yield f"chart {scales}"
     for trace in drawn["data"]:
@@ -181,7 +181,7 @@ def lines(at):
     """Yield the lines that describe the data shown by a page."""
     for part in (at.main, at.sidebar):
         for element in walk(part):
-            if element.type == "plotly_chart":
+            if is_chart(element):
                 yield from chart(element)
             elif element.type == "bidi_component":
                 yield from board(element)

@@ -7,9 +7,9 @@ import hashlib
 import pytest
 from driver import complete
 
-from app.page_script.mounting import script_file
+from app.page_script.mounting import files
 from app.server import security_headers
-from app.server.first_paint import ADDRESS, FirstPaint, ScriptFile
+from app.server.first_paint import ADDRESS, FirstPaint, ScriptFiles
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 
@@ -31,7 +31,7 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 
     headers = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
     scope = {"type": "http", "path": path, "query_string": query.encode(), "headers": headers}
-    complete(ScriptFile(FirstPaint(inside))(scope, None, send))
+    complete(ScriptFiles(FirstPaint(inside))(scope, None, send))
     start, *rest = sent
     return dict(start["headers"]), b"".join(each["body"] for each in rest)
 
@@ -40,7 +40,9 @@ def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", acc
 def test_the_styles_are_at_the_end_of_a_page(chunks):
     headers, body = answered(chunks=chunks)
     before, after = body.split(b"<style>")
-    added = f'<script>{ADDRESS}</script><link rel="modulepreload" href="./{script_file()[0]}">'
+    page, library = files()
+    links = f'<link rel="modulepreload" href="./{page}"><link rel="prefetch" href="./{library}">'
+    added = f"<script>{ADDRESS}</script>{links}"
     assert before == PAGE.removesuffix(b"</body></html>") + added.encode()
     assert b"stMainBlockContainer" in after
     assert after.endswith(b"</style></body></html>")
@@ -56,8 +58,8 @@ def test_other_responses_are_unchanged():
 
 
 @pytest.mark.parametrize("base", ["", "/lab"])
-def test_the_script_is_a_file_that_browsers_cache(base):
-    name, text = script_file()
+@pytest.mark.parametrize(("name", "text"), files().items())
+def test_a_script_is_a_file_that_browsers_cache(base, name, text):
     headers, body = answered(f"{base}/{name}", kind=b"text/plain", accept="*/*")
     assert body == text
     assert headers[b"content-type"].startswith(b"text/javascript")

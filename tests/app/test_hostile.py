@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from driver import open_page, set_state, unpacked
+from driver import charts, open_page, set_state, unpacked
 from no_model import without_a_model
 from test_links import VIEWS
 
@@ -49,8 +49,8 @@ def shown(at):
             yield name, str(getattr(each, "value", "")) + str(getattr(each, "label", ""))
     for each in at.get("html"):
         yield "html", re.sub(r'<a class="way[^>]*>|</a>', "", each.proto.body)  # the app's own links to lesson steps
-    for chart in at.get("plotly_chart"):
-        yield "plotly_chart", json.dumps(json.loads(chart.proto.spec), ensure_ascii=False)
+    for figure in charts(at):
+        yield "chart", json.dumps(figure, ensure_ascii=False)
     for name in ("button_group", "button", "toggle", "selectbox", "select_slider", "expander", "popover", "page_link"):
         for each in at.get(name):
             options = getattr(each.proto, "options", [])
@@ -72,7 +72,7 @@ def test_labels_and_file_names_are_never_markup(page):
         for kind, words in shown(at):
             if "javascript" in words or "a href" in words:
                 seen.add(kind)
-            read_as = MARKUP_IN_HTML if kind in ("html", "plotly_chart", "latex") else MARKUP_IN_MARKDOWN
+            read_as = MARKUP_IN_HTML if kind in ("html", "chart", "latex") else MARKUP_IN_MARKDOWN
             assert not read_as.search(words), (kind, view, words[:2000])
     assert seen or page in ("home", "timing", "model", "claims", "entropy", "error", "lessons", "learn", "picture")
 
@@ -240,7 +240,7 @@ def sentences(at):
     for kind, words in shown(at):
         if kind == "html":
             yield from (html.unescape(title) for title in re.findall(r'title="([^"]*)"', words))
-        elif kind == "plotly_chart":
+        elif kind == "chart":
             yield from strings(json.loads(words))
         else:
             yield words

@@ -61,7 +61,7 @@ def test_an_unexpected_streamlit_is_not_patched(monkeypatch, place, name, other)
 
 def test_versions_are_distinguished_without_their_numbers(monkeypatch):
     def name():
-        return mounting.script_file.__wrapped__()[0]
+        return next(iter(mounting.files.__wrapped__()))
 
     now = name()
     assert now == name()

@@ -3,6 +3,6 @@
 import streamlit as st
 from starlette.middleware import Middleware
 
-from app.server.first_paint import ScriptFile
+from app.server.first_paint import ScriptFiles
 
-app = st.App("board_page.py", middleware=[Middleware(ScriptFile)])
+app = st.App("board_page.py", middleware=[Middleware(ScriptFiles)])

@@ -34,7 +34,7 @@ SERIOUS = """async () => {
 DRAWN = """() =>
     document.querySelector("body > style") && // the page itself carries the style sheet
     !document.querySelector("[data-testid=stSkeleton]") &&
-    [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every((chart) => chart.querySelector(".main-svg"))
+    [...document.querySelectorAll("[data-testid=stBidiComponentRegular]")].every((chart) => chart.querySelector(".main-svg"))
 """
 DARK = """() =>
     getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor.match(/\\d+/g).every((c) => c < 99)
@@ -169,7 +169,7 @@ def test_every_control_works_with_the_keyboard_alone(page, server):
     open_input(page)
     order = list(reached(page))
     wanted = ["Tokens n", "Causal", "Variants", "Share", "Zoom in", "Attention matrices", "Play"]
-    wanted += ["Download plot as a PNG", "Reach of token", "Pause", "How reach is computed"]
+    wanted += ["Save the chart as a picture", "Reach of token", "Pause", "How reach is computed"]
     assert not [name for name in wanted if not any(name in text for text in order)], order
     places = [next(i for i, text in enumerate(order) if name in text) for name in wanted]
     assert places == sorted(places), "in the order they stand in"

@@ -95,6 +95,7 @@ export function readTheme(element) {
     text: css(text),
     muted: mix(0.72),
     border: mix(0.34),
+    grid: mix(0.12),
     halo: `rgba(${background.join()},0.75)`,
     font: style.getPropertyValue("--st-font").trim() || "system-ui, sans-serif",
   };

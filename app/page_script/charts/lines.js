@@ -15,29 +15,28 @@ const PHONE = matchMedia("(max-width: 640px)");
  * @typedef {{ points: Point[], event: Event }} Pointed
  * @typedef {HTMLElement & {
  *   data: Trace[],
- *   layout: { annotations?: Part[], shapes?: Part[], meta?: { way?: string, file?: string } },
+ *   layout: { annotations?: Part[], shapes?: Part[], meta?: { way?: string } },
  *   on(name: string, act: (pointed: Pointed) => void): void,
- * }} Chart
+ * }} Drawn
  */
 
-/** @type {WeakMap<Chart, { pinned: string | null, touched: string }>} */
+/** @type {WeakMap<Drawn, { pinned: string | null, touched: string }>} */
 const charts = new WeakMap();
 
-/** Follow all charts on the page. */
-export function lightCharts() {
-  let reported = false;
-  const look = () => {
-    const found = /** @type {NodeListOf<Chart>} */ (document.querySelectorAll(".js-plotly-plot"));
-    for (const chart of found) if (typeof chart.on === "function" && !charts.has(chart)) followChart(chart);
-    if (found.length && reported !== PHONE.matches) server.setStateValue("narrow", (reported = PHONE.matches));
-  };
-  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
-  PHONE.addEventListener("change", look);
-  look();
+let reportedNarrow = false;
+
+/** Inform the server whether the screen is narrow, now that the page has a chart. */
+export function reportWidth() {
+  PHONE.addEventListener("change", reportWidth);
+  if (reportedNarrow !== PHONE.matches) server.setStateValue("narrow", (reportedNarrow = PHONE.matches));
 }
 
-/** @param {Chart} chart */
-function followChart(chart) {
+/**
+ * React to the pointer and the keyboard on a chart, from its first drawing on.
+ * @param {Drawn} chart
+ */
+export function followChart(chart) {
+  if (charts.has(chart)) return;
   charts.set(chart, { pinned: null, touched: "" });
   chart.on("plotly_hover", ({ points }) => lightLine(chart, groupOf(points[0].data)));
   chart.on("plotly_unhover", () => restChart(chart));
@@ -64,7 +63,7 @@ function groupOf({ legendgroup }) {
 
 /**
  * Make the names reachable by keys; they are created again with each drawing of the chart.
- * @param {Chart} chart
+ * @param {Drawn} chart
  */
 function nameByKeys(chart) {
   for (const name of chart.querySelectorAll(END_NAME)) {
@@ -77,7 +76,7 @@ function nameByKeys(chart) {
 
 /**
  * Return the group of lines whose name contains an element, or null.
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {EventTarget | null} target
  */
 function lineNamed(chart, target) {
@@ -87,7 +86,7 @@ function lineNamed(chart, target) {
 
 /**
  * Return the group of lines that a part of the figure belongs to, or null.
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {Element} drawn
  * @param {Part[] | undefined} parts
  */
@@ -98,7 +97,7 @@ function ownLine(chart, drawn, parts) {
 }
 
 /**
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {Event} event
  */
 function meetName(chart, { target }) {
@@ -108,7 +107,7 @@ function meetName(chart, { target }) {
 
 /**
  * Keep a line highlighted after a press on its name, until the next press.
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {Event} event
  */
 function pinLine(chart, event) {
@@ -121,14 +120,14 @@ function pinLine(chart, event) {
   restChart(chart);
 }
 
-/** @param {Chart} chart */
+/** @param {Drawn} chart */
 function restChart(chart) {
   lightLine(chart, charts.get(chart)?.pinned ?? null);
 }
 
 /**
  * Highlight one group of lines among grey ones, or show all equally.
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {string | null} group
  */
 function lightLine(chart, group) {
@@ -157,7 +156,7 @@ function lightLine(chart, group) {
 
 /**
  * Follow the link of a point. With a finger, the first touch shows the tooltip and the second follows the link.
- * @param {Chart} chart
+ * @param {Drawn} chart
  * @param {Pointed} pointed
  */
 function openPoint(chart, { points: [point], event }) {

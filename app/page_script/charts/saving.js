@@ -1,25 +1,15 @@
-// Saves a chart as a picture with its origin, which Plotly's own button would leave out.
+// Saves a chart as a picture with its origin.
 
 import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../../matrix_board/drawing/export.js";
 import { APP } from "../selectors.js";
 
-const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button, see app/ui/chart.py
 const EDGE_ROOM = 12; // pixels around the origin lines
 
-/** Handle clicks on the button instead of Plotly. */
-export function saveCharts() {
-  addEventListener("click", savePressed, { capture: true });
-}
-
-/** @param {MouseEvent} event */
-function savePressed(event) {
-  const button = event.target instanceof Element && event.target.closest(CAMERA);
-  /** @type {import("./lines.js").Chart | null} */
-  const chart = button ? button.closest(".js-plotly-plot") : null;
-  const file = chart?.layout.meta?.file;
-  if (!chart || !file) return;
-  event.stopImmediatePropagation();
-  event.preventDefault();
+/**
+ * @param {HTMLElement} chart
+ * @param {string} file name of the file; its ending is the format
+ */
+export function saveChart(chart, file) {
   const pen = chartPicture(chart);
   const text = new XMLSerializer().serializeToString(pen.root);
   if (file.endsWith(".svg")) download(new Blob([text], { type: "image/svg+xml" }), file);

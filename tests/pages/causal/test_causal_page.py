@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from driver import visit
+from driver import charts, visit
 
 import attention_core as ac
 from app.ui.input_forms import UPLOAD
@@ -31,7 +31,7 @@ COSTS = {"overview": 1, "algorithms": 3, "generation": 3, "gradient": 3}
 def test_every_view_of_tokens_opens_on_every_input(open_view, view, state):
     at = open_view(view, **state)
     assert not at.error
-    assert at.get("plotly_chart")
+    assert charts(at)
     assert any(w.key == SLIDERS[view] for w in at.select_slider) == (state.get("n") != 1)
     assert at.session_state[SLIDERS[view]] < (56 if "input" in state else state.get("n", 24))
 
@@ -51,7 +51,7 @@ def test_every_view_of_tokens_opens_on_every_input(open_view, view, state):
 def test_every_view_on_cost_opens_on_every_input(open_view, view, state):
     at = open_view(view, **state)
     assert not at.error
-    assert len(at.get("plotly_chart")) == COSTS[view]
+    assert len(charts(at)) == COSTS[view]
     assert len(at.dataframe) == (view == "overview")
 
 
@@ -63,7 +63,7 @@ def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
     np.savez(out, **arrays)
     at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
     assert not at.error
-    assert len(at.get("plotly_chart")) == ({"leak": 1, "state": 1, "fading": 3} | COSTS)[view]
+    assert len(charts(at)) == ({"leak": 1, "state": 1, "fading": 3} | COSTS)[view]
     empty = open_view(view, input="text", text=" ")
     assert len(empty.error) == 1
 

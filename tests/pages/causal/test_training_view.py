@@ -1,6 +1,5 @@
 """Tests of the Training chapter: equal results, costs over length, and the memory and differences of the gradient."""
 
-import json
 import re
 
 import pytest
@@ -30,7 +29,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     [row] = causal_modes.run(CostTask(word="linear", way=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
     assert work["explicit matrix"][128] == 2 * 128 * 128 * 8
-    upright = json.loads(at.get("plotly_chart")[MEMORY].proto.spec)["layout"]["shapes"][0]
+    upright = charts(at)[MEMORY]["layout"]["shapes"][0]
     assert upright["x0"] == 64
 
 

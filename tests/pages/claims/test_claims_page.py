@@ -3,7 +3,6 @@
 import csv
 import html
 import io
-import json
 import re
 import threading
 from dataclasses import replace
@@ -11,7 +10,7 @@ from functools import partial
 from urllib.parse import parse_qs
 
 import pytest
-from driver import chosen, links, open_page, visit
+from driver import charts, chosen, links, open_page, visit
 
 from app.figures.theme import COLOURS, GREY
 from app.jobs import cached, dispatch
@@ -230,16 +229,16 @@ def test_a_link_to_one_claim_opens_its_panel_in_its_place():
     found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
     assert finding(found) in said(at)
     assert cards(at) == {claim.key for claim in EVERY} - {"two_layers"}
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
     at.button(key="claims.back").click().run()
     assert at.session_state["claim"] == ""
     assert on_card(found) in said(at)
     assert finding(found) not in said(at)
     assert cards(at) == {claim.key for claim in EVERY}
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     at.button(key="claims.open.two_layers").click().run()
     assert at.session_state["claim"] == "two_layers"
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
 
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
@@ -258,14 +257,14 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     outcome = expected[claim.key]
     if outcome.untestable_reason:
         assert finding(outcome) in shown
-        assert not at.get("plotly_chart")
+        assert not charts(at)
         return
     for each in claim.quantities:
         assert each.label in shown
         if not claim.timed:
             shown_number = claim.formatted_numbers(outcome.numbers)[each.name] + words.unit(each)
             assert plain(f"**{shown_number}**") in shown
-    axes = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
+    axes = charts(at)[0]["layout"]
     assert axes["xaxis"]["title"]["text"] == claim.figure.x_title
     assert axes["yaxis"]["title"]["text"] == claim.figure.y_title
 
@@ -273,13 +272,13 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
 def test_a_claim_about_trained_models_takes_no_synthetic_input():
     at = open_claims(claim="near_diagonal")
     assert "This claim is about the attention of trained models. Choose a text" in said(at)
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     text = "The old bridge was closed, so we took the ferry."
     read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
     [outcome] = claims.run(task)
     assert finding(outcome) in said(read)
-    assert len(read.get("plotly_chart")) == (outcome.untestable_reason is None)
+    assert len(charts(read)) == (outcome.untestable_reason is None)
 
 
 def test_all_heads_are_checked_unless_one_is_selected():
@@ -363,13 +362,13 @@ def test_an_input_that_is_too_short_is_reported():
     assert said(at).count("This claim is about a model that reads a text. Choose a text.") == len(texts)
     alone = open_claims(n=3, claim=short[0].key)
     assert f"This claim needs at least {short[0].needs} tokens, but this input has 3." in said(alone)
-    assert not alone.get("plotly_chart")
+    assert not charts(alone)
 
 
 def test_a_button_makes_a_synthetic_input_longer():
     at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
     assert "This claim needs at least 128 tokens, but this input has 40." in said(at)
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     button = at.button(key="claims.longer.six_iterations")
     assert button.label == "Use n = 128"
     button.click().run()
@@ -378,7 +377,7 @@ def test_a_button_makes_a_synthetic_input_longer():
     spec = SyntheticSpec(n=128, d=8, heads=2, sharpness=2.0, seed=3)
     found = outcomes(SyntheticSource(spec), keys=["six_iterations"])["six_iterations"]
     assert finding(found) in said(at)
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
     assert "The check uses all 2 heads and 128 tokens." in said(at)
 
 
@@ -390,7 +389,7 @@ def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
     assert {button.label for button in buttons} == {f"Use n = {claim.needs}" for claim in short}
     at.button(key="claims.longer.two_layers").click().run()
     assert (at.session_state["claim"], at.session_state["n"]) == ("two_layers", 16)
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
     at.button(key="claims.back").click().run()
     assert not any(button.key == "claims.longer.two_layers" for button in at.button)
 
@@ -406,7 +405,7 @@ def test_a_button_replaces_a_short_text_by_the_long_preset(model):
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
     assert {name: at.session_state[name] for name in kept} == kept
     assert f" and {tokens} tokens." in said(at)
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
 
 
 def test_a_text_is_requested_if_the_long_preset_is_too_short(monkeypatch):
@@ -427,7 +426,7 @@ def test_an_upload_that_is_too_short_is_reported():
 
 def test_no_longer_input_is_offered_if_none_would_help():
     at = open_claims(claim="near_diagonal")
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     assert not any(button.key == "claims.longer.near_diagonal" for button in at.button)
 
 
@@ -570,13 +569,13 @@ def test_a_claim_about_trained_models_opens_in_its_view_alone(key):
     at = open_claims(claims_view="trained", claim=key)
     shown = said(at)
     if outcome.untestable_reason:
-        assert not at.get("plotly_chart")
+        assert not charts(at)
         return
     for text in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), finding(outcome)):
         assert plain(text) in shown
     assert "This claim is judged on recorded training runs with three random seeds." in shown
-    assert len(at.get("plotly_chart")) == 1
+    assert len(charts(at)) == 1
     [link] = [each for each in at.get("page_link") if each.proto.label == "Open in Learn"]
     assert "learn" in link.proto.page
     elsewhere = open_claims(claim=key)
-    assert not elsewhere.get("plotly_chart")
+    assert not charts(elsewhere)

@@ -138,13 +138,13 @@ def test_over_the_cost_only_the_best_points_have_numbers():
 
 def test_the_button_measures_times_and_a_new_input_discards_them():
     at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     assert any("Measure times" in i.value for i in at.info)
     at.button(key="error.measure").click().run()
     assert min(numbers(traces(at)["Local"]["x"])) > 0
     at.session_state["n"] = 12
     at.run()
-    assert not at.get("plotly_chart")
+    assert not charts(at)
 
 
 def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
@@ -157,7 +157,7 @@ def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
         at.run()
         captions = [c.value for c in at.caption if "The times are incomplete" in c.value]
         assert captions == [f"The times are incomplete: {count // points} of {ROUNDS} rounds are measured."] * text
-        assert bool(at.get("plotly_chart")) == text
+        assert bool(charts(at)) == text
         assert any("Measure times" in i.value for i in at.info) != text
     next(b for b in at.button if b.label == "Continue").click().run()
     assert not [c for c in at.caption if "The times are incomplete" in c.value]

@@ -63,7 +63,7 @@ def forms():
 
 def pictures(at):
     drawn = [c for c in at.main.get("bidi_component") if "heads.board" not in str(c.proto.id)]
-    return len(drawn) + len(at.main.dataframe) + len(at.main.get("plotly_chart")) + len(at.main.get("html"))
+    return len(drawn) + len(at.main.dataframe) + len(at.main.get("html"))
 
 
 def test_every_story_shows_a_variant_with_an_anatomy():

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from driver import board, charts, go, links, numbers, open_page, visit
+from driver import board, charts, go, is_chart, links, numbers, open_page, visit
 
 import attention_core as ac
 from app.jobs import dispatch
@@ -139,13 +139,16 @@ def test_unrecorded_settings_show_the_training_button():
 
 def test_the_result_comes_first_and_all_controls_come_before_the_picture():
     at = visit("learn", {})
-    kinds = [(each.type, getattr(each, "value", None) or getattr(each, "label", "")) for each in at.main]
+    kinds = [
+        ("chart" if is_chart(each) else each.type, getattr(each, "value", None) or getattr(each, "label", ""))
+        for each in at.main
+    ]
     sentence = next(
         i
         for i, (_kind, text) in enumerate(kinds)
         if str(text).startswith("**Linear learns to recall 4 pairs sooner than Softmax")
     )
-    picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "plotly_chart")
+    picture = next(i for i, (kind, _text) in enumerate(kinds) if kind == "chart")
     button = next(i for i, (_kind, text) in enumerate(kinds) if text == "Train on this machine")
     chip = next(i for i, (_kind, text) in enumerate(kinds) if text == "Local · window 16")
     assert sentence < min(button, chip)

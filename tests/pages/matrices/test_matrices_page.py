@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from driver import board, board_settings, links, message, numbers, open_page, read_number, spoken, traces, visit
+from driver import board, board_settings, charts, links, message, numbers, open_page, read_number, spoken, traces, visit
 
 import attention_core as ac
 from app.jobs import cached
@@ -375,7 +375,7 @@ def test_a_link_with_a_coloured_variant_unfolds_its_text():
 
 def test_bars_without_a_row_show_instructions():
     at = open_matrices(input="synthetic", n=12, row=None, more="row")
-    assert not at.get("plotly_chart")
+    assert not charts(at)
     assert "to draw the row of its query as bars" in at.info[0].value
 
 

@@ -1,0 +1,106 @@
+// A chart: draws a figure with plotly.js in the page's colours, and again when its width or the colours change.
+/** @import { ChartHeader, Received, Send, Theme } from "../../matrix_board/messages" */
+/** @import { Drawn } from "./lines.js" */
+
+import { make, readTheme } from "../../matrix_board/drawing/elements.js";
+import { followChart, reportWidth } from "./lines.js";
+import { saveChart } from "./saving.js";
+
+/* global PLOTLY -- app/page_script/mounting.py puts it before all this */
+
+/** @type {Promise<any> | undefined} */
+let library;
+
+export class Chart {
+  /** @type {ChartHeader} */
+  header;
+  /** The figure as JSON, which is read again for each drawing because plotly.js changes its objects. */
+  figure = "";
+  /** @type {Theme} */
+  theme;
+  /** @type {Send} */
+  send;
+  /** What is drawn now: the figure, its width and the colours. */
+  drawn = "";
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    /** @type {Drawn} */
+    this.root = /** @type {any} */ (make("div", { class: "chart", role: "figure" }));
+    host.append(this.root);
+    this.sizes = new ResizeObserver(() => this.draw());
+    this.sizes.observe(this.root);
+    library ??= import(new URL(PLOTLY, import.meta.url).href).then((module) => module.default);
+    reportWidth();
+  }
+
+  /** @param {Received<ChartHeader>} received */
+  receive({ header, payload }) {
+    this.header = header;
+    this.figure = new TextDecoder().decode(payload);
+    this.root.setAttribute("aria-label", header.alt);
+    this.draw();
+  }
+
+  show() {}
+
+  retheme() {
+    this.theme = readTheme(this.root);
+    this.draw();
+  }
+
+  async draw() {
+    const plotly = await library;
+    const width = this.root.clientWidth;
+    const now = JSON.stringify([this.header?.digest, width, this.theme]);
+    if (!this.figure || !this.theme || !width || now === this.drawn) return;
+    this.drawn = now;
+    const { data, layout, frames } = JSON.parse(this.figure);
+    await plotly.react(this.root, {
+      data,
+      frames,
+      layout: { ...layout, width, template: template(this.theme) },
+      config: { displaylogo: false, displayModeBar: true, modeBarButtons: [[this.saveButton(plotly)]] },
+    });
+    followChart(this.root);
+  }
+
+  /** @param {any} plotly */
+  saveButton(plotly) {
+    const { save, file } = this.header;
+    return { name: "save", title: save, icon: plotly.Icons.camera, click: () => saveChart(this.root, file) };
+  }
+
+  async destroy() {
+    this.sizes.disconnect();
+    (await library).purge(this.root);
+  }
+}
+
+/**
+ * Return the properties of all figures that depend on the page's theme, and the spaces around titles and labels.
+ * @param {Theme} theme
+ */
+function template({ background, text, muted, grid, border, font }) {
+  const axis = {
+    automargin: true,
+    gridcolor: grid,
+    zerolinecolor: grid,
+    tickcolor: grid,
+    tickfont: { color: muted, size: 12 },
+    title: { font: { color: muted, size: 14 } },
+  };
+  return {
+    data: { scatter: [{ marker: { line: { width: 0 } } }] },
+    layout: {
+      font: { color: muted, family: font },
+      paper_bgcolor: background,
+      plot_bgcolor: background,
+      hoverlabel: { bgcolor: background, bordercolor: border, font: { color: text, family: font } },
+      legend: { valign: "top", font: { color: text, size: 12 } },
+      margin: { pad: 8 },
+      xaxis: { ...axis, showgrid: false, zeroline: false, title: { ...axis.title, standoff: 20 } },
+      yaxis: { ...axis, title: { ...axis.title, standoff: 24 } },
+    },
+  };
+}
