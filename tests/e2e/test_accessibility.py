@@ -34,7 +34,8 @@ SERIOUS = """async () => {
 DRAWN = """() =>
     document.querySelector("body > style") && // the page itself carries the style sheet
     !document.querySelector("[data-testid=stSkeleton]") &&
-    [...document.querySelectorAll("[data-testid=stBidiComponentRegular]")].every((host) => host.querySelector(".main-svg"))
+    [...document.querySelectorAll("[data-testid=stBidiComponentRegular]")]
+        .every((host) => host.querySelector(".main-svg"))
 """
 DARK = """() =>
     getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor.match(/\\d+/g).every((c) => c < 99)

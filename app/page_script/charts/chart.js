@@ -20,6 +20,8 @@ export class Chart {
   theme;
   /** @type {Send} */
   send;
+  /** @type {object | undefined} */
+  config;
   /** What is drawn now: the figure, its width and the colours. */
   drawn = "";
 
@@ -55,20 +57,26 @@ export class Chart {
     const now = JSON.stringify([this.header?.digest, width, this.theme]);
     if (!this.figure || !this.theme || !width || now === this.drawn) return;
     this.drawn = now;
+    this.config ??= this.configured(plotly);
     const { data, layout, frames } = JSON.parse(this.figure);
     await plotly.react(this.root, {
       data,
       frames,
       layout: { ...layout, width, template: template(this.theme) },
-      config: { displaylogo: false, displayModeBar: true, modeBarButtons: [[this.saveButton(plotly)]] },
+      config: this.config,
     });
+    const button = this.root.querySelector(".modebar-btn");
+    for (const attribute of ["data-title", "aria-label"]) button?.setAttribute(attribute, this.header.save);
     followChart(this.root);
   }
 
-  /** @param {any} plotly */
-  saveButton(plotly) {
-    const { save, file } = this.header;
-    return { name: "save", title: save, icon: plotly.Icons.camera, click: () => saveChart(this.root, file) };
+  /**
+   * Return the configuration of all drawings of this chart, since the frames of an animation are lost when it changes.
+   * @param {any} plotly
+   */
+  configured(plotly) {
+    const save = { name: "save", title: "", icon: plotly.Icons.camera, click: () => saveChart(this.root, this.header.file) };
+    return { displaylogo: false, displayModeBar: true, modeBarButtons: [[save]] };
   }
 
   async destroy() {
