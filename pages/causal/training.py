@@ -191,7 +191,7 @@ def notes(n: int, rows: Sequence[AgreementRow | CostRow], without_cumsum: Sequen
         else "",
         _(
             "{names} have no cumsum form here. That form adds one token at a time, but the lab computes their "
-            "features for a whole chunk of tokens at once.",
+            "features for a whole chunk of tokens together.",
             names=bold(without_cumsum),
         ),
         _(

@@ -39,7 +39,7 @@ def show(outcome: Outcome, chosen: ChosenInput) -> None:
         key=f"claims.longer.{outcome.key}",
         on_click=_use_longer,
         args=(outcome.key, set_input),
-        help=_("Replaces the input by this one and opens the claim."),
+        help=_("Replaces the current input and opens the claim."),
     )
 
 

@@ -59,7 +59,7 @@ def median_error(screen, attention):
 def moved(screen, attention, token):
     [task] = leak_tasks(screen.chosen.source, [attention.word], head=screen.chosen.head)
     [found] = dispatch.rows("leaks", task)
-    return found.before(token), found.share
+    return found.earlier_changes(token), found.leaking_share
 
 
 def denoised(screen, key):
