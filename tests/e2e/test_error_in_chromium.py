@@ -72,7 +72,7 @@ def test_a_point_shows_its_numbers_highlights_its_line_and_links_to_its_matrix(p
     assert {"variants=softmax", f"variants={word}"} <= words(page)
 
 
-def test_a_phone_shows_the_whole_legend_and_the_label_of_the_mark(phone, server):
+def test_a_phone_shows_the_whole_legend_the_label_of_the_mark_and_the_save_button(phone, server):
     visit(phone, f"{server}/error{LINK}&against=cost")
     figure = chart(phone)
     expect(figure.locator(".legend .traces")).to_have_count(5)
@@ -82,3 +82,5 @@ def test_a_phone_shows_the_whole_legend_and_the_label_of_the_mark(phone, server)
         assert frame["x"] <= place["x"]
         assert place["x"] + place["width"] <= frame["x"] + frame["width"]
         assert place["y"] + place["height"] <= frame["y"] + frame["height"]
+    figure.scroll_into_view_if_needed()
+    expect(figure.locator(".modebar-btn")).to_be_in_viewport(ratio=1)
