@@ -146,7 +146,7 @@ ALLOWED = {
     },
     "attention_core/workers.py": {
         "pickle.load(stream)": "tasks of the app, behind that socket",
-        "pickle.loads(received)": "likewise",
+        "pickle.loads(pickled_task)": "likewise",
         "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
     },
     "pages/claims/board.py": {
