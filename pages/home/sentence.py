@@ -197,12 +197,12 @@ def _budget_value(attention: ac.Attention) -> int | None:
     return None if budget is None else int(getattr(attention.params, budget.name))
 
 
-def _set_state(budgets: BudgetComparison, state: SentenceState) -> None:
+def _set_state(budgets: BudgetComparison, reported: SentenceState) -> None:
     def budget(key: str) -> int:
         steps = next(each.attentions for each in budgets.variants if each.attentions[0].key == key)
-        return _budget_value(steps[state.steps[key]]) or 0
+        return _budget_value(steps[reported.steps[key]]) or 0
 
-    HomeOptions.word.set(state.word)
+    HomeOptions.word.set(reported.word)
     HomeOptions.window.set(budget("local"))
     HomeOptions.landmarks.set(budget("nystrom"))
 

@@ -262,11 +262,11 @@ def display_name(word: str) -> str:
     return " · ".join([_(attention.title), *values])
 
 
-def select_reading(state: ReadingState) -> None:
+def select_reading(reported: ReadingState) -> None:
     """Select another variant's reading, another baseline of the colours, or another token."""
-    ModelOptions.shown.set(state.shown)
-    ModelOptions.against.set(state.against)
-    ModelOptions.token.set(state.token if state.token >= 0 else None)
+    ModelOptions.shown.set(reported.shown)
+    ModelOptions.against.set(reported.against)
+    ModelOptions.token.set(reported.token if reported.token >= 0 else None)
 
 
 def tokens_text(tokens: int, total: int) -> str:
