@@ -130,7 +130,7 @@ def test_a_worker_caches_records_up_to_a_limit_of_bytes():
     a, b = records.load(SOURCE), records.load(SOURCE, 12)
     assert records.load(SOURCE) is a
     records.load(SOURCE, 23)
-    assert records.kept.held <= most
+    assert records.cache.held <= most
     assert records.load(SOURCE) is a, "what was asked for last is kept"
     assert records.load(SOURCE, 12) is not b
 

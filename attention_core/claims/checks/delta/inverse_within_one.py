@@ -81,7 +81,7 @@ CLAIM = Claim(
     verdict=Rule(holds=Condition("unit", "<=", "most", tolerance=FLOAT32_TOLERANCE)),
     finding="The delta rule corrects all values by one inverse matrix. With keys of norm 1, each correction is a "
     "projection, which never lengthens a vector. Therefore, no entry of the inverse below the diagonal exceeds 1 in "
-    "absolute value. Here, the largest is {unit}.",
+    "absolute value (here: {unit}).",
     details="If keys have different norms, whose squares average 1, the largest entry below the diagonal of the delta "
     "rule's inverse matrix is {free} in absolute value (median over heads). It exceeds 1 in {beyond}% of the heads.",
     quantities=(
