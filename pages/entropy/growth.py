@@ -252,8 +252,12 @@ def headline(softmax: Spread, scaled: Spread | None, base: int = 0, *, causal: b
             _("At {a:,} tokens, a query's weight is as spread out as equal weights on {few} keys.", **values),
             _("Measuring growth needs at least three lengths. Use a longer input."),
         )
-    first, last = (scaled.at(a), scaled.at(b)) if scaled else (None, None)
-    scaling = log_n_effect(first, last, base, a=a, b=b, causal=causal) if first and last else ""
+    log_n = dict(zip(scaled.x, scaled.middle, strict=True)) if scaled else {}
+    lengths = [int(n) for n in softmax.x if n in log_n]  # during a run, one curve can be ahead of the other
+    scaling = ""
+    if len(lengths) > 1:
+        c, d = lengths[0], lengths[-1]
+        scaling = log_n_effect(log_n[c], log_n[d], base, a=c, b=d, causal=causal)
     if last_keys <= SAME_RATIO * first_keys:
         return paragraph(
             _(

@@ -164,6 +164,11 @@ def test_a_single_length_does_not_grow():
     assert "og n scaling" not in growth.headline(line(n16=4.0, n256=31.0), line(n16=1.0))
 
 
+def test_during_a_run_log_n_scaling_is_described_up_to_its_longest_measured_text():
+    text = growth.headline(line(n16=4.0, n256=31.0), line(n16=6.0, n64=8.0), 64)
+    assert text.endswith("This flattens the weights below 64 tokens: 6 effective keys at 16 tokens, 8 at 64.")
+
+
 def power(exponent):
     return spread((n, (n / 16) ** exponent) for n in (16, 64, 256))
 
