@@ -5,6 +5,7 @@ import time
 
 import pytest
 from browser import FORGET, press, visit
+from playwright.sync_api import expect
 
 GOOD = 0.1
 """Layout shift up to which loading is rated good (web.dev, Cumulative Layout Shift)."""
@@ -74,6 +75,7 @@ def test_the_sentence_about_a_run_has_its_full_width_before_the_progress_bar_goe
     visit(
         page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("attention spreads over")
     )
+    expect(page.get_by_test_id("stProgress")).to_be_visible()
     # The sentence changes during the run, so all sizes are read together.
     parts = ("[class*=st-key-headline-entropy]", "[data-testid=stProgress]", "[data-testid=stMainBlockContainer] > div")
     sentence, bar, column = page.evaluate(
