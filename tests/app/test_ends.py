@@ -391,3 +391,11 @@ def test_a_name_next_to_a_steep_line_stays_on_the_axes_and_avoids_other_names():
     assert two == {"another": ("left", 0.6), long: None}, "no height has room for the long name"
     together = places_of([steep("one", 100), steep("two", 100, colour=1)])
     assert together["one"] != together["two"]
+
+
+@pytest.mark.parametrize(
+    ("xs", "whole"), [([0, 1, 3], True), ([1.0, 6.0], True), ([1, 7], False), ([0, 0.5, 2], False), ([], False)]
+)
+def test_an_axis_of_a_few_whole_numbers_has_no_ticks_between_them(xs, whole):
+    axis = curves([Curve("a", xs, [0.5] * len(xs))], x_title="number of layers", y_title="")["layout"]["xaxis"]
+    assert axis.get("dtick") == (1 if whole else None)

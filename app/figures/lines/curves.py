@@ -146,6 +146,8 @@ def curves(
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:,.12g}" for x in x_ticks]
         xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
+    elif not log_x and _are_few_whole_numbers([x for line in lines for x in line.x]):
+        xaxis["dtick"] = 1  # A count such as 2.5 layers does not exist.
     shown = list(lines)
     if right is not None:
         shown = [_up_to(line, right, log_x=log_x) for line in lines]
@@ -182,6 +184,11 @@ def curves(
     figure["layout"]["annotations"] = above
     _name(figure, lines, shown, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
     return figure
+
+
+def _are_few_whole_numbers(xs: Sequence[float]) -> bool:
+    """Return whether positions are whole numbers in a range of at most five."""
+    return bool(xs) and all(float(x).is_integer() for x in xs) and max(xs) - min(xs) <= 5
 
 
 def _up_to(line: Curve, right: float, *, log_x: bool) -> Curve:
