@@ -54,8 +54,8 @@ def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
 VARIANT = Variant(
     __name__,
     title="Forgetting",
-    summary="Each softmax weight is multiplied by the gates (factors from 0 to 1) of all tokens after the key, up to "
-    "the query itself. Then each row is normalised.",
+    summary="Each softmax weight is multiplied by the gates (factors from 0 to 1) of the tokens between key and "
+    "query and of the later of the two. Then each row is normalised.",
     formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
     r"g_i = \sum_{l \le i} \log \alpha_l",
     complexity="n² d",
