@@ -1,4 +1,4 @@
-"""The gradient of causal linear attention in three ways: running sums, autograd through all states, the full matrix."""
+"""The gradient of causal linear attention by running sums, autograd through all states, and the full matrix."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -33,11 +33,11 @@ class BytesTask:
 
     Attributes:
         word: a variant that has all ``ALGORITHMS``, with its settings.
-        way: one of ``ALGORITHMS``.
+        algorithm: one of ``ALGORITHMS``.
     """
 
     word: str
-    way: str
+    algorithm: str
     n: int
     d: int
     d_v: int
@@ -47,7 +47,7 @@ class BytesTask:
 class BytesRow:
     """The peak bytes of forward and backward in one of the ``ALGORITHMS``, beyond q, k, v and the output's gradient."""
 
-    way: str
+    algorithm: str
     n: int
     peak_bytes: int
 
@@ -76,7 +76,7 @@ class DifferenceRow:
 
     dtype: str
     gradient: str
-    way: str
+    algorithm: str
     difference: float
 
 
@@ -99,7 +99,11 @@ def tasks(
         head: index of the only head whose gradients are compared; None for all heads.
         word: a variant that has all ``ALGORITHMS``, with its settings.
     """
-    bytes_tasks = [BytesTask(word=word, way=way, n=n, d=d, d_v=d_v) for n in lengths(d, d_v) for way in ALGORITHMS]
+    bytes_tasks = [
+        BytesTask(word=word, algorithm=algorithm, n=n, d=d, d_v=d_v)
+        for n in lengths(d, d_v)
+        for algorithm in ALGORITHMS
+    ]
     return (DifferenceTask(word=word, source=source, head=head), *bytes_tasks)
 
 
@@ -112,9 +116,9 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
     return _differences(task, load) if isinstance(task, DifferenceTask) else (count_bytes(task),)
 
 
-def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
+def _gradients(word: str, algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
     """Return a function that computes the gradients at q, k and v from one random gradient at the output."""
-    forward = causal_forward(registry.from_word(word), way)
+    forward = causal_forward(registry.from_word(word), algorithm)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     output_gradient = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
     return lambda: torch.autograd.grad(forward(q, k, v), (q, k, v), output_gradient)
@@ -127,19 +131,22 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
         q, k, v = (x.to(dtype) for x in qkv.tensors)
         # One head at a time, because autograd would store the states of all heads.
         gradients: dict[str, list[Tensor]] = {}
-        for way in ALGORITHMS:
-            heads = [_gradients(task.word, way, q[h], k[h], v[h])() for h in range(len(q))]
-            gradients[way] = [torch.stack(per_head) for per_head in zip(*heads, strict=True)]
-            check_finite(gradients[way])
-        for way in ALGORITHMS[1:]:
+        for algorithm in ALGORITHMS:
+            heads = [_gradients(task.word, algorithm, q[h], k[h], v[h])() for h in range(len(q))]
+            gradients[algorithm] = [torch.stack(per_head) for per_head in zip(*heads, strict=True)]
+            check_finite(gradients[algorithm])
+        for algorithm in ALGORITHMS[1:]:
             # All differences are divided by the largest entry of the three gradients together. A single gradient may be
             # zero, for example that of q if all values are equal.
-            largest = safe_divisor(torch.stack([x.abs().amax() for x in gradients[way]]).amax())
+            largest = safe_divisor(torch.stack([x.abs().amax() for x in gradients[algorithm]]).amax())
             rows += [
                 DifferenceRow(
-                    dtype=name, gradient=letter, way=way, difference=float((expected - other).abs().amax() / largest)
+                    dtype=name,
+                    gradient=letter,
+                    algorithm=algorithm,
+                    difference=float((expected - other).abs().amax() / largest),
                 )
-                for letter, expected, other in zip("qkv", gradients[SUMS], gradients[way], strict=True)
+                for letter, expected, other in zip("qkv", gradients[SUMS], gradients[algorithm], strict=True)
             ]
     return tuple(rows)
 
@@ -161,11 +168,11 @@ def count_bytes(task: BytesTask) -> BytesRow:
     """Count the peak bytes of a task's forward and backward pass."""
     generator = torch.Generator().manual_seed(task.n)
     q, k, v = (torch.randn(1, task.n, size, generator=generator) for size in (task.d, task.d, task.d_v))
-    counts = count(_gradients(task.word, task.way, q, k, v), unit=torch.uint8)
-    return BytesRow(way=task.way, n=task.n, peak_bytes=counts.peak_elements)
+    counts = count(_gradients(task.word, task.algorithm, q, k, v), unit=torch.uint8)
+    return BytesRow(algorithm=task.algorithm, n=task.n, peak_bytes=counts.peak_elements)
 
 
-def ratios(rows: Sequence[BytesRow], way: str) -> list[tuple[int, float]]:
+def ratios(rows: Sequence[BytesRow], algorithm: str) -> list[tuple[int, float]]:
     """Return ``(n, factor)``: an algorithm's bytes divided by the running sums' bytes, where both are counted."""
-    sums = {row.n: row.peak_bytes for row in rows if row.way == SUMS}
-    return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.way == way and row.n in sums]
+    sums = {row.n: row.peak_bytes for row in rows if row.algorithm == SUMS}
+    return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.algorithm == algorithm and row.n in sums]

@@ -65,11 +65,11 @@ class CostTask:
     1]ᵀ`` elementwise. These products are added to its count, so that all algorithms are counted in the same way.
 
     Attributes:
-        way: one of ``ALGORITHMS``.
+        algorithm: one of ``ALGORITHMS``.
     """
 
     word: str
-    way: str
+    algorithm: str
     n: int
     d: int
 
@@ -84,7 +84,7 @@ class CostRow:
     """
 
     variant: str
-    way: str
+    algorithm: str
     n: int
     d: int
     multiply_adds: int
@@ -96,11 +96,11 @@ def modes(variant: Variant) -> tuple[str, ...]:
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
 
 
-def causal_forward(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def causal_forward(attention: Attention, algorithm: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """Return the causal output of one algorithm, as a function of q, k and v."""
-    if way == MATRIX:
+    if algorithm == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
-    attention_in_mode = attention.with_settings(mode=way)
+    attention_in_mode = attention.with_settings(mode=algorithm)
     return lambda q, k, v: attention_in_mode.attend(q, k, v, causal=True)
 
 
@@ -138,10 +138,10 @@ def tasks(
     """
     agreements = [AgreementTask(source=source, head=head, word=compared) for compared in words]
     costs = [
-        CostTask(word=word, way=way, n=n, d=d)
+        CostTask(word=word, algorithm=algorithm, n=n, d=d)
         for n in lengths(d)
-        for way in algorithms(word)
-        if way != "recurrent" or n <= MAX_RECURRENT_TOKENS
+        for algorithm in algorithms(word)
+        if algorithm != "recurrent" or n <= MAX_RECURRENT_TOKENS
     ]
     return (*agreements, *costs)
 
@@ -149,7 +149,7 @@ def tasks(
 def algorithms(word: str) -> tuple[str, ...]:
     """Return the algorithms of a variant in display order, including the explicit matrix."""
     offered = modes(registry.from_word(word).variant)
-    return tuple(way for way in ALGORITHMS if way in offered or way == MATRIX)
+    return tuple(algorithm for algorithm in ALGORITHMS if algorithm in offered or algorithm == MATRIX)
 
 
 def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[AgreementRow, ...] | tuple[CostRow]:
@@ -169,7 +169,7 @@ def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (_repeated(x.to(dtype), compared_length(qkv.n)) for x in qkv.tensors)
-        outputs = {way: causal_forward(attention, way)(q, k, v) for way in algorithms(task.word)}
+        outputs = {algorithm: causal_forward(attention, algorithm)(q, k, v) for algorithm in algorithms(task.word)}
         for a, b in itertools.combinations(outputs, 2):
             largest = difference(outputs[a], outputs[b])
             rows.append(AgreementRow(variant=task.word, dtype=name, a=a, b=b, difference=largest))
@@ -184,15 +184,20 @@ def _cost(task: CostTask) -> CostRow:
     counts = count(_call(task), unit=torch.uint8)
     # The counter does not count elementwise products. The algorithm "cumsum" needs one for each entry of each state, as
     # many as its counted multiply-adds, so its count is doubled.
-    products = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
+    products = counts.multiply_adds * (2 if task.algorithm == "cumsum" else 1)
     return CostRow(
-        variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=products, peak_bytes=counts.peak_elements
+        variant=task.word,
+        algorithm=task.algorithm,
+        n=task.n,
+        d=task.d,
+        multiply_adds=products,
+        peak_bytes=counts.peak_elements,
     )
 
 
 def _call(task: CostTask) -> Callable[[], Tensor]:
     q, k, v = torch.randn(3, 1, task.n, task.d, generator=torch.Generator().manual_seed(task.n))
-    compute = causal_forward(registry.from_word(task.word), task.way)
+    compute = causal_forward(registry.from_word(task.word), task.algorithm)
     return lambda: compute(q, k, v)
 
 

@@ -14,47 +14,47 @@ from pages.causal.shared import show_lines
 HEIGHT = 380
 """Height in pixels of the charts."""
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
-"""Colours of the forms: indices into the palette, or a colour."""
+"""Colours of the algorithms: indices into the palette, or a colour."""
 Points = Mapping[str, Sequence[tuple[float, float]]]
 
 
 def over_length(rows: Sequence[CostRow | BytesRow], measure: str, unit: float = 1.0) -> Points:
-    """Return a measure as a function of the length, by form or way to compute the gradient."""
-    points_by_form: dict[str, list[tuple[float, float]]] = {}
+    """Return a measure as a function of the length, by algorithm."""
+    points_by_algorithm: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        points_by_form.setdefault(row.way, []).append((float(row.n), getattr(row, measure) / unit))
-    return {form: points_by_form[form] for form in COLOURS if form in points_by_form}
+        points_by_algorithm.setdefault(row.algorithm, []).append((float(row.n), getattr(row, measure) / unit))
+    return {algorithm: points_by_algorithm[algorithm] for algorithm in COLOURS if algorithm in points_by_algorithm}
 
 
-def cumsum_crossing(points_by_form: Points) -> tuple[float, float] | None:
+def cumsum_crossing(points_by_algorithm: Points) -> tuple[float, float] | None:
     """Return the length from which cumsum costs less than the explicit matrix, and the cost there; None if unknown."""
-    return causal_modes.crossing(points_by_form.get("cumsum", ()), points_by_form.get(MATRIX, ()))
+    return causal_modes.crossing(points_by_algorithm.get("cumsum", ()), points_by_algorithm.get(MATRIX, ()))
 
 
 def show_costs(
-    points_by_form: Points, names: Mapping[str, str], unit: str, key: str, marked_length: float | None = None
+    points_by_algorithm: Points, names: Mapping[str, str], unit: str, key: str, marked_length: float | None = None
 ) -> None:
     """Draw a cost as a function of the length.
 
     Args:
-        points_by_form: lengths and costs, by way.
-        names: names of the ways on screen.
+        points_by_algorithm: lengths and costs of each algorithm.
+        names: names of the algorithms on screen.
         unit: title of the vertical axis.
         key: key of the chart, whose last part is also the name of its file.
         marked_length: length to mark with a vertical line; the chart then also marks where cumsum becomes cheaper.
     """
     lines = [
         Curve(
-            _(names[form]),
+            _(names[algorithm]),
             [n for n, _cost in points],
             [cost for _n, cost in points],
-            colour=COLOURS[form],
-            dash="dash" if form == MATRIX else "solid",
+            colour=COLOURS[algorithm],
+            dash="dash" if algorithm == MATRIX else "solid",
         )
-        for form, points in points_by_form.items()
+        for algorithm, points in points_by_algorithm.items()
     ]
     ticks = sorted({x for line in lines for x in line.x})
-    if marked_length and (crossing := cumsum_crossing(points_by_form)) is not None and crossing[0] > ticks[0]:
+    if marked_length and (crossing := cumsum_crossing(points_by_algorithm)) is not None and crossing[0] > ticks[0]:
         title = _("cumsum needs less than the matrix above n ≈ {n}", n=format_interpolated(crossing[0]))
         lines.append(Curve(title, [crossing[0]], [crossing[1]], colour=COLOURS["cumsum"], hollow=True))
     show_lines(

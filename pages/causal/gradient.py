@@ -18,16 +18,16 @@ from pages.causal.shared import bold, with_settings
 
 MAX_REPORTED_LENGTH = 512
 """Largest length, in tokens, that the sentence on gradients reports, or the longest measured length below it."""
-METHOD_NAMES = {
+ALGORITHM_NAMES = {
     SUMS: N_("running sums"),
     STATES: N_("autograd storing all states"),
     MATRIX: N_("autograd with the explicit matrix"),
 }
-"""Names on screen of the ways to compute the gradient."""
+"""Names on screen of the algorithms that compute the gradient."""
 
 
 def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
-    """Count the memory of the gradient of linear attention in three ways, and draw it."""
+    """Count the memory of the gradient of linear attention by three algorithms, and draw it."""
     [attention] = with_settings([ac.variant("linear")])
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
@@ -36,7 +36,7 @@ def show(chosen: ChosenInput) -> list[BytesRow | DifferenceRow]:
     def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
         if counted := [row for row in rows if isinstance(row, BytesRow)]:
             points = over_length(counted, "peak_bytes", MIB)
-            show_costs(points, METHOD_NAMES, _("memory in MiB, without q, k and v"), f"{key}.gradient")
+            show_costs(points, ALGORITHM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.gradient")
 
     def describe(rows: list[BytesRow | DifferenceRow]) -> str:
         return gradient_sentence(rows, label(attention))
@@ -60,7 +60,7 @@ def _effort(task: BytesTask | DifferenceTask) -> float:
 
 
 def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> str:
-    """Return the memory of the three ways at one length, and the largest difference of the gradients, if known.
+    """Return the memory of the three algorithms at one length, and the largest difference of the gradients, if known.
 
     Args:
         rows: counted memory, in increasing order of length, and differences of the gradients, of any dtype.
@@ -69,7 +69,9 @@ def gradient_sentence(rows: Sequence[BytesRow | DifferenceRow], name: str) -> st
     counted = [row for row in rows if isinstance(row, BytesRow)]
     differences = [row for row in rows if isinstance(row, DifferenceRow)]
     single = max((row.difference for row in differences if row.dtype == "float32"), default=None)
-    sums, states, matrix = ({row.n: row.peak_bytes for row in counted if row.way == method} for method in METHOD_NAMES)
+    sums, states, matrix = (
+        {row.n: row.peak_bytes for row in counted if row.algorithm == each} for each in ALGORITHM_NAMES
+    )
     n = max((n for n in matrix if n <= MAX_REPORTED_LENGTH), default=None)
     agreement = (
         _(

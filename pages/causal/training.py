@@ -24,13 +24,13 @@ from pages.causal import gradient
 from pages.causal.cost_chart import HEIGHT, cumsum_crossing, over_length, show_costs
 from pages.causal.shared import bold, with_settings
 
-FORM_NAMES = {
+ALGORITHM_NAMES = {
     "chunked": N_("chunked"),
     "recurrent": N_("recurrent"),
     "cumsum": N_("cumsum"),
     MATRIX: N_("explicit matrix"),
 }
-"""Names of the forms on screen."""
+"""Names of the algorithms on screen."""
 
 
 def head_sizes() -> list[int]:
@@ -94,10 +94,10 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
             memory, work = over_length(costs, "peak_bytes", MIB), over_length(costs, "multiply_adds")
             with left:
                 st.markdown("## " + _("Peak memory of one head"), anchors=False)
-                show_costs(memory, FORM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
+                show_costs(memory, ALGORITHM_NAMES, _("memory in MiB, without q, k and v"), f"{key}.memory", mark)
             with right:
                 st.markdown("## " + _("Multiply-adds of one head"), anchors=False)
-                show_costs(work, FORM_NAMES, _("multiply-adds"), f"{key}.work", mark)
+                show_costs(work, ALGORITHM_NAMES, _("multiply-adds"), f"{key}.work", mark)
 
     def describe(rows: list[AgreementRow | CostRow]) -> str:
         return summary(chosen.qkv.n, rows, label(counted))
@@ -120,7 +120,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
 def task_milliseconds(task: causal_modes.AgreementTask | causal_modes.CostTask) -> float:
     """Return the approximate milliseconds of a task: 0.5 per counted step, a few nanoseconds per pair of tokens."""
     if isinstance(task, causal_modes.CostTask):
-        return 0.5 * task.n if task.way == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
+        return 0.5 * task.n if task.algorithm == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
     return 100.0
 
 
@@ -129,7 +129,7 @@ def summary(n: int, rows: Sequence[AgreementRow | CostRow], name: str) -> str:
 
     Args:
         n: tokens of the input.
-        rows: differences between the outputs of the algorithms, and counted costs of the forms of one variant.
+        rows: differences between the outputs of the algorithms, and counted costs of the algorithms of one variant.
         name: name of the variant.
     """
     length, costs = causal_modes.compared_length(n), [row for row in rows if isinstance(row, CostRow)]

@@ -345,9 +345,9 @@ def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the
     assert found.numbers["difference"] < 1e-12
     # The states alone are 64 matrices of 32 x 33 numbers, 4 bytes each.
     assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
-    assert [row.size for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
+    assert [row.size for row in found.of(algorithm=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
     assert (found.numbers["smallest"], found.numbers["size"], found.numbers["n"]) == (4, 32, 64)
-    sums, states = (found.of(way=name) for name in running_sums.NAMES.values())
+    sums, states = (found.of(algorithm=name) for name in running_sums.NAMES.values())
     ratios = [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
     slope = np.polyfit(np.log([4, 8, 16, 32]), np.log(ratios), 1)[0]
     assert found.numbers["growth"] == pytest.approx(slope)
@@ -377,9 +377,9 @@ def test_heads_are_halved_with_their_values():
 
 def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
     rows = trial("running_sums", upload(normal(1, 64, 32))).rows
-    sums = [row.kib for row in rows if row.way == running_sums.NAMES[running_sums.SUMS]]
+    sums = [row.kib for row in rows if row.algorithm == running_sums.NAMES[running_sums.SUMS]]
     tenfold = [
-        replace(row, kib=10 * sums.pop(0)) if row.way == running_sums.NAMES[running_sums.STATES] else row
+        replace(row, kib=10 * sums.pop(0)) if row.algorithm == running_sums.NAMES[running_sums.STATES] else row
         for row in rows
     ]
     numbers, verdict = claims.claim("running_sums").judge(tenfold)
@@ -389,9 +389,9 @@ def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
 
 
 def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
-    def off(attention, way):
-        compute = causal_modes.causal_forward(attention, way)
-        return (lambda q, k, v: compute(q, 1.001 * k, v)) if way == running_sums.SUMS else compute
+    def off(attention, algorithm):
+        compute = causal_modes.causal_forward(attention, algorithm)
+        return (lambda q, k, v: compute(q, 1.001 * k, v)) if algorithm == running_sums.SUMS else compute
 
     monkeypatch.setattr(running_sums, "causal_forward", off)
     found = trial("running_sums", upload(normal(1, 64, 32)))

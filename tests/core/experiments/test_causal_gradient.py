@@ -24,8 +24,8 @@ from attention_core.limits import HOSTED
 SOURCE = SyntheticSource(SyntheticSpec(n=150, d=8, heads=2))
 
 
-def held(way, n, d=16, d_v=16):
-    [row] = causal_gradient.run(BytesTask(word="linear", way=way, n=n, d=d, d_v=d_v))
+def held(algorithm, n, d=16, d_v=16):
+    [row] = causal_gradient.run(BytesTask(word="linear", algorithm=algorithm, n=n, d=d, d_v=d_v))
     return row.peak_bytes
 
 
@@ -33,8 +33,11 @@ def held(way, n, d=16, d_v=16):
 @pytest.mark.parametrize("head", [None, 1])
 def test_gradients_agree_to_rounding(word, head):
     rows = causal_gradient.run(DifferenceTask(word=word, source=SOURCE, head=head))
-    assert {(r.dtype, r.gradient, r.way) for r in rows} == {
-        (dtype, letter, way) for dtype in ("float32", "float64") for letter in "qkv" for way in (STATES, MATRIX)
+    assert {(r.dtype, r.gradient, r.algorithm) for r in rows} == {
+        (dtype, letter, algorithm)
+        for dtype in ("float32", "float64")
+        for letter in "qkv"
+        for algorithm in (STATES, MATRIX)
     }
     assert all(r.difference < {"float32": 2e-5, "float64": 1e-13}[r.dtype] for r in rows)
     assert max(r.difference for r in rows if r.dtype == "float32") > 1e-8
@@ -61,11 +64,11 @@ def test_a_gradient_that_is_no_number_is_refused():
         causal_gradient.run(uploaded(q=1e3 * q, k=-1e3 * abs(k), v=v))
 
 
-@pytest.mark.parametrize("way", ALGORITHMS)
-def test_each_way_is_the_derivative(way):
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_each_algorithm_is_the_derivative(algorithm):
     q, k, v = torch.randn(3, 5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     slope = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
-    found = causal_gradient._gradients("linear", way, q, k, v)()
+    found = causal_gradient._gradients("linear", algorithm, q, k, v)()
 
     def loss(q, k, v):
         matrix = ((x := [torch.where(t > 0, t + 1, t.exp()) for t in (q, k)])[0] @ x[1].mT).tril()
@@ -110,11 +113,11 @@ def test_lengths_stay_within_the_profile(monkeypatch):
 def test_the_difference_comes_first_and_short_lengths_before_long():
     first, *rest = causal_gradient.tasks(SOURCE, d=8, d_v=8)
     assert isinstance(first, DifferenceTask)
-    assert [t.way for t in rest[:3]] == list(ALGORITHMS)
+    assert [t.algorithm for t in rest[:3]] == list(ALGORITHMS)
     assert [t.n for t in rest] == sorted(t.n for t in rest)
 
 
 def test_ratios_are_taken_where_both_are_counted():
     counted = ((SUMS, 16, 10), (STATES, 16, 80), (STATES, 32, 160))
-    rows = [BytesRow(way=way, n=n, peak_bytes=held) for way, n, held in counted]
+    rows = [BytesRow(algorithm=algorithm, n=n, peak_bytes=held) for algorithm, n, held in counted]
     assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

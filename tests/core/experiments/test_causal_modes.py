@@ -14,8 +14,8 @@ RECURRENT = [v.key for v in ac.all_variants() if causal_modes.modes(v)]
 SOURCE = SyntheticSource(SyntheticSpec(n=70, d=8, heads=2))
 
 
-def cost(way, n, d, word="linear"):
-    [row] = causal_modes.run(CostTask(word=word, way=way, n=n, d=d))
+def cost(algorithm, n, d, word="linear"):
+    [row] = causal_modes.run(CostTask(word=word, algorithm=algorithm, n=n, d=d))
     return row
 
 
@@ -41,10 +41,10 @@ def test_each_form_is_the_definition_and_its_own_algorithm():
     phi = lambda x: torch.where(x > 0, x + 1, x.exp())  # noqa: E731
     matrix = (phi(q) @ phi(k).mT).tril()
     wanted = matrix / matrix.sum(-1, keepdim=True) @ v
-    adds = {cost(way, 100, 4).multiply_adds for way in causal_modes.algorithms("linear")}
+    adds = {cost(algorithm, 100, 4).multiply_adds for algorithm in causal_modes.algorithms("linear")}
     assert len(adds) == 4
-    for way in causal_modes.algorithms("linear"):
-        torch.testing.assert_close(causal_modes.causal_forward(linear, way)(q, k, v), wanted)
+    for algorithm in causal_modes.algorithms("linear"):
+        torch.testing.assert_close(causal_modes.causal_forward(linear, algorithm)(q, k, v), wanted)
 
 
 def test_settings_stay_while_the_form_changes():
@@ -60,7 +60,7 @@ def test_short_inputs_are_repeated_over_several_chunks(monkeypatch):
     monkeypatch.setattr(
         causal_modes,
         "causal_forward",
-        lambda attention, way: lambda q, k, v: seen.append((q, k, v)) or whole(attention, way)(q, k, v),
+        lambda attention, algorithm: lambda q, k, v: seen.append((q, k, v)) or whole(attention, algorithm)(q, k, v),
     )
     causal_modes.run(AgreementTask(source=SOURCE, head=0, word="linear"))
     assert 2 * 64 < causal_modes.compared_length(70) == 160
@@ -88,8 +88,8 @@ def test_long_inputs_are_compared_on_their_beginning():
 
 @pytest.mark.parametrize("d", [8, 16, 32])
 def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
-    rows = [cost(way, n, d) for n in causal_modes.lengths(d) for way in ("cumsum", MATRIX)]
-    one, other = ([(r.n, r.peak_bytes) for r in rows if r.way == way] for way in ("cumsum", MATRIX))
+    rows = [cost(algorithm, n, d) for n in causal_modes.lengths(d) for algorithm in ("cumsum", MATRIX)]
+    one, other = ([(r.n, r.peak_bytes) for r in rows if r.algorithm == algorithm] for algorithm in ("cumsum", MATRIX))
     n, held = crossing(one, other)
     assert n == pytest.approx(d * d, rel=0.2)
     assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # The terms and their sums.
@@ -104,7 +104,7 @@ def test_counted_work_is_what_the_formulas_say():
     assert 2 * state <= cost("recurrent", n, d).multiply_adds < 2.3 * state
     assert cost(MATRIX, n, d).multiply_adds == 2 * n * n * d
     recurrent, chunked, cumsum, matrix = (
-        cost(way, n, d).peak_bytes for way in ("recurrent", "chunked", "cumsum", MATRIX)
+        cost(algorithm, n, d).peak_bytes for algorithm in ("recurrent", "chunked", "cumsum", MATRIX)
     )
     assert recurrent < chunked < cumsum < matrix  # n exceeds d².
 
@@ -112,10 +112,10 @@ def test_counted_work_is_what_the_formulas_say():
 def test_tasks_give_a_picture_early():
     tasks = causal_modes.tasks(SOURCE, RECURRENT, head=0, word="linear", d=16)
     assert [t.word for t in tasks[:5]] == RECURRENT
-    assert [t.way for t in tasks[5:9]] == ["chunked", "recurrent", "cumsum", MATRIX]
+    assert [t.algorithm for t in tasks[5:9]] == ["chunked", "recurrent", "cumsum", MATRIX]
     lengths = [t.n for t in tasks[5:]]
     assert lengths == sorted(lengths)
-    slow = [t.n for t in causal_modes.tasks(SOURCE, (), head=0, word="linear", d=64) if t.way == "recurrent"]
+    slow = [t.n for t in causal_modes.tasks(SOURCE, (), head=0, word="linear", d=64) if t.algorithm == "recurrent"]
     assert max(slow) == 2048 < causal_modes.lengths(64)[-1]
 
 

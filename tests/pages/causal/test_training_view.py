@@ -26,7 +26,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared(open_view):
     assert n == pytest.approx(64, rel=0.2)
     assert f"takes less memory than the explicit matrix above {pays.rpartition('above ')[2]} tokens.**" in spoken(at)
     assert set(work) >= {"chunked", "recurrent", "cumsum", "explicit matrix"}
-    [row] = causal_modes.run(CostTask(word="linear", way=MATRIX, n=128, d=8))
+    [row] = causal_modes.run(CostTask(word="linear", algorithm=MATRIX, n=128, d=8))
     assert memory["explicit matrix"][128] == pytest.approx(row.peak_bytes / 2**20)
     assert work["explicit matrix"][128] == 2 * 128 * 128 * 8
     upright = charts(at)[MEMORY]["layout"]["shapes"][0]
@@ -83,9 +83,9 @@ AGREED = [
 def counts(*pairs):
     """Return the memory of cumsum and the matrix at 16, 32 … tokens."""
     return [
-        CostRow(variant="linear", way=way, n=16 * 2**i, d=8, multiply_adds=1, peak_bytes=size)
+        CostRow(variant="linear", algorithm=algorithm, n=16 * 2**i, d=8, multiply_adds=1, peak_bytes=size)
         for i, pair in enumerate(pairs)
-        for way, size in zip(("cumsum", MATRIX), pair, strict=True)
+        for algorithm, size in zip(("cumsum", MATRIX), pair, strict=True)
     ]
 
 
@@ -129,7 +129,7 @@ def test_the_notes_name_the_cut_and_variants_without_cumsum(n, cut):
 def test_the_gradients_bytes_and_differences(open_view):
     at = open_view("gradient")
     counted = points(at, GRADIENT)
-    [row] = causal_gradient.run(BytesTask(word="linear", way="chunked", n=256, d=8, d_v=8))
+    [row] = causal_gradient.run(BytesTask(word="linear", algorithm="chunked", n=256, d=8, d_v=8))
     assert counted["running sums"][256] == pytest.approx(row.peak_bytes / 2**20)
     factor = counted["autograd storing all states"][512] / counted["running sums"][512]
     assert f", {factor:.0f} times as much." in spoken(at)
@@ -141,7 +141,7 @@ def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
     found = {}
     for name in ("elu+1", "exp"):
         word = ac.get("linear", feature_map=name).word
-        [row] = causal_gradient.run(BytesTask(word=word, way="cumsum", n=1024, d=8, d_v=8))
+        [row] = causal_gradient.run(BytesTask(word=word, algorithm="cumsum", n=1024, d=8, d_v=8))
         found[name] = row.peak_bytes / 2**20
     assert found["exp"] != found["elu+1"]
     assert points(at, GRADIENT)["autograd storing all states"][1024] == pytest.approx(found["exp"])
@@ -149,14 +149,14 @@ def test_the_gradient_uses_the_feature_map_of_linear_attention(open_view):
 
 def gradient_bytes(*lengths):
     return [
-        BytesRow(way=way, n=n, peak_bytes=times * n * 2**10)
+        BytesRow(algorithm=algorithm, n=n, peak_bytes=times * n * 2**10)
         for n in lengths
-        for way, times in ((SUMS, 2), (STATES, 16), (MATRIX, 6))
+        for algorithm, times in ((SUMS, 2), (STATES, 16), (MATRIX, 6))
     ]
 
 
 APART = [
-    DifferenceRow(dtype=dtype, gradient=letter, way=STATES, difference=difference)
+    DifferenceRow(dtype=dtype, gradient=letter, algorithm=STATES, difference=difference)
     for dtype, letter, difference in (("float32", "q", 2e-7), ("float32", "k", 3e-6), ("float64", "q", 1e-3))
 ]
 DIFFER = (

@@ -34,7 +34,7 @@ class GradientBytesRow:
     same in every row.
     """
 
-    way: str
+    algorithm: str
     n: int
     size: int
     kib: float
@@ -47,13 +47,13 @@ def measure(inputs: ExperimentInput) -> Iterator[GradientBytesRow]:
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
     tokens = max(1, MAX_STATE_VALUES // (d * (d_v + 1)))
     heads = zip(*(x[:, :tokens].double() for x in qkv.tensors), strict=True)
-    difference = max(max_gradient_difference(*(gradients(way, *head) for way in NAMES)) for head in heads)
+    difference = max(max_gradient_difference(*(gradients(algorithm, *head) for algorithm in NAMES)) for head in heads)
     n = max(n for n in causal_gradient.lengths(d, d_v) if n <= inputs.longest)
     for size, size_v in sizes(d, d_v):
-        for way, name in NAMES.items():
-            task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
+        for algorithm, name in NAMES.items():
+            task = BytesTask(word=WORD, algorithm=algorithm, n=n, d=size, d_v=size_v)
             kib = causal_gradient.count_bytes(task).peak_bytes / 2**10
-            yield GradientBytesRow(way=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
+            yield GradientBytesRow(algorithm=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
 
 
 def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
@@ -61,10 +61,10 @@ def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
     return sorted({(max(1, d // 2**i), max(1, d_v // 2**i)) for i in range(HALVINGS + 1)})
 
 
-def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+def gradients(algorithm: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-    output = causal_forward(registry.from_word(WORD), way)(q, k, v)
+    output = causal_forward(registry.from_word(WORD), algorithm)(q, k, v)
     result = torch.autograd.grad(output, (q, k, v), output.detach())
     check_finite(result)
     return result
@@ -81,8 +81,8 @@ def max_gradient_difference(first: Sequence[Tensor], second: Sequence[Tensor]) -
 
 def numbers(rows: Sequence[GradientBytesRow]) -> Numbers:
     """Return both algorithms' memory at the head's own size, the growth of their ratio, and the gradient difference."""
-    sums, states = (values(rows, "kib", way=name) for name in NAMES.values())
-    measured = values(rows, "size", way=NAMES[SUMS])
+    sums, states = (values(rows, "kib", algorithm=name) for name in NAMES.values())
+    measured = values(rows, "size", algorithm=NAMES[SUMS])
     ratios = [b / a for a, b in zip(sums, states, strict=True)]
     return {
         "times": ratios[-1],
@@ -164,7 +164,9 @@ CLAIM = Claim(
         Quantity("states", "peak memory of linear attention's gradient with the state stored after every token", "KiB"),
         Quantity("n", "number of tokens at which memory is counted", "tokens"),
     ),
-    figure=Figure(x="size", y="kib", by="way", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"),
+    figure=Figure(
+        x="size", y="kib", by="algorithm", x_title="head size d", y_title="peak memory of a head (KiB)", log="xy"
+    ),
     needs=SHORTEST,
     measures_lengths=True,
 )
