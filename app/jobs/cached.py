@@ -197,8 +197,8 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
     """Return a new cache of results that visitors share.
 
     Args:
-        entries: the largest number of results, in multiples of ``cached_results``.
-        parts: the share of ``cached_bytes``, in parts.
+        entries: the largest number of results, in multiples of the limit ``cache_entries``.
+        parts: the cache's parts of ``cached_bytes``; see ``CACHE_PARTS``.
     """
     made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cache_entries)
     _caches.append(made)

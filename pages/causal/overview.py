@@ -92,7 +92,7 @@ def summary(rows: Sequence[MemoryRow], not_causal: Sequence[str]) -> str:
 
     Args:
         rows: the variants that can generate text, with linear attention among them.
-        not_causal: names of the variants that cannot.
+        not_causal: names of the variants that cannot generate text.
     """
     linear = linear_row(rows)
     softmax = TOKEN_COUNTS[-1] * linear.token_bytes

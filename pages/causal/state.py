@@ -212,9 +212,8 @@ def _board(history: StateHistory, labels: tuple[str, ...], i: int) -> None:
 
 def _states(history: StateHistory, token: str, i: int) -> Iterator[Panel]:
     """Yield the panels of the state after a token, and of the changes that the token makes."""
-    top = float(
-        abs(history.sums).max()
-    )  # All tokens share one colour scale, so that the growth of the state is visible.
+    # All tokens share one colour scale, so that the growth of the state is visible.
+    top = float(abs(history.sums).max())
     yield Panel("state", _("State S"), _("sum over {count} tokens", count=i + 1), history.sums[i], top=top)
     if history.changes is None:
         yield Panel("added", _("Added: φ(k) vᵀ"), _("by “{token}”", token=token), history.added[i], top=top)

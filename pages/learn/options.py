@@ -163,7 +163,7 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
 
 
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
-    """Return the plan of the first ``limit`` variants with these seeds, and in the view of parts without each part."""
+    """Return the plan of the first ``limit`` variants with these seeds; the view of parts adds runs without a part."""
     full_plan = plan_of(LearnOptions.now(), [attention.word for attention in trainable()[0][:limit]], seeds)
     return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan
 

@@ -111,9 +111,8 @@ def _describe_race(rows: Sequence[LearnRow], _task: LearningTask) -> str:
     results = outcomes(rows)
     chosen = [attention.word for attention in SharedOptions.variants.value]
     link_values = {LearnOptions.view.name: ["capacity"], SharedOptions.variants.name: chosen}
-    link = (
-        "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
-    )  # a lesson stays on its screen
+    # In a lesson, there is no link, because the lesson stays on its screen.
+    link = "#" + url.query_string(link_values) if LessonOptions.lesson.value is None else ""
     return paragraph(words.headline(results, link), words.diverged_note(results))
 
 

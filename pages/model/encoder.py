@@ -55,9 +55,8 @@ def _draw(_question: Question, rows: Sequence[EmbeddingRow], key: str) -> None:
     st.caption(
         _("The table ranks the sentences by cosine similarity with the query sentence. Rank 1 is the most similar.")
     )
-    st.table(
-        ranking(rows), border="horizontal", hide_index=True
-    )  # Unlike ``st.dataframe``, it wraps sentences on a narrow screen.
+    # Unlike ``st.dataframe``, ``st.table`` wraps sentences on a narrow screen.
+    st.table(ranking(rows), border="horizontal", hide_index=True)
 
 
 def _notes(question: Question, rows: Sequence[EmbeddingRow]) -> str:

@@ -66,7 +66,8 @@ class UnitAnalysis(CompactRepr):
         gate: ``U``, the first channels, ``float32 [n, c]``.
         attended: ``A V``, which is multiplied by the gate, ``float32 [n, c]``.
         heads: softmax of the first heads, ``float32 [h, n, n]``.
-        head_difference: share of a head's row on other keys than in the mean of all heads, mean over rows and heads.
+        head_difference: share of a row's weight that a head puts on other keys than the mean of all heads;
+            mean over rows and heads.
         gate_distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, over its norm; None for norm 0.
     """
 

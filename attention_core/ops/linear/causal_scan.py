@@ -173,7 +173,7 @@ def _copy_all(targets: Iterable[Tensor], sources: Iterable[Tensor]) -> None:
 
 
 def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
-    """Return at most the multiply-adds of ``causal_attention`` for one head, or of ``run_decoder`` if "recurrent"."""
+    """Return an upper bound on one head's multiply-adds of ``causal_attention``, or of ``run_decoder`` if recurrent."""
     state = features * (d_v + normalise)
     if mode == "cumsum":
         return n * state

@@ -27,7 +27,7 @@ def tokens_per_piece(n: int) -> int:
 
 
 def piece_slices(heads: int, blocks: int, max_blocks: int) -> Iterator[tuple[slice, range]]:
-    """Cut ``heads`` times ``blocks`` into pieces of at most ``max_blocks``: all heads of a few, or fewer heads."""
+    """Yield the heads and blocks of each piece of at most ``max_blocks``: some blocks of all heads, or one of a few."""
     blocks_per_piece = max(1, max_blocks // heads)
     some_heads = heads if max_blocks >= heads else max(1, max_blocks)
     for head in range(0, heads, some_heads):

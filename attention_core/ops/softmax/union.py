@@ -42,7 +42,7 @@ class Piece(CompactRepr):
         queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once; a copy with ``write``.
         keys: returns a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
         add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
-        bias: ``[r, c]``, from ``lowest_bias``, which is added to the scores; None if every pair is allowed.
+        bias: ``[r, c]``, from ``mask_bias``, which is added to the scores; None if every pair is allowed.
         causal: whether query i of the piece attends to its keys 0..i only.
         merges: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
         write: writes ``[x, Y, r, e]`` to the tokens of ``[X, n, e]`` that ``queries`` returns; needed if ``queries``

@@ -77,10 +77,8 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Compute ``softmax(q R(k)ᵀ / √d) R``, ``[..., n, n]``, where R holds pools and, if causal, single tokens."""
     segments = _segments(k.shape[-2], p, causal=causal)
-    keys, R = (
-        pool(k, segments, p.pool, p.learned.get("window")),
-        pooling_matrix(segments, q, _value_pooling(p), p.learned.get("window")),
-    )  # [..., m, d], [m, n]
+    keys = pool(k, segments, p.pool, p.learned.get("window"))  # [..., m, d]
+    R = pooling_matrix(segments, q, _value_pooling(p), p.learned.get("window"))  # [m, n]
     if not causal:
         return scores(q, keys).softmax(-1) @ R
     i, j = positions(q.shape[-2], q.device)

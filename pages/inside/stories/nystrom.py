@@ -130,9 +130,9 @@ def _landmark_findings(data: HeadData, shares: dict[str, np.ndarray], *, means: 
     m, n = shares["query"].shape
     if m == n:
         return _("Each of the {n} tokens is its own landmark, so nothing is averaged.", n=n)
-    sizes = {name: (of > 0).sum(-1) for name, of in shares.items()}
+    sizes = {name: (share > 0).sum(-1) for name, share in shares.items()}
     vectors = membership.landmark_inputs(data.qkv, data.head)
-    lost_shares = {name: membership.lost_variance(vectors[name], of) for name, of in shares.items()}
+    lost_shares = {name: membership.lost_variance(vectors[name], share) for name, share in shares.items()}
     if means:
         text = landmark_sizes(m, sizes["query"].min(), sizes["query"].max())
     else:
