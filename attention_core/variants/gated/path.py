@@ -80,8 +80,8 @@ VARIANT = fast_weights.variant(
     gate_kind=lambda p: "none",
     has_directions=True,
     title="PaTH",
-    summary="Before a query reads a key, every token after the key, up to the query, removes the share β of the key's "
-    "component along that token's own direction w.",
+    summary="Every token after a key removes the share β of the key's component along that token's direction w (with a "
+    "causal mask, up to the query).",
     formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
     r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
     r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
