@@ -22,7 +22,7 @@ export class Chart {
   send;
   /** @type {object | undefined} */
   config;
-  /** What is drawn now: the figure, its width and the colours. */
+  /** The digest of the figure, the width and the colours of the last drawing, as JSON. */
   drawn = "";
 
   /** @param {HTMLElement | ShadowRoot} host */
@@ -32,7 +32,13 @@ export class Chart {
     host.append(this.root);
     this.sizes = new ResizeObserver(() => this.draw());
     this.sizes.observe(this.root);
-    library ??= import(new URL(PLOTLY, import.meta.url).href).then((module) => module.default);
+    library ??= import(new URL(PLOTLY, import.meta.url).href).then(
+      (module) => module.default,
+      (failure) => {
+        library = undefined; // the next chart tries again
+        throw failure;
+      },
+    );
     reportWidth();
   }
 
