@@ -29,32 +29,20 @@ class LayerRecords(CompactRepr, Sequence[QKV]):
     """A text as read by a model: a sequence with one record per layer, each made on access.
 
     Attributes:
-        tokens: see ``QKV``, also for the next three attributes.
-        special: see ``QKV``.
-        groups: see ``QKV``.
-        total_tokens: see ``QKV``.
-        notices: messages that apply to every layer.
-        model: key of the model, for captions.
-        title: name of the model.
-        layer_count: number of layers of the model.
+        tokens: the tokens that the model reads.
+        info: the model's description.
         layers: recorded layers of the forward pass, by layer number.
     """
 
-    tokens: tuple[str, ...]
-    special: tuple[bool, ...]
-    groups: tuple[int, ...]
-    total_tokens: int
-    notices: tuple[Notice, ...]
-    model: str
-    title: str
-    layer_count: int
+    tokens: "Tokens"
+    info: models.ModelInfo
     layers: "dict[int, LayerQKV]"
 
     def __len__(self) -> int:
-        return self.layer_count
+        return self.info.layers
 
     def __iter__(self) -> Iterator[QKV]:
-        return map(self.__getitem__, range(self.layer_count))
+        return map(self.__getitem__, range(self.info.layers))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
         """Return the record of a layer, counted from 0.
@@ -62,21 +50,21 @@ class LayerRecords(CompactRepr, Sequence[QKV]):
         Raises:
             InputError: if the model has no such layer.
         """
-        _check_layer(layer, self.layer_count, self.title)
+        _check_layer(layer, self.info.layers, self.info.title)
         recorded = self.layers[layer]
-        masked_notices = (_notice(MASKED_NOTICE, layer=layer, title=self.title),) if recorded.masked else ()
+        masked_notices = (_notice(MASKED_NOTICE, layer=layer, title=self.info.title),) if recorded.masked else ()
         return QKV(
             q=recorded.q,
             k=recorded.k,
             v=recorded.v,
-            tokens=self.tokens,
-            special=self.special,
-            groups=self.groups,
+            tokens=self.tokens.labels,
+            special=self.tokens.special,
+            groups=self.tokens.groups,
             causal=recorded.causal,
             scale=recorded.scale,
-            origin=f"{self.model} layer {layer}",
-            total_tokens=self.total_tokens,
-            notices=(*self.notices, *masked_notices),
+            origin=f"{self.info.key} layer {layer}",
+            total_tokens=self.tokens.total,
+            notices=(*self.tokens.notices, *masked_notices),
         )
 
     @property
@@ -141,17 +129,7 @@ def read(
     from attention_core.inputs.models.recorder import record
 
     tokens = tokenise(text, model=model, max_tokens=max_tokens)
-    return LayerRecords(
-        tokens=tokens.labels,
-        special=tokens.special,
-        groups=tokens.groups,
-        total_tokens=tokens.total,
-        notices=tokens.notices,
-        model=info.key,
-        title=info.title,
-        layer_count=info.layers,
-        layers=record(loaded.model, tokens.ids, set(layers)),
-    )
+    return LayerRecords(tokens=tokens, info=info, layers=record(loaded.model, tokens.ids, set(layers)))
 
 
 class Tokens(CompactRepr):
