@@ -46,7 +46,7 @@ FAST_WEIGHTS = (
 
 def state_size(history: StateHistory) -> str:
     """Return the size of the state, and the length from which a key-value cache is larger."""
-    each = history.kv_cache.shape[1]
+    per_token = history.kv_cache.shape[1]
     return paragraph(
         _(
             "**The state holds {size:,} numbers at any length**, because it merges all tokens into matrices of fixed "
@@ -56,8 +56,8 @@ def state_size(history: StateHistory) -> str:
         _(
             "Softmax stores the key and the value of every token ({each:,} numbers per token). From **{n:,}** tokens "
             "on, this key-value cache is larger than the state.",
-            each=each,
-            n=history.state_size // each + 1,
+            each=per_token,
+            n=history.state_size // per_token + 1,
         ),
     )
 
@@ -87,7 +87,7 @@ def output_distance(history: StateHistory, i: int, labels: Sequence[str]) -> str
 
 
 def state_change(history: StateHistory, i: int) -> str:
-    """Return what token i fades, erases and writes in fast weights; empty for running sums."""
+    """Return what token i decays, erases and writes in fast weights; empty for running sums."""
     if history.changes is None:
         return ""
     written = _length(history.added[i])

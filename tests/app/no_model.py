@@ -46,7 +46,7 @@ def made_up(task):
     return OutputErrorRow(word=task.word, layers=task.layers, output=0.01 * len(task.word))
 
 
-def glanced(task, *, load=None):
+def made_up_next_token(task, *, load=None):
     context = tuple(task.text.split())[: task.token]
     return (
         NextTokenRow(
@@ -90,6 +90,6 @@ def without_a_model(monkeypatch):
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded_document", lambda: None)
     monkeypatch.setattr(continuation, "recorded_document", lambda: None)
-    monkeypatch.setattr(next_token, "run", glanced)
+    monkeypatch.setattr(next_token, "run", made_up_next_token)
     monkeypatch.setattr(continuation, "run", written)
     monkeypatch.setattr(card, "lesson_pictures", lesson_pictures.__wrapped__)

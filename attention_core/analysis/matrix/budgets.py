@@ -116,16 +116,16 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
         matrices.append(select_tokens(weights, selected).masked_fill(~allowed[selected][:, selected], torch.nan))
         errors.append(float(relative_error(weights @ variant.values(record.v)[index], reference @ v)))
 
-    def cost(weights: Attention, n: int) -> float:
-        counted = (variant.cost(n, qkv.q.shape[-1], heads=qkv.heads) for variant in (weights, registry.get(SOFTMAX)))
-        return truediv(*(variant.multiply_adds for variant in counted))
+    def relative_cost(variant: Attention, n: int) -> float:
+        costs = (each.cost(n, qkv.q.shape[-1], heads=qkv.heads) for each in (variant, registry.get(SOFTMAX)))
+        return truediv(*(cost.multiply_adds for cost in costs))
 
     return BudgetSteps(
         attentions=variants,
         weights=torch.stack(matrices).numpy(),
         output_errors=tuple(errors),
-        costs=tuple(cost(variant, qkv.n) for variant in variants),
-        long_costs=tuple(cost(variant, LONG_TEXT_TOKENS) for variant in variants),
+        costs=tuple(relative_cost(variant, qkv.n) for variant in variants),
+        long_costs=tuple(relative_cost(variant, LONG_TEXT_TOKENS) for variant in variants),
     )
 
 
