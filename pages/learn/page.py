@@ -138,11 +138,11 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
     parts = LearnOptions.view.value == "parts"
     shown = [each.full for each in missing.part_results(rows)] if parts else outcomes(rows)
     spec = shown[0].rows[0].spec
-    results = recorded_runs.recorded_document(spec.model.task)
+    document = recorded_runs.recorded_document(spec.model.task)
     origin = (
         _("Trained on this server.")
-        if live or results is None
-        else _("Recorded on {cpu}, {date}.", cpu=results.stamp.cpu, date=results.stamp.date[:10])
+        if live or document is None
+        else _("Recorded on {cpu}, {date}.", cpu=document.stamp.cpu, date=document.stamp.date[:10])
     )
     st.caption(
         paragraph(

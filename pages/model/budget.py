@@ -69,8 +69,8 @@ def _notes(_question: Question, rows: Sequence[SwapRow]) -> str:
 
 def by_budget(rows: Sequence[SwapRow], word: str) -> list[CurvePoint]:
     """Return one variant's perplexity and copying loss by budget."""
-    ladder = {each.word: budget_value(each.word) for each in swap.budget_variants(word, swap.PERIOD * 2)}
-    return curve_points([row for row in rows if row.layers], lambda row: ladder.get(row.word))
+    budgets = {each.word: budget_value(each.word) for each in swap.budget_variants(word, swap.PERIOD * 2)}
+    return curve_points([row for row in rows if row.layers], lambda row: budgets.get(row.word))
 
 
 def _setting(word: str) -> str:
@@ -99,14 +99,14 @@ def budget_value(word: str) -> float:
 
 def describe_budgets(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow]) -> str:
     """Return the budgets from which perplexity and copying are preserved, one line per variant."""
-    read_row, copy_row = original_rows(rows)
-    if read_row is None or copy_row is None:
+    reading_row, copy_row = original_rows(rows)
+    if reading_row is None or copy_row is None:
         return ""
     copied_limit = copy_row.copied + words.PRESERVED_LOSS * (copy_row.first - copy_row.copied)
     return "  \n".join(
         _preserved(
             word,
-            _values_within(word, points, "perplexity", words.SAME_RATIO * read_row.perplexity),
+            _values_within(word, points, "perplexity", words.SAME_RATIO * reading_row.perplexity),
             _values_within(word, points, "copied", copied_limit),
         )
         for word, points in lines.items()

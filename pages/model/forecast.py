@@ -137,8 +137,8 @@ def _order(name: str, rho: float, n: int) -> str:
 
 
 def _line(word: str, points: Sequence[ErrorPoint], name: str, colour: int) -> Curve:
-    ladder = {each.word for each in swap.budget_variants(word, swap.PERIOD * 2)}
-    variant_points = sorted((p for p in points if p.word in ladder), key=lambda p: p.output)
+    variant_words = {each.word for each in swap.budget_variants(word, swap.PERIOD * 2)}
+    variant_points = sorted((p for p in points if p.word in variant_words), key=lambda p: p.output)
     return Curve(
         _(registry.from_word(word).title),
         [p.output for p in variant_points],

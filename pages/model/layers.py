@@ -73,20 +73,20 @@ def by_layers(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Curve
 
 def describe_layers(lines: dict[str, list[CurvePoint]], rows: Sequence[SwapRow], edge: str) -> str:
     """Return how many layers each variant can replace before perplexity rises and before copying is lost."""
-    read_row, copy_row = original_rows(rows)
-    if read_row is None or copy_row is None:
+    reading_row, copy_row = original_rows(rows)
+    if reading_row is None or copy_row is None:
         return ""
     sentences = []
     for word, points in lines.items():
         if word not in BASELINES and edge == "single":
-            sentences.append(_most_harmful(display_name(word), points, read_row.perplexity))
+            sentences.append(_most_harmful(display_name(word), points, reading_row.perplexity))
         elif word not in BASELINES:
-            sentences.append(_tolerated_layers(display_name(word), points, read_row.perplexity, copy_row))
+            sentences.append(_tolerated_layers(display_name(word), points, reading_row.perplexity, copy_row))
     return "  \n".join(filter(None, sentences))
 
 
-def _tolerated_layers(name: str, points: Sequence[CurvePoint], read_row: float, copy_row: CopyRow) -> str:
-    reads = first_above(points, "perplexity", words.WORSE_RATIO * read_row)
+def _tolerated_layers(name: str, points: Sequence[CurvePoint], original: float, copy_row: CopyRow) -> str:
+    reads = first_above(points, "perplexity", words.WORSE_RATIO * original)
     copies = first_above(points, "copied", (copy_row.first + copy_row.copied) / 2)
     return paragraph(
         _(
@@ -111,7 +111,7 @@ def _tolerated_layers(name: str, points: Sequence[CurvePoint], read_row: float, 
     )
 
 
-def _most_harmful(name: str, points: Sequence[CurvePoint], read_row: float) -> str:
+def _most_harmful(name: str, points: Sequence[CurvePoint], original: float) -> str:
     complete = [p for p in points if p.perplexity is not None and p.copied is not None]
     if not complete:
         return ""
@@ -121,7 +121,7 @@ def _most_harmful(name: str, points: Sequence[CurvePoint], read_row: float) -> s
         "original).** The copying loss is highest for layer {copies} ({copied} nats).",
         name=name,
         reads=f"{reads.x:.0f}",
-        ratio=number((reads.perplexity or 0.0) / read_row, 3),
+        ratio=number((reads.perplexity or 0.0) / original, 3),
         copies=f"{copies.x:.0f}",
         copied=number(copies.copied or 0.0, 2),
     )
@@ -163,11 +163,11 @@ def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow],
         rows: all rows, including those of the original model.
         key: prefix of the elements' keys.
     """
-    read_row, copy_row = original_rows(rows)
+    reading_row, copy_row = original_rows(rows)
     left, right = st.columns(2)
-    if read_row:
+    if reading_row:
         ticks = {at: f"× {number(MAX_RATIO**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=MAX_RATIO)}
-        map_rows = [perplexity_row(word, points, read_row) for word, points in lines.items()]
+        map_rows = [perplexity_row(word, points, reading_row) for word, points in lines.items()]
         with left:
             _show(map_rows, ticks, _("perplexity relative to the original model"), f"{key}.perplexity")
     if copy_row:
@@ -177,16 +177,18 @@ def draw_map(lines: Mapping[str, Sequence[CurvePoint]], rows: Sequence[SwapRow],
             _show(map_rows, ticks, _("share of the gain from copying that is lost"), f"{key}.copied")
 
 
-def perplexity_row(word: str, points: Sequence[CurvePoint], read_row: ReadingRow) -> Row:
+def perplexity_row(word: str, points: Sequence[CurvePoint], reading_row: ReadingRow) -> Row:
     """Return a row of the perplexity map: log of the ratio to the original perplexity, to base ``MAX_RATIO``."""
-    ratios = {int(point.x): point.perplexity / read_row.perplexity for point in points if point.perplexity is not None}
+    ratios = {
+        int(point.x): point.perplexity / reading_row.perplexity for point in points if point.perplexity is not None
+    }
     text = N_("{name}, layer {layer}: perplexity {after}, {ratio} times that of the original model")
     notes = {
         layer: _(
             text,
             name=display_name(word),
             layer=layer,
-            after=number(ratio * read_row.perplexity, 3),
+            after=number(ratio * reading_row.perplexity, 3),
             ratio=number(ratio, 3),
         )
         for layer, ratio in ratios.items()

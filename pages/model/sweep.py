@@ -41,12 +41,12 @@ def draw(
         log_x: whether the horizontal axis is logarithmic.
         name_of: function that returns the legend name of a word.
     """
-    ends = [both.x for points in lines.values() for both in points]
+    ends = [point.x for points in lines.values() for point in points]
     if not ends:
         return
-    read_row, copy_row = original_rows(rows)
+    reading_row, copy_row = original_rows(rows)
     sides = (
-        ("perplexity", _("perplexity"), read_row.perplexity if read_row else None, True),
+        ("perplexity", _("perplexity"), reading_row.perplexity if reading_row else None, True),
         ("copied", _("copying loss (nats per token)"), copy_row.copied if copy_row else None, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
@@ -62,11 +62,11 @@ def draw(
 
 def _curve(title: str, word: str, points: Sequence[CurvePoint], name: str, colour: int) -> Curve:
     is_floor = word in BASELINES
-    measured = [both for both in points if getattr(both, name) is not None]
+    measured = [point for point in points if getattr(point, name) is not None]
     return Curve(
         title,
-        [both.x for both in measured],
-        [getattr(both, name) for both in measured],
+        [point.x for point in measured],
+        [getattr(point, name) for point in measured],
         colour=GREY if is_floor else colour,
         dash=("dash", "dashdot")[BASELINES.index(word)] if is_floor else "solid",
         marks=not is_floor,

@@ -68,13 +68,13 @@ def growth_by_token(qkv: QKV, attention: Attention, head: int, strength: float) 
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
     inputs_of = partial(_recurrence_inputs, strengths=(strength,))
-    memory, sizes = empty_state(k, v[None]), []
+    state, sizes = empty_state(k, v[None]), []
     for key, value in zip(k.split(1), v.split(1), strict=True):
-        _, memory = attend_chunk(memory, key, key, value[None], rule=inputs_of, p=p, with_outputs=False)
-        sizes.append(torch.linalg.matrix_norm(memory.sums[0]))
-    results = (memory.sums[0], torch.stack(sizes), _eigenvalues(inputs_of(k, k, p, 0)).flatten())
-    state, token_sizes, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in results)
-    return GrowthByToken(state=state, sizes=token_sizes, eigenvalues=eigenvalues)
+        _, state = attend_chunk(state, key, key, value[None], rule=inputs_of, p=p, with_outputs=False)
+        sizes.append(torch.linalg.matrix_norm(state.sums[0]))
+    results = (state.sums[0], torch.stack(sizes), _eigenvalues(inputs_of(k, k, p, 0)).flatten())
+    last_state, token_sizes, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in results)
+    return GrowthByToken(state=last_state, sizes=token_sizes, eigenvalues=eigenvalues)
 
 
 def _recurrence_inputs(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> RuleInputs:

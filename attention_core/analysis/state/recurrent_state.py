@@ -123,17 +123,17 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
     q, k, v = (x[head].double() for x in qkv.tensors)
-    memory, n = decoder.init_state(q[0], v[0], p), followed_tokens(qkv, attention)
+    decoder_state, n = decoder.init_state(q[0], v[0], p), followed_tokens(qkv, attention)
     q, k, v = q[:n], k[:n], v[:n]
     outputs, states, additions, inputs = [], [], [], []
     for token in zip(q, k, v, strict=True):
         if decoder.rule_inputs is not None:
-            inputs.append(decoder.rule_inputs(memory, *token[:2], p))
+            inputs.append(decoder.rule_inputs(decoder_state, *token[:2], p))
         # The decoder also processes the token with all sums set to zero, which gives what this token adds to the state.
-        additions.append(_state_of(decoder.step(_with_zero_sums(memory), *token, p)[1]))
-        out, memory = decoder.step(memory, *token, p)
+        additions.append(_state_of(decoder.step(_with_zero_sums(decoder_state), *token, p)[1]))
+        out, decoder_state = decoder.step(decoder_state, *token, p)
         outputs.append(out)
-        states.append(_state_of(memory))
+        states.append(_state_of(decoder_state))
     reference = states[-1].reference
     largest = 0.0 if reference is None else float(reference.max())
     log_unit = 0.0 if largest < MAX_LOG_SCALE else largest
@@ -144,7 +144,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> StateHistory:
         keys=sums[..., -1].numpy() if decoder.normalised else None,
         added=added[..., :d_v].numpy(),
         changes=_changes(inputs) if inputs else None,
-        state_size=sums[0].numel() + (0 if decoder.normalised else _extra_numbers(memory)),
+        state_size=sums[0].numel() + (0 if decoder.normalised else _extra_numbers(decoder_state)),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
         kv_cache=torch.cat([k, v], -1).float().numpy(),
@@ -169,27 +169,27 @@ def _changes(inputs: Sequence[RuleInputs]) -> StateChanges:
     )
 
 
-def _extra_numbers(memory: Any) -> int:  # noqa: ANN401 - each decoder has its own memory
-    """Return the number of numbers in a memory of fast weights that are not in its matrix."""
-    return sum(part.numel() for part in memory if isinstance(part, Tensor)) - memory.sums.numel()
+def _extra_numbers(decoder_state: Any) -> int:  # noqa: ANN401 - each decoder has its own type of state
+    """Return the number of numbers in a state of fast weights that are not in its matrix."""
+    return sum(part.numel() for part in decoder_state if isinstance(part, Tensor)) - decoder_state.sums.numel()
 
 
-def _state_of(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own memory
-    """Return the sums in a decoder's memory, which may contain references or other tensors as well."""
-    if isinstance(memory, Tensor):
-        return State(memory, None)
-    if isinstance(memory, State):
-        return memory
-    return memory.state if hasattr(memory, "state") else State(memory.sums, None)
+def _state_of(decoder_state: Any) -> State:  # noqa: ANN401 - each decoder has its own type of state
+    """Return the sums in a decoder's state, which may contain references or other tensors as well."""
+    if isinstance(decoder_state, Tensor):
+        return State(decoder_state, None)
+    if isinstance(decoder_state, State):
+        return decoder_state
+    return decoder_state.state if hasattr(decoder_state, "state") else State(decoder_state.sums, None)
 
 
-def _with_zero_sums(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own memory
-    """Return the memory with its sums set to zero and everything else unchanged."""
-    if isinstance(memory, Tensor):
-        return torch.zeros_like(memory)
-    if hasattr(memory, "state"):
-        return memory._replace(state=_with_zero_sums(memory.state))
-    return memory._replace(sums=torch.zeros_like(memory.sums))
+def _with_zero_sums(decoder_state: Any) -> Any:  # noqa: ANN401 - each decoder has its own type of state
+    """Return the state with its sums set to zero and everything else unchanged."""
+    if isinstance(decoder_state, Tensor):
+        return torch.zeros_like(decoder_state)
+    if hasattr(decoder_state, "state"):
+        return decoder_state._replace(state=_with_zero_sums(decoder_state.state))
+    return decoder_state._replace(sums=torch.zeros_like(decoder_state.sums))
 
 
 def _unscaled_sums(state: State, log_unit: float) -> Tensor:

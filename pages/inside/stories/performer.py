@@ -62,25 +62,25 @@ def _logits(data: HeadData) -> str:
 
 def _directions(data: HeadData) -> Step:
     orthogonal: bool = data.setting("orthogonal")
-    drawn = {form: _anatomy(data, 1, orthogonal=form)["directions"] for form in (orthogonal, not orthogonal)}
+    drawn = {each: _anatomy(data, 1, orthogonal=each)["directions"] for each in (orthogonal, not orthogonal)}
     m, d = drawn[orthogonal].shape
-    lengths = {form: factors.lengths(W) for form, W in drawn.items()}
-    cosines = {form: factors.cosines(W[:d], W[:d]) for form, W in drawn.items()}
+    lengths = {each: factors.lengths(W) for each, W in drawn.items()}
+    cosines = {each: factors.cosines(W[:d], W[:d]) for each, W in drawn.items()}
     off_diagonal = ~np.eye(min(m, d), dtype=bool)
-    sizes = {form: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for form, c in cosines.items()}
+    sizes = {each: float(np.abs(c[off_diagonal]).mean()) if off_diagonal.any() else 0.0 for each, c in cosines.items()}
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal directions"), False: _("Independent directions")}
         direction = _("direction")
         panels = (
             pictures.panel(
-                names[form],
-                cosines[form],
+                names[each],
+                cosines[each],
                 row=direction,
                 column=direction,
-                caption=_("the chosen kind") if form == orthogonal else "",
+                caption=_("the chosen kind") if each == orthogonal else "",
             )
-            for form in (orthogonal, not orthogonal)
+            for each in (orthogonal, not orthogonal)
         )
         left, right = st.columns([3, 2])
         with left:
@@ -263,7 +263,7 @@ def mean_formula(kind: str, row_norms: str) -> str:
 def _more_features(data: HeadData) -> Step:
     """Build the step that measures the error over the number of features, for every kind and many seeds."""
     forms = dict.fromkeys([*FEATURE_KINDS, (data.setting("kind"), data.setting("orthogonal"))])
-    kinds = list(dict.fromkeys(kind for kind, _form in forms))
+    kinds = list(dict.fromkeys(kind for kind, _orthogonal in forms))
     norms = data.setting("row_norms")
 
     def draw(key: str) -> None:
@@ -280,21 +280,23 @@ def _more_features(data: HeadData) -> Step:
             }
             lines = [
                 each.curve(
-                    f"{readable(kind)} · {_('orthogonal') if straight else _('independent')}",
+                    f"{readable(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
                     kinds.index(kind),
-                    dash="solid" if straight else "dot",
-                    band=straight,
+                    dash="solid" if orthogonal else "dot",
+                    band=orthogonal,
                 )
-                for (kind, straight), each in errors.items()
+                for (kind, orthogonal), each in errors.items()
             ]
             # The curves of positive and hyperbolic features coincide where both have the same large error. The positive
             # ones are drawn last and dashed, so that both stay visible.
             over = [
-                replace(curve, hollow=True, dash="dash" if straight else "dot")
-                for curve, (kind, straight) in zip(lines, errors, strict=True)
+                replace(curve, hollow=True, dash="dash" if orthogonal else "dot")
+                for curve, (kind, orthogonal) in zip(lines, errors, strict=True)
                 if kind == "positive"
             ]
-            lines = [curve for curve, (kind, _form) in zip(lines, errors, strict=True) if kind != "positive"] + over
+            lines = [
+                curve for curve, (kind, _orthogonal) in zip(lines, errors, strict=True) if kind != "positive"
+            ] + over
             start = errors["hyperbolic", True].middle[0] if errors["hyperbolic", True].x else 1.0
             lines.append(
                 guide("1/√m", FEATURE_COUNTS, [start * (FEATURE_COUNTS[0] / m) ** 0.5 for m in FEATURE_COUNTS], "dash")
