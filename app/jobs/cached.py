@@ -244,7 +244,7 @@ def _get_in_turn(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Calla
 
 _compared = _cached_analysis(compare, 8, 6)
 pattern = _cached_analysis(_pattern.pattern, 8, 2)
-hashed = _cached_analysis(_pattern.hash_order)
+hash_order = _cached_analysis(_pattern.hash_order)
 inside = _cached_analysis(_inside.look, 8, 3)
 gau = _cached_analysis(_gau.analyse_unit)
 future_share = _cached_analysis(_future.future_share, 8)
@@ -252,10 +252,10 @@ compare_budgets = _cached_analysis(_budgets.compare_budgets, 4)
 state_history = _cached_analysis(_recurrent_state.grow, 1, 3)
 causal_weights = _cached_analysis(_token_weight.causal_weights, 2)
 gated = _cached_analysis(_gating.gated)
-delta_growth = _cached_analysis(_delta_state.growth_by_strength)
+growth_by_strength = _cached_analysis(_delta_state.growth_by_strength)
 special_case_distance = _cached_analysis(_special_case.max_weight_difference, 4)
 thresholds = _cached_analysis(_thresholds.thresholds)
-delta_written = _cached_analysis(_delta_state.growth_by_token)
+growth_by_token = _cached_analysis(_delta_state.growth_by_token)
 
 
 def matrix(view: View, attention: ac.Attention) -> MatrixComparison:
@@ -280,14 +280,14 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
     return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
 
 
-def most_informative_row(view: View, attention: ac.Attention) -> int | None:
-    """Return the most informative query row of one variant's matrix, or None if no word attends to another word."""
+def informative_query(view: View, attention: ac.Attention) -> int | None:
+    """Return the most informative query of one variant's matrix, or None if no word attends to another word."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     compute = partial(_informative_query.informative_query_of_record, weights, qkv, special=view.special)
-    return _telling.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
+    return _informative_queries.get(_key((_canonical(view), attention)), lambda: Frozen(compute())).value
 
 
-_telling: ByteLRUCache[Frozen[int | None]] = cache(8)
+_informative_queries: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 READINGS = 18
 """Parts for the records that models compute (in up to seconds): enough for the preset texts and some more."""

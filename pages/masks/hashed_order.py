@@ -57,7 +57,7 @@ def sorting_note(missed: int, *, head: int) -> str:
 
 def _hashed(masks: Masks, attention: ac.Attention, round_index: int) -> HashOrder | None:
     view = masks.view
-    return cached.hashed(view.source, attention, round_index, head=view.head or 0, causal=view.causal)
+    return cached.hash_order(view.source, attention, round_index, head=view.head or 0, causal=view.causal)
 
 
 def _hash_board(masks: Masks, attention: ac.Attention, hashed: HashOrder) -> None:

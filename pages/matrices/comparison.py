@@ -133,7 +133,7 @@ def compare(chosen: ChosenInput) -> Comparison:
         MatricesOptions.row.set(row)
     if row == AUTOMATIC:
         softmax = next((attention for attention in matrices if attention.key == REFERENCE), None)
-        row = None if softmax is None else cached.most_informative_row(view, softmax)
+        row = None if softmax is None else cached.informative_query(view, softmax)
     return Comparison(
         chosen,
         view,

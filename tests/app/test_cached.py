@@ -384,7 +384,7 @@ def test_thumbnails_and_the_informative_row_depend_on_mask_and_head():
     assert not np.array_equal(*both)
     np.testing.assert_array_equal(cached.head_miniatures(source, False, size=6), both[0])
     found = {
-        (head, causal): cached.most_informative_row(
+        (head, causal): cached.informative_query(
             cached.View(source=source, head=head, causal=causal, special=True), softmax
         )
         for head in (0, 1, 2, None)

@@ -162,7 +162,7 @@ def _written(data: HeadData) -> Step:
 
 @lazy_step(N_("Stability"))
 def _growth(data: HeadData) -> Step:
-    growth = cached.delta_growth(data.source, data.attention, head=data.head, strengths=STRENGTHS)
+    growth = cached.growth_by_strength(data.source, data.attention, head=data.head, strengths=STRENGTHS)
     value_length = lengths(data.qkv.v[data.head].numpy()).mean() or 1.0
     sizes = growth.sizes / value_length
     exact = data.setting("keys") == "exact"
@@ -174,7 +174,7 @@ def _growth(data: HeadData) -> Step:
             format_func=lambda tenths: f"{tenths / 10:.1f}",
         )
         strength = STRENGTHS[tenths - 1]
-        written = cached.delta_written(data.source, data.attention, head=data.head, strength=strength)
+        written = cached.growth_by_token(data.source, data.attention, head=data.head, strength=strength)
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < MAX_DRAWN_SIZE else None for y in sizes], colour=0)],
             key=key,

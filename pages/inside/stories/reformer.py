@@ -202,7 +202,7 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
 
 
 def _hashed(data: HeadData, number: int) -> HashOrder:
-    hashed = cached.hashed(data.source, data.attention, number, head=data.head, causal=data.causal)
+    hashed = cached.hash_order(data.source, data.attention, number, head=data.head, causal=data.causal)
     assert hashed is not None
     return hashed
 
