@@ -38,7 +38,7 @@ def test_freed_tensors_no_longer_count():
     assert counts.largest_elements == 100
 
 
-def test_the_largest_tensors_are_named_as_they_stand_at_the_peak():
+def test_the_largest_tensors_at_the_peak_are_listed():
     def call() -> None:
         a = torch.zeros(9, 10)
         b = torch.zeros(3, 5)

@@ -34,7 +34,7 @@ def test_it_gives_the_patterns_own_output_and_gradients(key, form, causal):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_costs_what_full_attention_costs_however_little_the_mask_shows(form):
+def test_cost_equals_full_attention_for_any_mask(form):
     q, k, v = drawn(512, 16, torch.float32)
     softmax = ac.get("softmax").cost(512, 16)
     for word in (f"{form}.local~window~1", f"{form}.local~window~512"):

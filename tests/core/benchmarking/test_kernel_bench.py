@@ -170,7 +170,7 @@ def test_every_shape_is_warmed_before_any_is_timed(monkeypatch):
 
 
 @pytest.mark.parametrize("flush", [True, False])
-def test_the_cache_is_flushed_as_asked(flush):
+def test_the_cache_is_flushed_on_request(flush):
     clock = FakeClock()
     rows(plan("softmax", flush=flush), clock=clock)
     assert clock.asked == [(11, flush)] * 2
@@ -239,7 +239,7 @@ def test_a_baseline_that_computes_something_else_is_not_timed(monkeypatch):
     assert rows(plan("linear", with_baselines=True))[0].reason.startswith("It differs from float64")
 
 
-def test_compiled_masks_stand_beside_fixed_patterns_alone():
+def test_compiled_masks_are_measured_for_fixed_patterns_only():
     words = [each.name for each in baselines([ac.get("local", window=4), ac.get("linear")], ac.get("softmax"))]
     assert "flex_attention local~window~4" in words
     assert not any("linear" in word for word in words if word.startswith("flex"))
@@ -247,7 +247,7 @@ def test_compiled_masks_stand_beside_fixed_patterns_alone():
     assert pattern.multiply_adds(16, 8, True) == 2 * 8 * (5 * 16 - 10), "the pairs that the pattern allows"
 
 
-def test_a_line_tells_the_share_or_that_it_is_unknown_or_why_there_is_no_time():
+def test_a_line_has_the_share_or_unknown_or_a_reason():
     base = rows(plan("softmax", shapes=SHAPES[:1]))[0]
     assert table([base]).splitlines()[1].endswith("unknown")
     assert table([dataclasses.replace(base, share=0.126)]).splitlines()[1].endswith("13 %")
@@ -292,7 +292,7 @@ def test_the_cpu_clock_times_each_call_by_itself():
     ("printed", "code", "driver"),
     [("550.54, 1980, 2619, 71.2, 700.0, 34\n", 0, "550.54"), ("", 9, "unknown"), ("a, b\n", 0, "unknown")],
 )
-def test_the_stamp_tells_what_the_driver_does_or_unknown(monkeypatch, tmp_path, printed, code, driver):
+def test_the_stamp_has_the_state_of_the_driver_or_unknown(monkeypatch, tmp_path, printed, code, driver):
     tool = tmp_path / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\nprintf '{printed}'\nexit {code}\n")
     tool.chmod(0o755)

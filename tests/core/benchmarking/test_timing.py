@@ -102,7 +102,7 @@ def test_a_spec_that_cannot_be_is_refused_with_a_sentence(wrong):
         TimingSpec(**({"variants": ("softmax",)} | wrong))
 
 
-def test_inputs_are_the_same_for_everybody_and_of_the_type_asked():
+def test_inputs_are_reproducible_and_have_the_dtype():
     spec = TimingSpec(variants=("softmax",), heads=3, head_size=5, dtype="bfloat16")
     q, k, v = inputs(spec, 7)
     assert q.shape == k.shape == v.shape == (1, 3, 7, 5)
@@ -182,7 +182,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
         check_device("cuda")
 
 
-def test_a_stamp_tells_this_machine():
+def test_a_stamp_describes_this_machine():
     here = stamp("cpu")
     assert here.device == here.cpu == cpu_model() != ""
     assert (here.threads, here.torch) == (torch.get_num_threads(), torch.__version__)

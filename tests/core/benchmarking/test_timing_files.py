@@ -80,7 +80,7 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(list(places(DOCUMENT))), value=ANYTHING)
-def test_whatever_stands_in_a_file_it_is_read_or_refused_with_a_sentence(path, value):
+def test_any_file_is_read_or_rejected_with_a_message(path, value):
     try:
         run = from_json(json.dumps(put(DOCUMENT, path, value)).encode())
     except ac.errors.InputError:
@@ -146,7 +146,7 @@ def test_hostile_files_are_refused_with_a_sentence(data):
 
 @pytest.mark.parametrize("path", [(), ("stamp",), ("spec",), ("points", 0), ("left_out", 0)], ids=str)
 @pytest.mark.parametrize("value", [None, "x", [[1.5]], {"deep": {"er": 2**70}}], ids=str)
-def test_a_file_of_a_later_version_opens_with_what_is_known(path, value):
+def test_a_file_of_a_later_version_opens_with_the_known_fields(path, value):
     document = put(DOCUMENT, ("version",), 2)
     if path:
         document = put(document, (*path, "watts"), value)
@@ -166,7 +166,7 @@ def test_only_a_known_sentence_is_filled_in(reason, fits):
             from_json(json.dumps(document).encode())
 
 
-def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passed_over():
+def test_the_last_of_repeated_keys_counts_and_a_byte_order_mark_is_ignored():
     data = to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "A", "cpu": "B"')
     assert from_json(b"\xef\xbb\xbf" + data) == RUN
 
@@ -181,7 +181,7 @@ def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passe
     ],
     ids=str,
 )
-def test_a_refusal_names_the_place_and_what_belongs_there(wrong, expected):
+def test_an_error_names_the_field_and_the_expected_value(wrong, expected):
     with pytest.raises(ac.errors.InputError) as refused:
         from_json(to_json(RUN).replace(*wrong))
     assert str(refused.value) == f"Entry {expected}"

@@ -42,13 +42,13 @@ def test_power_laws_cross_where_they_are_equal(at):
         (lambda n: n * n * (0.5 if n == 64 or n > 512 else 2.0), "at", 512 * math.sqrt(2)),
     ],
 )
-def test_what_is_said_where_there_is_no_single_crossing(time, where, tokens):
+def test_ratios_without_a_single_crossing(time, where, tokens):
     found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": time}), "linear"))
     assert found.where == where
     assert found.tokens == pytest.approx(tokens)
 
 
-def test_a_crossing_lies_between_what_is_surely_slower_and_what_is_surely_faster():
+def test_a_crossing_is_between_the_last_slower_and_the_first_faster_size():
     rows = [
         Sample(variant=word, n=n, round=i, ms=ms, multiply_adds=n, promised=n, peak_bytes=n)
         for i in range(3)
@@ -86,7 +86,7 @@ def test_a_machine_that_slows_down_changes_no_ratio():
         assert (b.low, b.middle, b.high) == pytest.approx((a.middle,) * 3)
 
 
-def test_a_ratio_whose_quartiles_lie_on_both_sides_of_one_is_no_difference():
+def test_a_ratio_with_quartiles_on_both_sides_of_one_is_no_difference():
     rows = run({"softmax": lambda n: 1.0, "linear": lambda n: 1.0}, (1.0,) * 5)
     assert crossing(ratios(rows, "linear")).where == "even"
 

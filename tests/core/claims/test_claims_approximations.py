@@ -89,7 +89,7 @@ def test_chance_is_that_of_the_kernels_there_are():
         ("gaussian", FAILS),  # There are no few dominant directions.
     ],
 )
-def test_linformers_rank_suffices_for_neighbours_that_are_alike(kind, verdict):
+def test_linformers_rank_is_sufficient_for_similar_neighbours(kind, verdict):
     assert trial("linformer_rank", synthetic(kind)).verdict is verdict
 
 
@@ -121,7 +121,7 @@ def test_an_error_that_stays_at_uniform_attentions_is_called_that(kind, little):
     assert all("{" + name + "}" in said for name in ("error", "uniform", "floor", "rank", "shortest", "exponent"))
 
 
-def test_where_attention_is_uniform_any_rank_is_enough():
+def test_any_rank_is_sufficient_for_uniform_attention():
     found = trial("linformer_rank", upload(np.zeros((1, 64, 4))))
     assert found.verdict is HOLDS
     assert found.numbers["exponent"] == pytest.approx(0, abs=1e-9)
@@ -196,7 +196,7 @@ def test_the_residual_and_the_error_by_their_formulas():
         ("gaussian", 0.1, PARTLY),  # Closer in every head, but not closer than uniform attention.
     ],
 )
-def test_nystrom_beats_performer_where_neighbours_are_alike(kind, sharpness, verdict):
+def test_nystrom_is_better_than_performer_for_similar_neighbours(kind, sharpness, verdict):
     found = trial("nystrom_beats_performer", synthetic(kind, n=256, sharpness=sharpness))
     assert found.verdict is verdict
     assert (found.numbers["tokens"], found.numbers["features"]) == (256, 128)
@@ -237,7 +237,7 @@ def test_performer_changes_with_its_draw_and_nystrom_never():
     assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
 
 
-def test_where_queries_and_keys_vanish_chance_changes_nothing():
+def test_the_seed_does_not_matter_if_queries_and_keys_are_zero():
     found = trial("nystrom_deterministic", upload(np.zeros((1, 20, 4)), v=normal(1, 20, 4)))
     assert found.verdict is PARTLY
     assert found.numbers["performer"] < 1e-3

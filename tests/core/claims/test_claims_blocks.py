@@ -48,7 +48,7 @@ def test_the_mass_is_that_of_the_rule_written_out(causal):
             assert len(rows) == 2
 
 
-def test_logits_that_spread_alike_are_told_apart_by_the_second_order():
+def test_the_second_order_score_is_better_for_gaussian_inputs():
     found = trial(KEY, synthetic("gaussian", n=128, d=16, heads=4))
     assert found.verdict is Verdict.HOLDS
     assert found.numbers["mean"] < found.numbers["second"] <= found.numbers["best"] + 1e-9
@@ -70,7 +70,7 @@ def test_spread_that_lies_below_the_mean_misleads_it():
     assert found.numbers["loses"] == 100
 
 
-def test_a_head_whose_tokens_all_weigh_the_same_leaves_the_other_to_compare():
+def test_a_head_with_equal_weights_has_no_better_score():
     q, k = misled()
     q[0] = 0
     found = trial(KEY, upload(q, k))
@@ -78,7 +78,7 @@ def test_a_head_whose_tokens_all_weigh_the_same_leaves_the_other_to_compare():
     assert (found.numbers["wins"], found.numbers["loses"]) == (0, 50)
 
 
-def test_where_all_tokens_weigh_the_same_there_is_nothing_to_compare():
+def test_equal_weights_of_all_tokens_cannot_be_compared():
     found = trial(KEY, upload(np.zeros((1, 64, 4), np.float32), normal(1, 64, 4)))
     assert found.verdict is Verdict.UNTESTABLE
     assert "contain the same share of softmax's weight in every head" in found.why

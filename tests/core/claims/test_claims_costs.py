@@ -139,7 +139,7 @@ def test_an_algorithm_that_sees_the_future_gives_another_answer(monkeypatch):
     assert trial("three_algorithms", upload(normal(1, 128, 8))).verdict is FAILS
 
 
-def test_a_cumulative_sum_that_held_the_matrix_would_not_pay(monkeypatch):
+def test_a_cumulative_sum_that_stores_the_matrix_saves_nothing(monkeypatch):
     matrix = three_algorithms.ALGORITHMS[three_algorithms.MATRIX]
     monkeypatch.setitem(three_algorithms.ALGORITHMS, three_algorithms.CUMSUM, matrix)
     found = trial("three_algorithms", upload(normal(1, 128, 8)))

@@ -113,7 +113,7 @@ def test_softmax_and_the_delta_rule_by_their_formulas():
         (8.0, FAILS),
     ],
 )
-def test_softmax_is_near_a_delta_rule_where_logits_are_small(sharpness, verdict):
+def test_softmax_is_close_to_a_delta_rule_for_small_logits(sharpness, verdict):
     assert trial("softmax_delta_rule", synthetic("gaussian", n=128, sharpness=sharpness)).verdict is verdict
 
 

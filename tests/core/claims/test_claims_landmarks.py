@@ -53,7 +53,7 @@ def pair(heads=2, n=32, d=8):
         (synthetic("gaussian", sharpness=4.0), FAILS),  # Means represent none of their tokens.
     ],
 )
-def test_the_inverse_helps_where_landmarks_stand_for_their_tokens(source, verdict):
+def test_the_inverse_helps_if_landmarks_represent_their_tokens(source, verdict):
     assert trial("landmark_inverse", source).verdict is verdict
 
 
@@ -65,7 +65,7 @@ def test_the_inverse_helps_where_landmarks_stand_for_their_tokens(source, verdic
         ("periodic", 1.0, FAILS),  # Similar tokens are a period apart.
     ],
 )
-def test_means_of_neighbours_suffice_where_neighbours_are_alike(kind, sharpness, verdict):
+def test_means_of_neighbours_are_sufficient_for_similar_neighbours(kind, sharpness, verdict):
     assert trial("segment_means", synthetic(kind, sharpness=sharpness)).verdict is verdict
 
 
@@ -157,12 +157,12 @@ def test_the_size_that_is_judged_is_the_one_that_is_named(key, n):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_where_attention_is_uniform_landmarks_have_nothing_to_prove(key):
+def test_uniform_attention_is_untestable_for_landmarks(key):
     found = trial(key, upload(np.zeros((1, 20, 4))))
     assert found.verdict is Verdict.UNTESTABLE
 
 
-def test_errors_that_are_rounding_are_alike():
+def test_rounding_errors_are_equal():
     rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
     errors = {"means of neighbouring tokens": 3e-8, "k-means centres": 0.0}
     rounded = [replace(row, error=errors.get(row.form, 1.0)) for row in rows]

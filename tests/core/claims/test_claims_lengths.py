@@ -99,7 +99,7 @@ def test_short_inputs_are_pooled_too(n):
     assert found.of(mask=pooling_leaks.ON_WEIGHTS, variant="Linformer")[0].back >= 1
 
 
-def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
+def test_leaks_are_untestable_if_no_weight_depends_on_the_last_token():
     q, k = normal(1, 40, 8), normal(1, 40, 8, seed=1)
     q[:, -1] = k[:, -1] = 0
     found = trial("pooling_leaks", upload(q, k))
@@ -294,7 +294,7 @@ def test_what_drowns_under_softmax_too_does_not_drown_in_sums():
 
 
 @pytest.mark.parametrize("n", [16, 32, 128])
-def test_decay_picks_other_tokens_of_alike_ones_at_any_length(n):
+def test_decay_selects_other_tokens_among_similar_ones_at_any_length(n):
     assert trial("drowning", upload(1 + 1e-3 * normal(1, n, 8))).numbers["kept"] <= 50
 
 
@@ -305,7 +305,7 @@ def lasting(n, heavy):
     return upload(np.ones_like(k), k)
 
 
-def test_where_the_heaviest_stay_whatever_fades_decay_changes_nothing():
+def test_decay_has_no_effect_if_it_keeps_the_heaviest_tokens():
     # Every fourth token is heavy, so that the early share falls like that of all tokens, under softmax as well.
     found = trial("drowning", lasting(64, np.arange(0, 64, 4)))
     assert found.numbers["kept"] == 100

@@ -31,7 +31,7 @@ def test_they_are_about_a_text(key):
     assert found.why == "This claim is about a model that reads a text. Choose a text."
 
 
-def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():
+def test_a_text_is_read_up_to_the_requested_length_and_the_limit():
     smol = models.load("smollm2")
     whole = len(smol.tokenizer.encode(TEXT).ids)
     assert ask().decoder_token_count == whole
@@ -145,7 +145,7 @@ def row(kept, times, lost=0.0, output=0.0, copying=0.0):
         ([row(40, 9.0), row(30, 1.6)], FAILS),
     ],
 )
-def test_who_survives(rows, verdict):
+def test_verdict_on_sharpest_logits(rows, verdict):
     claim = claims.claim("sharpest_logits")
     assert claim.judge(rows)[1] is verdict
 
@@ -159,7 +159,7 @@ def test_errors_are_compared_with_numbers_from_the_same_tokens():
     assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(0.5)
 
 
-def test_survivors_are_counted_by_what_they_keep():
+def test_variants_are_counted_by_the_weight_they_keep():
     assert sharpest_logits.numbers([row(60, 1.0, 51), row(40, 2.0, 50)]) | {"rho": 0} == {
         "keepers": 1, "alive": 1, "copying": 0, "others": 1, "spared": 0, "others_copying": 1, "rho": 0, "tokens": 9,
     }  # fmt: skip
@@ -185,6 +185,6 @@ def test_the_numbers_are_those_of_the_rows():
 
 
 @pytest.mark.parametrize("key", READS)
-def test_the_finding_says_whose_tokens_it_counts(key):
+def test_the_details_count_tokens_of_smollm2(key):
     claim = claims.claim(key)
     assert "tokens that SmolLM2 reads" in claim.details

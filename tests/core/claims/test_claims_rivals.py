@@ -49,7 +49,7 @@ def test_the_series_of_softmax_is_compared_with_that_of_its_exponential():
     assert found.numbers["exponential"] == pytest.approx(np.median(off(series(q, k), wanted)), rel=1e-5)
 
 
-def test_where_logits_are_large_the_series_of_softmax_is_further_off():
+def test_the_series_of_softmax_is_less_accurate_for_large_logits():
     # Its entries grow with the square of the logits; each row of the other series is divided by its sum.
     found = trial("centred_keys", upload(4 * normal(2, 30, 8), normal(2, 30, 8, seed=1)))
     assert found.numbers["own"] > found.numbers["exponential"]

@@ -128,7 +128,7 @@ def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(monkeypatch):
+def test_a_faster_atrous_attention_does_not_change_the_verdict(monkeypatch):
     slow = {sparse_time.LOCAL: "taylor2", sparse_time.SPARSE: "taylor2"}
     monkeypatch.setattr(sparse_time, "ATTENTIONS", sparse_time.ATTENTIONS | slow)
     found = timed(
@@ -140,7 +140,7 @@ def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(m
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_masked_matrix_is_what_local_attention_computes(causal):
+def test_the_masked_matrix_equals_local_attention(causal):
     q, k, v = (torch.from_numpy(normal(1, 80, 8, seed=seed)) for seed in range(3))
     outs = {name: sparse_time.timed_call(name, q, k, v, causal=causal)() for name in sparse_time.ATTENTIONS}
     torch.testing.assert_close(outs[sparse_time.MATRIX], outs[sparse_time.FULL])
@@ -230,7 +230,7 @@ def test_the_middle_of_each_ones_ratios_counts():
         ("needle", 1.0, FAILS),
     ],
 )
-def test_windows_lose_little_where_attention_is_local(kind, sharpness, verdict):
+def test_windows_lose_little_of_local_attention(kind, sharpness, verdict):
     assert trial("near_diagonal", saved(kind, sharpness=sharpness)).verdict is verdict
 
 

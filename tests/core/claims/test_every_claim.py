@@ -139,7 +139,7 @@ def test_its_figure_can_be_drawn(claim, found):
 
 
 @pytest.mark.parametrize("claim", UNTIMED)
-def test_it_is_a_function_of_what_is_asked(claim, found):
+def test_rows_are_a_function_of_the_task(claim, found):
     state = torch.random.get_rng_state()
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
@@ -149,7 +149,7 @@ def test_it_is_a_function_of_what_is_asked(claim, found):
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_one_head_is_the_one_asked_for(claim, found):
+def test_only_the_requested_head_is_used(claim, found):
     alone = outcome_of(claim, head=1)
     assert alone.rows
     assert heads(alone) <= {1, None}

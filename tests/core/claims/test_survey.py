@@ -72,7 +72,7 @@ def test_a_claim_always_comes_out_the_same_where_its_judged_verdicts_are_one():
     assert survey.single_verdict([]) is None
 
 
-def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(tmp_path, capsys, monkeypatch, found):
+def test_the_command_reports_progress_and_writes_counts_and_table(tmp_path, capsys, monkeypatch, found):
     monkeypatch.setattr(survey, "INPUTS", TINY)
     out, keys = tmp_path / "claims.md", [key for key in KEYS if key != "sparse_time"]
     assert main(["claims", "--survey", "--only", *keys, "--out", str(out)]) == 0

@@ -49,7 +49,7 @@ def uploaded(**arrays):
     return DifferenceTask(word="linear", source=UploadSource.of("a.npz", data.getvalue()), head=None)
 
 
-def test_where_values_are_alike_rounding_is_no_difference():
+def test_rounding_is_not_reported_as_a_difference_for_equal_values():
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 1, 40, 4), dtype=np.float32)
     # The gradients of q and k are only rounding errors.
@@ -117,7 +117,7 @@ def test_the_difference_comes_first_and_short_lengths_before_long():
     assert [t.n for t in rest] == sorted(t.n for t in rest)
 
 
-def test_ratios_are_taken_where_both_are_counted():
+def test_ratios_need_both_counts():
     counted = ((SUMS, 16, 10), (STATES, 16, 80), (STATES, 32, 160))
     rows = [BytesRow(algorithm=algorithm, n=n, peak_bytes=held) for algorithm, n, held in counted]
     assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

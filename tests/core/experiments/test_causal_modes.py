@@ -96,7 +96,7 @@ def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
     assert causal_modes.lengths(d)[-1] >= 2 * d * d
 
 
-def test_counted_work_is_what_the_formulas_say():
+def test_counted_work_equals_the_formulas():
     n, d = 192, 8
     state = n * d * (d + 1)
     assert cost("cumsum", n, d).multiply_adds == 2 * state  # All states are written once and read once.

@@ -40,7 +40,7 @@ def test_chances_are_the_seeds_alone():
     assert one.ids == again.ids != other.ids
 
 
-def test_who_expects_the_same_writes_the_same():
+def test_equal_predictions_give_equal_continuations():
     everywhere = tuple(range(30))
     [one] = run(ContinuationTask(text=TEXT, seed=1, steps=3))
     [other] = run(ContinuationTask(text=TEXT, word="local~window~64", layers=everywhere, seed=1, steps=3))
@@ -53,7 +53,7 @@ def row(*ids):
     )
 
 
-def test_where_two_part():
+def test_first_difference_of_two_continuations():
     assert first_difference(row(1, 2, 3), row(1, 2, 3)) is None
     assert first_difference(row(1, 2, 3), row(1, 5, 3)) == 1
     assert first_difference(row(1, 2), row(0, 2)) == 0

@@ -66,7 +66,7 @@ def upload(q, k):
 
 
 @pytest.mark.parametrize("d", [2, 8, 32])
-def test_alike_queries_and_keys_follow_the_mean_cosine(d):
+def test_equal_queries_and_keys_follow_the_mean_cosine(d):
     """Check the closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
     n = 40
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
@@ -149,7 +149,7 @@ def test_a_synthetic_input_is_the_same_one_with_and_without(kind):
             np.testing.assert_allclose([turned(head) for head in plain.numpy()], with_rope, atol=1e-9)
 
 
-def test_smollm2_is_turned_back_to_what_its_projections_give():
+def test_smollm2_without_rotation_equals_its_projections():
     loaded = ac.inputs.models.load("smollm2")
     assert loaded.info.rotary
     assert loaded.model.config.rope_parameters["rope_theta"] == loaded.info.rotary_base

@@ -76,7 +76,7 @@ def test_every_variant_has_the_entropy_of_its_absolute_rows(variant, causal):
         assert row.sparsity == pytest.approx(sparse.mean(), abs=2e-4)
 
 
-def test_row_sums_are_told_beside_entropies_that_do_not_know_them():
+def test_row_sums_are_reported_with_entropies_that_do_not_depend_on_them():
     rows = sweep(["softmax", "sigmoid", "differential~taken~0.25"])
     for row in rows:
         if row.variant == "softmax":
@@ -114,7 +114,7 @@ def test_one_heads_matrix_is_the_most_that_exists_at_once():
     assert counted.peak_elements < 5 * 256**2
 
 
-def test_heads_that_decide_together_are_refused_where_they_do_not_fit(monkeypatch):
+def test_coupled_heads_that_do_not_fit_are_rejected(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     task = entropy_length.EntropyTask(
         source=SyntheticSource(SyntheticSpec(heads=16, d=4)),

@@ -41,7 +41,7 @@ def beaten(offer, offers):
 
 
 @given(OFFERS)
-def test_the_front_is_what_brute_force_finds(offers):
+def test_the_pareto_front_equals_a_brute_force_search(offers):
     finite = [o for o in offers if all(map(math.isfinite, o))]
     expected = [i for i, o in enumerate(offers) if o in finite and not beaten(o, finite)]
     front = pareto_front(offers)
@@ -73,7 +73,7 @@ def test_lengths_words_and_references_stay_apart():
     assert [p.middle for p in found] == [1, 2, 3, 4]
 
 
-def test_a_floor_is_the_median_of_the_floors_and_missing_where_it_was_not_found():
+def test_a_floor_is_the_median_of_the_floors_or_missing():
     floors = [row(1, floor=f, floor_kind=k) for f, k in ((0.3, "keys"), (0.1, "rank"), (0.2, "keys"))]
     [point] = points(floors, "matrix")
     assert (point.floor, point.floor_kind) == (0.2, "keys")

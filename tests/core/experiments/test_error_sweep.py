@@ -124,7 +124,7 @@ def test_one_head_costs_its_share_of_heads_that_are_computed_together():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_reformer_is_held_against_softmax_of_its_own_logits(causal):
+def test_reformer_is_compared_with_softmax_of_its_own_logits(causal):
     [row] = error.run(ErrorTask(source=SMALL, word="reformer~rounds~16", head=0, causal=causal))[:1]
     qkv = SMALL.load()
     q, v = qkv.q[0].double().numpy(), qkv.v[0].double().numpy()
@@ -187,7 +187,7 @@ def test_one_head_alone_gives_the_row_it_gives_among_all(key):
     assert list(alone) == [r for r in every if r.head == 1]
 
 
-def test_a_ladder_begins_with_nothing_where_that_can_be_chosen():
+def test_budget_values_start_at_zero_if_zero_is_allowed():
     for variant in ac.all_variants():
         if (budget := variant.budget) is not None and budget.low == 0:
             assert error.budget_values(budget, 20) == (0, 1, 2, 4, 8, 16, 20)

@@ -119,7 +119,7 @@ def test_a_hosted_lab_trains_less(monkeypatch):
 
 
 @pytest.mark.parametrize(("items", "length"), [(4, 32), (10, 32), (11, 64), (21, 64), (22, 128)])
-def test_more_items_take_a_longer_sequence_where_they_do_not_fit(items, length):
+def test_more_items_need_a_longer_sequence_if_they_do_not_fit(items, length):
     assert learning.length_with_items(TASKS["recall"], 32, items) == length
 
 

@@ -36,7 +36,7 @@ def test_totals_and_sizes_are_those_of_the_matrices(causal):
 
 
 @pytest.mark.parametrize(("name", "exponent"), [("length", 0), ("squared", -1), ("fixed", 1), ("sum", 0)])
-def test_alike_tokens_drift_by_the_divisor_alone(name, exponent):
+def test_the_drift_of_equal_tokens_depends_on_the_divisor_only(name, exponent):
     # With equal keys and equal values, squares sum to n times one number, and no terms cancel.
     rows = []
     for task in length_drift.tasks(SyntheticSource(SPEC), longest=40):
@@ -59,7 +59,7 @@ def test_rows_without_a_weight_count_as_nothing():
     assert set(rows) == {*NORMALIZERS, "softmax"}
 
 
-def test_seeds_are_told_apart():
+def test_rows_of_different_seeds_are_separate():
     assert {(row.seed, row.head) for row in measured(longest=16, seeds=2)} == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 

@@ -41,7 +41,7 @@ def test_chances_are_those_of_both_models_and_the_row_is_the_one_that_changed_mo
     assert row.moved_weight == pytest.approx(max(moved.values()), abs=1e-6)
 
 
-def test_the_mean_has_a_row_too_and_what_cannot_be_causal_is_refused():
+def test_the_mean_has_a_row_and_non_causal_variants_raise():
     [row] = next_token.run(next_token.tasks(TEXT, "uniform", (0,), 4)[0])
     assert row.row_after == pytest.approx([0.25] * 4)
     with pytest.raises(NotCausalError):

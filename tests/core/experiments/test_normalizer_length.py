@@ -43,7 +43,7 @@ def test_totals_follow_their_formulas(n, causal):
         np.testing.assert_allclose(z, total, rtol=1e-4, atol=1e-9)
 
 
-def test_alike_keys_make_both_totals_grow_as_n():
+def test_both_totals_grow_as_n_for_equal_keys():
     lengths = (16, 64, 256)
     rows = [found(record(torch.ones(1, n, 4), torch.ones(1, n, 4))) for n in lengths]
     for name in normalizer_length.LOG_NORMALIZERS:

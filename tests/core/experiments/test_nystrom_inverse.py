@@ -63,7 +63,7 @@ def test_each_direction_is_inverted_as_far_as_the_matrices_say(iterations):
     np.testing.assert_allclose(share, torch.diagonal(u.T @ a @ v @ u), rtol=1e-6, atol=1e-12)
 
 
-def test_an_exact_inverse_is_what_many_iterations_come_to():
+def test_many_iterations_converge_to_the_exact_inverse():
     a = torch.eye(5).double() + 0.1 * torch.rand(5, 5, generator=torch.Generator().manual_seed(1)).double()
     *_, v = inverse_steps(a, 12)
     torch.testing.assert_close(v, exact_inverse(a))

@@ -47,7 +47,7 @@ def test_few_features_come_first_and_every_way_is_tried_at_each():
 
 @pytest.mark.parametrize("way", [("positive", False), ("trig", True), ("hyperbolic", True)])
 @pytest.mark.parametrize("measure", ["kernel", "matrix"])
-def test_where_logits_are_small_the_error_falls_like_one_over_the_root(way, measure):
+def test_the_error_falls_as_one_over_the_root_for_small_logits(way, measure):
     found = middles(measure, [way], factor=0.05)
     slope = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)[0]
     assert -0.62 < slope < -0.4
@@ -94,7 +94,7 @@ def test_the_factor_multiplies_every_logit():
     assert performer_error.run(task)[0].matrix == pytest.approx(float((own - full).norm() / full.norm()))
 
 
-def test_the_kernel_error_weighs_every_row_alike():
+def test_the_kernel_error_weights_all_rows_equally():
     [task] = [
         t
         for t in performer_error.tasks(SOURCE, head=0, causal=True, kinds=[FEATURE_KINDS[0]])

@@ -22,7 +22,7 @@ def smol():
     return models.load("smollm2")
 
 
-def test_a_reading_is_what_the_swapped_model_loses(smol):
+def test_a_reading_has_the_losses_of_the_swapped_model(smol):
     [row] = run(ReadingTask(text=TEXT, word=SINK, layers=(3, 4), detail=True, live=True))
     ids = smol.tokenizer.encode(TEXT).ids
     with swapped(smol.model, dict.fromkeys((3, 4), from_word(SINK))):
@@ -36,7 +36,7 @@ def test_a_reading_is_what_the_swapped_model_loses(smol):
     assert brief.perplexity == pytest.approx(row.perplexity)
 
 
-def test_a_text_is_cut_where_the_task_or_the_bound_says(smol, monkeypatch):
+def test_a_text_is_cut_at_the_tokens_of_the_task_or_the_limit(smol, monkeypatch):
     [row] = run(ReadingTask(text=TEXT, tokens=5, live=True))
     assert (row.tokens, row.total) == (5, len(smol.tokenizer.encode(TEXT).ids))
     monkeypatch.setattr("attention_core.limits.OWN_MACHINE", replace(ac.limits.OWN_MACHINE, swap_tokens=4))
@@ -97,7 +97,7 @@ def test_budgets_are_the_ladders_of_the_error_page():
     assert [t.word for t in found if isinstance(t, OutputErrorTask)] == words[1:]
 
 
-def test_only_what_can_hide_the_future_is_able():
+def test_causal_words_leaves_out_non_causal_variants():
     assert swap.causal_words(["nystrom", "linear", "uniform", SINK]) == ["linear", "uniform", SINK]
 
 
@@ -124,7 +124,7 @@ def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     assert run(replace(copy, seed=1))[0].recorded == run(replace(copy, period=12))[0].recorded == ""
 
 
-def test_layers_are_told_apart_in_the_record():
+def test_spans_of_layers_are_unique():
     assert [records.span(layers) for layers in ((), (7,), (3, 4, 5), (3, 5), (5, 4))] == [
         "-",
         "7-7",

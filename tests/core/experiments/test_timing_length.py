@@ -94,7 +94,7 @@ def test_what_is_left_out_is_said_once_and_stays_out():
     assert {row.n for row in rows if row.variant == "linear"} == {8, 32, 64}
 
 
-def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
+def test_a_delay_at_one_length_leaves_no_variant_out():
     clock = FakeClock(seconds=0.1)
     steady = clock.seconds
     clock.seconds = lambda call, repeats: 4.0 if len(clock.repeats) == 1 else steady(call, repeats)
@@ -145,7 +145,7 @@ def test_the_formula_of_heads_computed_together_is_that_of_all_heads():
     assert row.multiply_adds == row.promised > 3 * ac.get("mla", rank=4).cost(row.n, 4).multiply_adds
 
 
-def test_a_run_stops_where_nobody_asks_any_more():
+def test_samples_are_measured_on_demand():
     clock = FakeClock()
     assert len(list(itertools.islice(measure(spec(), clock=clock), 2))) == 2
     assert clock.counted == 2
@@ -220,7 +220,7 @@ def test_a_run_that_was_ended_knows_how_far_it_came(count, tokens, rounds):
     assert (found.tokens, found.rounds) == (tokens, rounds)
 
 
-def test_a_run_that_gave_all_it_was_asked_for_is_finished():
+def test_a_run_with_all_requested_samples_is_finished():
     assert came(spec(), 18)[0] is None
     assert came(spec(rounds=9), None, seconds=ENOUGH_SECONDS)[0] is None  # If calls are long, a few of them are enough.
     # One of the variants has no decoder step.

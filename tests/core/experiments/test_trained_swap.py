@@ -80,7 +80,7 @@ def test_a_replacement_gives_the_answers_of_a_plain_forward_pass(word, layers, m
     assert row.accuracy == pytest.approx(accuracy, abs=2e-3)
 
 
-def test_a_variant_that_cannot_be_causal_is_refused_where_the_task_is():
+def test_a_non_causal_variant_raises_for_a_causal_task():
     with pytest.raises(LabError, match="cannot be causal"):
         effects(SPEC, ["nystrom"], (0,))
     digits = training_run("digits", "softmax", steps=1)

@@ -31,7 +31,7 @@ def recorder(tmp_path, monkeypatch):
     rates.tuned_rates.cache_clear()
 
 
-def test_the_command_tunes_records_and_skips_what_is_recorded(recorder, tmp_path):
+def test_the_command_tunes_records_and_skips_recorded_runs(recorder, tmp_path):
     record_runs.record("recall")
     tuning = [spec for spec in recorder if spec.seed == record_runs.TUNING_SEED]
     assert len(tuning) == 2 * len(rates.GRID)
