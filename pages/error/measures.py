@@ -31,15 +31,15 @@ def _budgets(screen: Screen, attention: ac.Attention) -> list[float]:
     Raises:
         LessonError: if the variant has no budget, or a fractional one.
     """
-    knob = attention.variant.budget
-    if knob is None or knob.kind != "int":
+    budget = attention.variant.budget
+    if budget is None or budget.kind != "int":
         raise LessonError(
             N_(
                 "This variant has no budget (a whole-number setting that limits its cost), so there is no curve to "
                 "draw."
             )
         )
-    return [float(getattr(each.params, knob.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
+    return [float(getattr(each.params, budget.name)) for each in budget_variants(attention, screen.chosen.qkv.m)]
 
 
 MAX_ERROR = 2.0

@@ -87,7 +87,7 @@ def compare_budgets(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     )
 
 
-def budget_variants(attention: Attention, n: int) -> tuple[Attention, ...]:
+def variants_at_every_budget(attention: Attention, n: int) -> tuple[Attention, ...]:
     """Return a variant at each value of its budget, up to n or to the first value that allows every pair.
 
     A variant whose budget is not an integer, or that has no budget, is returned alone and unchanged.
@@ -108,7 +108,7 @@ def _budget_steps(qkv: QKV, attention: Attention, head: int, selected: Tensor) -
     record, index = (qkv, head) if attention.variant.couples_heads else (qkv.of_head(head), 0)
     reference = attention.reference(record.q, record.k)[index]
     v = record.v[index]
-    variants = budget_variants(attention, qkv.n)
+    variants = variants_at_every_budget(attention, qkv.n)
     matrices, errors = [], []
     for variant in variants:
         weights = variant.weights(record.q, record.k)[index]

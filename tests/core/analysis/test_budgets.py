@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.analysis.matrix.budgets import budget_variants, compare_budgets
+from attention_core.analysis.matrix.budgets import compare_budgets, variants_at_every_budget
 from attention_core.analysis.matrix.compare import compare
 from attention_core.inputs.text import beginning
 
@@ -44,10 +44,10 @@ def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, ke
 
 
 def test_a_budget_goes_as_far_as_it_makes_a_difference():
-    assert [each.params.window for each in budget_variants(ac.get("local"), 9)] == list(range(1, 9))
-    assert [each.params.landmarks for each in budget_variants(ac.get("nystrom"), 9)] == list(range(1, 10))
-    assert [each.params.window for each in budget_variants(ac.get("local"), 1)] == [1]
-    assert budget_variants(ac.get("linear"), 9) == (ac.get("linear"),)
+    assert [each.params.window for each in variants_at_every_budget(ac.get("local"), 9)] == list(range(1, 9))
+    assert [each.params.landmarks for each in variants_at_every_budget(ac.get("nystrom"), 9)] == list(range(1, 10))
+    assert [each.params.window for each in variants_at_every_budget(ac.get("local"), 1)] == [1]
+    assert variants_at_every_budget(ac.get("linear"), 9) == (ac.get("linear"),)
 
 
 def test_variants_whose_heads_decide_together_are_given_all_of_them(text):

@@ -27,15 +27,15 @@ def test_the_variants_with_a_choice_of_algorithms():
 
 @pytest.mark.parametrize("word", [*RECURRENT, "linear~feature_map~exp"])
 @pytest.mark.parametrize("head", [None, 1])
-def test_all_pairs_agree_to_rounding_and_not_by_being_the_same(word, head):
+def test_algorithms_agree_up_to_rounding_but_not_exactly(word, head):
     rows = causal_modes.run(AgreementTask(source=SOURCE, head=head, word=word))
-    ways = causal_modes.algorithms(word)
-    assert len(rows) == 2 * math.comb(len(ways), 2)
+    algorithms = causal_modes.algorithms(word)
+    assert len(rows) == 2 * math.comb(len(algorithms), 2)
     assert all(r.difference < {"float32": 5e-6, "float64": 5e-14}[r.dtype] for r in rows)
     assert max(r.difference for r in rows if r.dtype == "float32") > 1e-8
 
 
-def test_each_form_is_the_definition_and_its_own_algorithm():
+def test_each_algorithm_equals_the_definition_at_its_own_cost():
     q, k, v = torch.randn(3, 1, 100, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     linear = ac.get("linear")
     phi = lambda x: torch.where(x > 0, x + 1, x.exp())  # noqa: E731
@@ -47,7 +47,7 @@ def test_each_form_is_the_definition_and_its_own_algorithm():
         torch.testing.assert_close(causal_modes.causal_forward(linear, algorithm)(q, k, v), wanted)
 
 
-def test_settings_stay_while_the_form_changes():
+def test_other_settings_do_not_change_with_the_algorithm():
     q, k, v = torch.randn(3, 1, 9, 4, generator=torch.Generator().manual_seed(0))
     relu = ac.get("linear", feature_map="relu")
     out = causal_modes.causal_forward(relu, "cumsum")(q, k, v)
