@@ -453,12 +453,12 @@ def test_the_encoder_embeds_a_sentence_as_the_engine_of_its_package_does(encoder
 
 def test_the_encoder_reads_chinese_words(encoder):
     found = text_input.read("图书管理员丢了钥匙", model=encoder)
-    assert found.tokens == ("<s>", "▁", "图书", "管理", "员", "丢", "了", "钥匙", "</s>")
-    assert found.special == (True, *[False] * 7, True)
+    assert found.tokens.labels == ("<s>", "▁", "图书", "管理", "员", "丢", "了", "钥匙", "</s>")
+    assert found.tokens.special == (True, *[False] * 7, True)
     assert len(found) == 12
     assert found[11].q.shape == (12, 9, 32)
     assert not found[0].causal
-    assert text_input.read("the cat  sat", model=encoder).tokens == ("<s>", "the", "cat", "sat", "</s>")
+    assert text_input.read("the cat  sat", model=encoder).tokens.labels == ("<s>", "the", "cat", "sat", "</s>")
 
 
 def test_without_its_weights_the_encoder_is_not_offered_and_a_link_says_what_to_install(monkeypatch):
