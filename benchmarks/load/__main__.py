@@ -16,7 +16,7 @@ from benchmarks.load import profiler
 from benchmarks.load.report import label, summary, text
 from benchmarks.load.results import Cost, Profile, Record
 from benchmarks.load.scenarios import SCENARIOS, cost, run, scenario
-from benchmarks.load.server import started
+from benchmarks.load.server import limited_cores, started
 from benchmarks.load.tab import LostError, RefusedError, loopback
 from benchmarks.machine import machine
 
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--url", nargs="+", metavar="ADDRESS", help="visit these instead, in turn; of this machine")
     parser.add_argument("--pid", type=int, nargs="*", default=[], help="their processes, to count memory and time")
     parser.add_argument("--seconds", type=float, help="how long each scenario runs")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="limit server and visitors to this share of all cores; needs root"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the same seed makes the same moves")
     parser.add_argument("--assets", action="store_true", help="a first visit loads the page's scripts and styles too")
     parser.add_argument("--profile", action="store_true", help="look with py-spy where the server's time goes")
@@ -54,8 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 scenario(name, given.seconds)
         if given.url and not given.pid and (given.profile or "cost" in given.scenarios):
             raise RefusedError("What a server spends is not known without its processes: name them with --pid.")
+        if not 0 < given.share <= 1:
+            raise RefusedError(f"A share of {given.share:g} is not possible: choose one above 0, at most 1.")
+        if given.share != 1 and (given.url or "cost" in given.scenarios):
+            raise RefusedError("Only a server that this command starts can be limited, and costs do not depend on it.")
         for name in given.scenarios:
-            with _server(given) as (servers, roots):
+            with limited_cores(given.share), _server(given) as (servers, roots):
                 measure(name, servers, roots, given, record)
             record.save(given.out)
     except (RefusedError, LostError) as error:
@@ -100,7 +107,8 @@ def measure(name: str, servers: list[str], roots: list[int], given: argparse.Nam
         )
     )
     result.notes = [*given.note, *(["A first visit loads the page's scripts and styles."] if given.assets else [])]
-    record.results[name] = result
+    result.share = given.share
+    record.results[result.key] = result
     if seen:
         record.profile = seen[0]
     errors = sum(result.errors.values())

@@ -22,6 +22,9 @@ FLAT = 0.05
 WARMING = 0.25
 """The fraction of a soak test that is left out of the comparison, because caches fill first."""
 
+LIMIT = 0.5
+"""Seconds within which 95% of the moves should be answered."""
+
 INTRODUCTION = """# Load
 
 Written by `python -m benchmarks.load` from [load/results.json](load/results.json).
@@ -49,6 +52,7 @@ HOW = """
 ```sh
 python -m benchmarks.load 20 20+5 40 40+5 100 100+5 200+10 400   # starts a server for each; --serve sets the command
 python -m benchmarks.load soak chaos                              # half an hour; 50 connections dropped together
+python -m benchmarks.load 200+10 --share 0.67                     # with two thirds of the cores; needs root on Linux
 python -m benchmarks.load cost                                    # CPU seconds of a move, by page
 python -m benchmarks.load 40 --profile                            # profile of the server; needs py-spy
 python -m benchmarks.load 100 --url http://127.0.0.1:8501 --pid 4711   # a server that is already running
@@ -63,6 +67,7 @@ def text(record: Record) -> str:
     results = sorted(record.results.values(), key=_place)
     parts = [
         INTRODUCTION,
+        *(f"{line}\n" for line in saturation(results)),
         "## Waiting\n\nBefore, in one process:\n",
         _table(("load, one process", "knob p50 / p95", "opening a page p50 / p95"), BEFORE),
         BEFORE_WHERE,
@@ -80,10 +85,26 @@ def text(record: Record) -> str:
     return "\n".join([*parts, HOW])
 
 
-def _place(result: Result) -> tuple[int, int, int]:
+def _place(result: Result) -> tuple[float, int, int, int]:
     names = list(SCENARIOS)
     place = names.index(result.name) if result.name in names else len(names)
-    return place, result.visitors, result.sweepers
+    return -result.share, place, result.visitors, result.sweepers
+
+
+def saturation(results: Sequence[Result]) -> list[str]:
+    """Return a sentence for each share of the cores: how many visitors are served within ``LIMIT`` seconds."""
+    lines = []
+    for share in sorted({result.share for result in results}, reverse=True):
+        p95 = {r.visitors: r.knob.p95 for r in results if r.share == share and not r.sweepers and not r.name.isalpha()}
+        within = max((n for n, wait in p95.items() if wait < LIMIT), default=None)
+        beyond = min((n for n, wait in p95.items() if wait >= LIMIT), default=None)
+        machine = "" if share == 1 else f"With {share:.0%} of the cores: "
+        if within is not None:
+            lines.append(f"{machine}**{within} visitors** wait at most {seconds(p95[within])} s for 95% of their moves")
+            lines[-1] += "." if beyond is None else f"; with {beyond} visitors, it is {seconds(p95[beyond])} s."
+        elif beyond is not None:
+            lines.append(f"{machine}With {beyond} visitors, 95% of the moves take at most {seconds(p95[beyond])} s.")
+    return lines
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -94,6 +115,7 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 def label(result: Result) -> str:
     """Return the name of a scenario."""
     who = f"{result.visitors} visitors" + (f" + {result.sweepers} sweepers" if result.sweepers else "")
+    who += "" if result.share == 1 else f", {result.share:.0%} of the cores"
     return f"{result.name}: {who}" if result.name in SCENARIOS and not result.name[0].isdigit() else who
 
 

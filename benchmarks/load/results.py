@@ -81,6 +81,7 @@ class Result(msgspec.Struct, kw_only=True):
         health: waits for the health check, which is requested every second.
         bytes: bytes of messages to the visitors, as sent.
         notes: further remarks, one sentence each.
+        share: the share of all cores that server and visitors may use.
     """
 
     name: str
@@ -104,6 +105,12 @@ class Result(msgspec.Struct, kw_only=True):
     health: Waits = Waits()
     bytes: int = 0
     notes: list[str] = []
+    share: float = 1.0
+
+    @property
+    def key(self) -> str:
+        """The key of this result in the record."""
+        return self.name if self.share == 1 else f"{self.name} at {self.share:.0%}"
 
     @property
     def cpu(self) -> float:
@@ -161,7 +168,7 @@ class Record(msgspec.Struct):
     """All results.
 
     Attributes:
-        results: the latest result of each scenario.
+        results: the latest result of each scenario and share of the cores.
         costs: the cost of a move on each page.
         costs_stamp: the stamp of the measurement of costs.
         profile: the latest profile; None if there is no profile yet.

@@ -19,6 +19,13 @@ from benchmarks.load.tab import RefusedError
 TICKS = os.sysconf("SC_CLK_TCK")
 WARM = 180
 """Seconds to wait until a server's health check succeeds."""
+CGROUPS = (
+    (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_period_us": "{period}", "cpu.cfs_quota_us": "{quota}"}),
+    (Path("/sys/fs/cgroup"), {"cpu.max": "{quota} {period}"}),
+)
+"""Where Linux limits the CPU time of a group of processes: the files of versions 1 and 2, and what to write."""
+CGROUP_PERIOD = 10_000
+"""Microseconds after which a throttled group may run again: short, so that no answer waits long for it."""
 
 
 @contextmanager
@@ -58,6 +65,40 @@ def started(command: str, address: str, log: Path) -> Iterator[int]:
                     os.kill(pid, end)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=10)
+
+
+@contextmanager
+def limited_cores(share: float) -> Iterator[None]:
+    """Limit this process, and the processes that it starts, to a share of all cores: a slower machine.
+
+    Args:
+        share: the share; 1 for no limit.
+
+    Raises:
+        RefusedError: if Linux does not allow it; this needs root.
+    """
+    if share == 1:
+        yield
+        return
+    quota = round(share * CGROUP_PERIOD * len(os.sched_getaffinity(0)))
+    root, files = next((each for each in CGROUPS if (each[0] / "cgroup.procs").exists()), (None, {}))
+    try:
+        if root is None:
+            raise OSError("there are no control groups")
+        group = root / f"attention-lab-{os.getpid()}"
+        group.mkdir()
+        for name, value in files.items():
+            (group / name).write_text(value.format(period=CGROUP_PERIOD, quota=quota))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError as error:
+        raise RefusedError(
+            f"The cores cannot be limited ({error}). Run this as root on Linux, or leave out --share."
+        ) from None
+    try:
+        yield
+    finally:
+        (root / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
 
 
 def healthy(address: str) -> bool:

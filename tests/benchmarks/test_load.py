@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from streamlit.proto.Slider_pb2 import Slider
 from benchmarks import drag
 from benchmarks.load import profiler, server
 from benchmarks.load.__main__ import main
-from benchmarks.load.report import BEFORE, seconds, summary, text
+from benchmarks.load.report import BEFORE, saturation, seconds, summary, text
 from benchmarks.load.results import Cost, Process, Record, Result, Waits, waits
 from benchmarks.load.scenarios import MOST_SECONDS, MOST_VISITORS, SCENARIOS, Scenario, run, scenario
 from benchmarks.load.screen import Screen, Widget
@@ -510,6 +511,74 @@ def test_the_report_says_what_was_measured_in_the_scenarios_order():
     assert "2 × streamlit run: 45 CPU s, 1024 MiB" in written
     assert "Said beside it." in written
     assert "not known" in written  # For the other result.
+
+
+@pytest.mark.parametrize(
+    ("waits_by_visitors", "share", "sentence"),
+    [
+        (
+            {100: 0.1, 200: 0.31, 400: 1.2},
+            1.0,
+            "**200 visitors** wait at most 0.31 s for 95% of their moves; with 400 ",
+        ),
+        ({100: 0.1, 200: 0.49}, 1.0, "**200 visitors** wait at most 0.49 s for 95% of their moves."),
+        ({200: 0.5}, 1.0, "With 200 visitors, 95% of the moves take at most 0.5 s."),
+        ({100: 0.1, 200: 0.7}, 0.67, "With 67% of the cores: **100 visitors** wait at most 0.1 s"),
+    ],
+)
+def test_the_report_begins_with_the_number_of_visitors_that_are_served_in_time(waits_by_visitors, share, sentence):
+    results = [result(str(n), n, knob=waits([wait]), share=share) for n, wait in waits_by_visitors.items()]
+    results += [result("100+5", 500, 5, knob=waits([0.1]), share=share)]  # Sweepers are another kind of load.
+    assert any(sentence in line for line in saturation(results))
+    assert sentence in text(Record(results={each.key: each for each in results}))
+
+
+def test_results_with_fewer_cores_are_recorded_and_reported_separately():
+    plain, limited = result("20", 20), result("20", 20, share=2 / 3)
+    assert (plain.key, limited.key) == ("20", "20 at 67%")
+    assert "| 20 visitors, 67% of the cores |" in text(Record(results={each.key: each for each in (plain, limited)}))
+
+
+@pytest.fixture
+def cgroups(tmp_path, monkeypatch):
+    (tmp_path / "cgroup.procs").touch()
+    monkeypatch.setattr(server, "CGROUPS", ((tmp_path, server.CGROUPS[0][1]),))
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # In a real control group, rmdir also removes the files.
+    return tmp_path
+
+
+def test_a_share_of_the_cores_is_a_quota_of_the_process_and_its_children(cgroups):
+    with server.limited_cores(0.5):
+        (group,) = (each for each in cgroups.iterdir() if each.is_dir())
+        cores = len(os.sched_getaffinity(0))
+        quota, period = (int((group / f"cpu.cfs_{each}_us").read_text()) for each in ("quota", "period"))
+        assert quota / period == cores / 2
+        assert (group / "cgroup.procs").read_text() == str(os.getpid())
+    assert (cgroups / "cgroup.procs").read_text() == str(os.getpid())
+    assert not group.exists()
+
+
+def test_without_control_groups_the_cores_cannot_be_limited(cgroups):
+    (cgroups / "cgroup.procs").unlink()
+    with pytest.raises(RefusedError, match="leave out --share"), server.limited_cores(0.5):
+        pass
+    with server.limited_cores(1):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["20", "--share", "0"], "A share of 0 is not possible"),
+        (["20", "--share", "1.5"], "A share of 1.5 is not possible"),
+        (["cost", "--share", "0.5"], "costs do not depend on it"),
+        (["20", "--share", "0.5", "--url", "http://127.0.0.1:1"], "Only a server that this command starts"),
+    ],
+)
+def test_impossible_shares_of_the_cores_are_refused(arguments, sentence, capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main([*arguments, "--out", str(tmp_path / "results.json"), "--report", str(tmp_path / "LOAD.md")])
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(1049, "flat"), (1051, "not flat"), (940, "not flat")])
