@@ -81,7 +81,7 @@ def _draw(key: str, page: Page[object]) -> None:
     """Draw the page without the sidebar, and write its link into the address bar."""
     url.show_notices(st.empty())
     scope, subtitle = _scope(page)
-    export_metadata.at(key, scope)
+    export_metadata.store_page(key, scope)
     _header(key, page, subtitle)
     reveal = card.show(key)
     with suppress(input_panel.NoInputError):
@@ -141,13 +141,13 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
                 SharedOptions.causal.draw(width="content")
             if page.header:
                 page.header()
-            brief = _(
+            intro = _(
                 "This link opens this screen with its input, variants and settings. The address bar shows the same "
                 "link."
             )
-            share = _(C_("give others a link", "Share"))
+            label = _(C_("give others a link", "Share"))
             lazy_popover(
-                share, partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary"
+                label, partial(_share, key), intro=intro, key="share", icon=":material/share:", type="tertiary"
             )
 
 

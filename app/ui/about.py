@@ -23,7 +23,7 @@ def show(attention: ac.Attention, chosen: ChosenInput) -> None:
     if variant.note:
         st.markdown(_(variant.note))
     st.markdown(sources(variant))
-    export.snippet(attention.snippet())
+    export.draw_snippet(attention.snippet())
     st.markdown(_("Definition"))
     st.code(variant.definition_code(), language="python")
     lazy_expander(_("Source file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
@@ -33,10 +33,10 @@ def _cost(attention: ac.Attention, chosen: ChosenInput) -> str:
     qkv = chosen.qkv
     if qkv.crosses and attention.variant.cross_reason:
         return _("**Cannot use keys of another sequence:** {reason}", reason=_(attention.variant.cross_reason))
-    return cost_in_words(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m)
+    return describe_cost(attention, n=qkv.n, d=qkv.q.shape[-1], heads=qkv.heads, keys=qkv.m)
 
 
-def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None) -> str:
+def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: int | None = None) -> str:
     """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask.
 
     Args:
@@ -57,11 +57,11 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         if cost.multiply_adds == full.multiply_adds
         else _("**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× as many as softmax.", **fields),
         _("The count assumes values of the same size as keys (d_v = d) and no causal mask."),
-        what_is_counted(),
+        describe_counts(),
     )
 
 
-def what_is_counted() -> str:
+def describe_counts() -> str:
     """Return the convention for counting multiply-adds, in three sentences."""
     return _(
         "The count includes the multiply-adds of matrix products, attention kernels and distance computations. It "

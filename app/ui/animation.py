@@ -13,7 +13,7 @@ from app.words.i18n import _
 
 TICK = 0.6
 """Seconds between two frames; server and browser need about a third of that for a frame."""
-LEFT = 5.0
+TIMEOUT = 5.0
 """Seconds without a frame after which an animation counts as abandoned: its page was closed or another view was
 opened."""
 
@@ -41,8 +41,8 @@ class Animation:
     @property
     def is_running(self) -> bool:
         """True while the animation is running."""
-        drawn = st.session_state.get(self._drawn_key)
-        return drawn is not None and time.monotonic() - drawn < LEFT
+        last_frame = st.session_state.get(self._last_frame_key)
+        return last_frame is not None and time.monotonic() - last_frame < TIMEOUT
 
     @property
     def tick_interval(self) -> float | None:
@@ -51,20 +51,20 @@ class Animation:
 
     def step(self, ticking: bool) -> int:
         """Advance the option if the clock has ticked, and return the value to draw."""
-        state, at = st.session_state, min(max(self.option.value, self.first), self.last)
-        if self.is_running and ticking and time.monotonic() - state[self._drawn_key] > TICK / 2:
-            at = min(self.last, at + self.stride)
-            state[self._drawn_key] = time.monotonic() if at < self.last else None
-        self.option.set(at)
-        return at
+        state, value = st.session_state, min(max(self.option.value, self.first), self.last)
+        if self.is_running and ticking and time.monotonic() - state[self._last_frame_key] > TICK / 2:
+            value = min(self.last, value + self.stride)
+            state[self._last_frame_key] = time.monotonic() if value < self.last else None
+        self.option.set(value)
+        return value
 
     def button(self, ticking: bool) -> None:
         """Draw the button that starts and stops the animation."""
-        word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
+        label, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
         # The callback belongs to the button's label. If the animation ends before a late press arrives, the press still
         # does what the label says.
-        press = self._stop if ticking else self._start
-        st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=press)
+        on_click = self._stop if ticking else self._start
+        st.button(label, icon=icon, key=f"{self.key}.play", width="stretch", on_click=on_click)
 
     def rerun_if_changed(self, ticking: bool) -> None:
         """Rerun the whole page if the clock has to start or stop, which only a run of the whole page can change."""
@@ -72,13 +72,13 @@ class Animation:
             st.rerun()
 
     @property
-    def _drawn_key(self) -> str:
+    def _last_frame_key(self) -> str:
         return f"{self.key}.drawn"
 
     def _stop(self) -> None:
-        st.session_state[self._drawn_key] = None
+        st.session_state[self._last_frame_key] = None
 
     def _start(self) -> None:
-        st.session_state[self._drawn_key] = time.monotonic()
+        st.session_state[self._last_frame_key] = time.monotonic()
         if self.option.value >= self.last:
             self.option.set(self.first)

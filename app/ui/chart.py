@@ -22,7 +22,7 @@ NAME = "attention_lab_chart"
 """Name of the component that receives a figure. ``app/page_script/charts/chart.js`` draws it."""
 
 
-def choose_format() -> None:
+def draw_format_choice() -> None:
     """Draw the choice of the picture format, which applies to all pages; a page shows it once, next to its figures."""
     SharedOptions.picture.draw()
 
@@ -63,13 +63,13 @@ def _component() -> Any:  # noqa: ANN401 - streamlit's own
 
 def to_json(figure: Figure) -> bytes:
     """Return a figure as the JSON that plotly.js reads, with null for NaN and infinity."""
-    return msgspec.json.encode(figure, enc_hook=_array)
+    return msgspec.json.encode(figure, enc_hook=_encode_array)
 
 
-def _array(values: Any) -> Any:  # noqa: ANN401 - any JSON
+def _encode_array(values: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return an array in the encoding of plotly.js, or any other object of numpy as a list or number."""
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or not values.size:
         return values.tolist()
     # Arrays are sent in base64, because JSON digits take three times the space and time.
-    packed = {"dtype": f"f{values.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(values).data).decode()}
-    return packed if values.ndim == 1 else {**packed, "shape": ", ".join(map(str, values.shape))}
+    encoded = {"dtype": f"f{values.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(values).data).decode()}
+    return encoded if values.ndim == 1 else {**encoded, "shape": ", ".join(map(str, values.shape))}

@@ -19,19 +19,19 @@ FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
 """Beginning of a cell that a spreadsheet would evaluate as a formula; it does not evaluate a single character."""
 
 
-def _as_words(cell: object) -> object:
+def _escape_formula(cell: object) -> object:
     """Return a cell that no spreadsheet evaluates: text that begins like a formula gets an apostrophe before it."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Return rows as CSV in UTF-8 with a byte order mark, which spreadsheets need to read non-Latin scripts."""
-    cells = [[_as_words(cell) for cell in row] for row in rows]
-    table = pd.DataFrame(cells, columns=[_as_words(name) for name in header], dtype=object)
+    cells = [[_escape_formula(cell) for cell in row] for row in rows]
+    table = pd.DataFrame(cells, columns=[_escape_formula(name) for name in header], dtype=object)
     return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
 
 
-def csv_of(rows: Sequence[Any], **units: str) -> bytes:
+def rows_to_csv(rows: Sequence[Any], **units: str) -> bytes:
     """Return rows of an experiment as CSV; rows of several kinds leave each other's columns empty.
 
     Args:
@@ -45,9 +45,9 @@ def csv_of(rows: Sequence[Any], **units: str) -> bytes:
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return arrays by name as a compressed NPZ file; object arrays are refused."""
-    out = io.BytesIO()
-    np.savez_compressed(out, allow_pickle=False, **arrays)
-    return out.getvalue()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def matrix_rows(
@@ -72,29 +72,29 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
         file_name: name of the saved file.
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
-    mime, origin = mimetypes.guess_type(file_name)[0], export_metadata.now(label, whole_input=whole_input)
+    mime, origin = mimetypes.guess_type(file_name)[0], export_metadata.read_origin(label, whole_input=whole_input)
 
-    def made() -> bytes:
+    def build() -> bytes:
         if file_name.endswith(".csv"):
-            return export_metadata.in_csv(data(), origin, _as_words)
-        return export_metadata.in_npz(data(), origin) if file_name.endswith(".npz") else data()
+            return export_metadata.add_to_csv(data(), origin, _escape_formula)
+        return export_metadata.add_to_npz(data(), origin) if file_name.endswith(".npz") else data()
 
     st.download_button(
-        label, made, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
+        label, build, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
     )
 
 
-def formula_expander(title: str, formula: str, words: str, *, key: str) -> None:
+def draw_formula(title: str, formula: str, explanation: str, *, key: str) -> None:
     """Draw an expander with a formula and its explanation; ``key`` is the expander's key."""
 
     def draw() -> None:
         st.latex(formula)
-        st.markdown(words)
+        st.markdown(explanation)
 
     lazy_expander(title, draw, key=key, icon=":material/function:")
 
 
-def snippet(code: str) -> None:
+def draw_snippet(code: str) -> None:
     """Draw code to copy."""
     st.caption(_("This code runs wherever attention_core is installed:"))
     st.code(code, language="python")

@@ -31,17 +31,17 @@ SCOPE = "provenance.scope"
 Origin = Mapping[str, str]
 
 
-def at(page: str, scope: Scope | None) -> None:
+def store_page(page: str, scope: Scope | None) -> None:
     """Store which page is drawn and the scope of its numbers; None if it has no input yet."""
     st.session_state[PAGE], st.session_state[SCOPE] = page, scope
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the part of a text that a file repeats."""
     return text if len(text) <= TEXT else text[:TEXT] + "…"
 
 
-def now(title: str, *, whole_input: bool = False) -> Origin:
+def read_origin(title: str, *, whole_input: bool = False) -> Origin:
     """Return the origin of what is on screen, by the name of each fact, without facts that do not apply.
 
     Args:
@@ -53,13 +53,13 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
         scope = scope.every_head()
-    here = {"title": f"{_(page.title)} · {title}"}
+    facts = {"title": f"{_(page.title)} · {title}"}
     if page.uses_input:
-        named = kind != "upload" or input_forms.UPLOAD in st.session_state
-        here |= {
+        has_name = kind != "upload" or input_forms.UPLOAD in st.session_state
+        facts |= {
             "input": kind,
-            "text": shortened(text) if kind == "text" else "",
-            "model": input_forms.forms()[kind].name() if named else "",
+            "text": shorten(text) if kind == "text" else "",
+            "model": input_forms.forms()[kind].name() if has_name else "",
             "layer": str(SharedOptions.layer.value) if kind in ("text", "trained") else "",
             "sequence": str(SharedOptions.sequence.value) if kind == "trained" else "",
             "head": scope.heads_in_file() if scope.heads else "",
@@ -67,40 +67,40 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
         }
     words = [attention.word for attention in SharedOptions.variants.value] if scope.variants is None else scope.variants
     causal = SharedOptions.causal.value if scope.causal is None else scope.causal
-    here |= {
+    facts |= {
         **scope.facts,
         "causal": "" if whole_input else _("yes") if causal else _("no"),
         "settings": " ".join(words),
         "link": (st.context.url or "").split("?")[0] + url.query_string(url.current_query()),
         "made with": "Attention Lab",
     }
-    return {name: words for name, words in here.items() if words}
+    return {name: value for name, value in facts.items() if value}
 
 
-def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> bytes:
+def add_to_csv(data: bytes, origin: Origin, escape: Callable[[object], object]) -> bytes:
     """Add a column for each entry of the origin to a CSV file, filled in the first row and empty in all others.
 
     Every row gets the same number of fields, as pyarrow and DuckDB require.
 
     Args:
         data: CSV file with column names in its first row; returned unchanged if it has no other row.
-        origin: origin from `now`.
-        safe: makes a cell safe from evaluation by spreadsheets.
+        origin: origin from `read_origin`.
+        escape: makes a cell safe from evaluation by spreadsheets.
     """
-    mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    bom = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
     rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     header, first = next(rows, None), next(rows, None)
     if header is None or first is None:
         return data
-    out, empty = io.StringIO(newline=""), [""] * len(origin)
-    writer = csv.writer(out)
+    buffer, empty = io.StringIO(newline=""), [""] * len(origin)
+    writer = csv.writer(buffer)
     writer.writerow(header + [f"{MEMBER} {name}" for name in origin])
-    writer.writerow(first + [str(safe(words)) for words in origin.values()])
+    writer.writerow(first + [str(escape(value)) for value in origin.values()])
     writer.writerows(row + empty for row in rows)
-    return mark + out.getvalue().encode()
+    return bom + buffer.getvalue().encode()
 
 
-def in_npz(data: bytes, origin: Origin) -> bytes:
+def add_to_npz(data: bytes, origin: Origin) -> bytes:
     """Return an NPZ file with the origin added as one more array, a JSON string."""
     file, array = io.BytesIO(data), io.BytesIO()
     np.save(array, np.array(json.dumps(origin, ensure_ascii=False)), allow_pickle=False)

@@ -52,14 +52,14 @@ class Form:
 def forms() -> dict[str, Form]:
     """Return the forms for all kinds of input, by the name of the kind in links."""
     return {
-        TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
+        TextSource.key: Form(_("Text"), _draw_text, _text_source, _model_name),
         SyntheticSource.key: Form(
-            _("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[SharedOptions.kind.value]
+            _("Synthetic"), _draw_synthetic, _synthetic_source, lambda: kinds()[SharedOptions.kind.value]
         ),
         UploadSource.key: Form(
             _("File"),
-            _upload,
-            _uploaded,
+            _draw_upload,
+            _upload_source,
             lambda: escape_markdown(st.session_state[UPLOAD].name),
             missing=_("Upload an .npz file with arrays q, k and v in the panel on the left."),
         ),
@@ -68,7 +68,7 @@ def forms() -> dict[str, Form]:
         ),
         ImageSource.key: Form(
             _("Image"),
-            _image,
+            _draw_image,
             _image_source,
             _image_name,
             missing=_("Upload a PNG or JPEG image in the panel on the left."),
@@ -76,9 +76,9 @@ def forms() -> dict[str, Form]:
     }
 
 
-def _text_source(now: SharedOptions) -> Source:
-    last = ac.inputs.models.layer_count(now.model) - 1
-    return TextSource(now.text, now.model, min(now.layer, last), positions=now.positions)
+def _text_source(options: SharedOptions) -> Source:
+    last_layer = ac.inputs.models.layer_count(options.model) - 1
+    return TextSource(options.text, options.model, min(options.layer, last_layer), positions=options.positions)
 
 
 def _model_name() -> str:
@@ -86,22 +86,28 @@ def _model_name() -> str:
     return titles.get(SharedOptions.model.value) or escape_markdown(SharedOptions.model.value)
 
 
-def _synthetic_source(now: SharedOptions) -> Source:
+def _synthetic_source(options: SharedOptions) -> Source:
     spec = SyntheticSpec(
-        kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
+        kind=options.kind,
+        n=options.n,
+        d=options.d,
+        heads=options.heads,
+        sharpness=options.sharpness,
+        seed=options.seed,
+        rope=options.rope,
     )
-    return SyntheticSource(spec, positions=now.positions)
+    return SyntheticSource(spec, positions=options.positions)
 
 
-def _uploaded(now: SharedOptions) -> Source | None:
+def _upload_source(options: SharedOptions) -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
     if upload is None:
         return None
-    data = upload.data or _stored(upload.digest, upload.name)
-    return replace(upload, data=data, positions=now.positions)
+    data = upload.data or _load_upload(upload.digest, upload.name)
+    return replace(upload, data=data, positions=options.positions)
 
 
-def _stored(digest: str, name: str) -> bytes:
+def _load_upload(digest: str, name: str) -> bytes:
     """Return the bytes of an uploaded file."""
     data = cached.uploads().known(digest)
     if data is None:
@@ -113,21 +119,21 @@ def _stored(digest: str, name: str) -> bytes:
     return data
 
 
-def _image_source(now: SharedOptions) -> ImageSource | None:
-    photo = ImageSource(now.photo)
-    if now.photo == OWN_PHOTO:
-        uploaded: ImageSource | None = st.session_state.get(PHOTO)
-        if uploaded is None:
+def _image_source(options: SharedOptions) -> ImageSource | None:
+    photo = ImageSource(options.photo)
+    if options.photo == OWN_PHOTO:
+        upload: ImageSource | None = st.session_state.get(PHOTO)
+        if upload is None:
             return None
-        photo = replace(uploaded, data=uploaded.data or _stored(uploaded.digest, uploaded.photo))
+        photo = replace(upload, data=upload.data or _load_upload(upload.digest, upload.photo))
     return replace(
         photo,
-        size=now.grid,
-        patch=now.patch,
-        noise=now.noise,
-        seed=now.seed,
-        strength=now.strength,
-        positions=now.positions,
+        size=options.grid,
+        patch=options.patch,
+        noise=options.noise,
+        seed=options.seed,
+        strength=options.strength,
+        positions=options.positions,
     )
 
 
@@ -143,8 +149,8 @@ def has_upload(kind: str) -> bool:
     return kind == UploadSource.key or (kind == ImageSource.key and SharedOptions.photo.value == OWN_PHOTO)
 
 
-def _text() -> None:
-    names = {
+def _draw_text() -> None:
+    titles = {
         "story": _(C_("example text", "Story")),
         "english": _(C_("example text", "English")),
         "repeats": _(C_("example text", "Repeats")),
@@ -155,7 +161,7 @@ def _text() -> None:
     key = url.sync_widget(
         "preset", next((name for name, text in presets.texts().items() if text == SharedOptions.text.value), None)
     )
-    st.pills(_("Example"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
+    st.pills(_("Example"), list(titles), key=key, format_func=titles.__getitem__, on_change=_use_preset, args=(key,))
     SharedOptions.text.draw(height=150)
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
     model = SharedOptions.model.value
@@ -163,32 +169,32 @@ def _text() -> None:
         options=list(models) + ([model] if model not in models else []),
         format_func=lambda key: models[key].title if key in models else key,
         accept_new_options=current().hub_models,
-        on_change=_take_model,
+        on_change=_match_causal,
         help=_("Type owner/name to download any other model from Hugging Face.") if current().hub_models else None,
     )
     if model in models:
         st.caption(_(models[model].note))
 
 
-def _take_preset(key: str) -> None:
+def _use_preset(key: str) -> None:
     if preset := st.session_state[key]:
         set_text(presets.texts()[preset])
 
 
-def read_with(model: str) -> None:
+def use_model(model: str) -> None:
     """Choose a built-in model for the text, as its menu does."""
     SharedOptions.model.set(model)
-    _take_model()
+    _match_causal()
 
 
-def _take_model() -> None:
+def _match_causal() -> None:
     # The causal switch follows the model: models that generate text hide later tokens, encoders do not.
-    known = {info.key: info for info in ac.inputs.models.BUILT_IN}
-    if SharedOptions.model.value in known:
-        SharedOptions.causal.set(known[SharedOptions.model.value].causal)
+    models = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    if SharedOptions.model.value in models:
+        SharedOptions.causal.set(models[SharedOptions.model.value].causal)
 
 
-def _synthetic() -> None:
+def _draw_synthetic() -> None:
     summaries = {kind.key: kind.summary for kind in KINDS}
     st.caption(_(summaries[SharedOptions.kind.draw()]))
     SharedOptions.n.draw()
@@ -205,7 +211,7 @@ def _synthetic() -> None:
         SharedOptions.rope.draw()
 
 
-def _upload() -> None:
+def _draw_upload() -> None:
     file = st.file_uploader(
         _("File (.npz) with arrays q, k and v"),
         type="npz",
@@ -225,7 +231,7 @@ def _upload() -> None:
     )
 
 
-def _image() -> None:
+def _draw_image() -> None:
     SharedOptions.photo.draw(width="stretch")
     if SharedOptions.photo.value == OWN_PHOTO:
         file = st.file_uploader(
@@ -238,8 +244,8 @@ def _image() -> None:
             _store(PHOTO, ImageSource.of(file.name, file.getvalue()), file)
         elif PHOTO in st.session_state:
             st.caption(_("Showing {name}", name=escape_markdown(st.session_state[PHOTO].photo)))
-    now = SharedOptions.grid.value
-    SharedOptions.grid.draw(options=sorted({*range(image.MIN_SIDE, current().picture_side + 1, GRID_STEP), now}))
+    side = SharedOptions.grid.value
+    SharedOptions.grid.draw(options=sorted({*range(image.MIN_SIDE, current().picture_side + 1, GRID_STEP), side}))
     SharedOptions.patch.draw()
     SharedOptions.noise.draw()
     SharedOptions.strength.draw()

@@ -11,7 +11,7 @@ from app.jobs import cached
 from app.matrix_board import thumbnail_board
 from app.state.session import SharedOptions
 from app.ui import navigation
-from app.ui.input_forms import forms, read_with
+from app.ui.input_forms import forms, use_model
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, sentence
 from attention_core.analysis.matrix.score_dependence import depends_only_on_scores
@@ -85,7 +85,7 @@ def _offer_other_model(now: str) -> None:
     for model in (e5, smollm2):
         if model.INFO.key != now and model.WEIGHTS.are_installed():
             title = model.INFO.title
-            st.button(_("Read the text with {title}", title=title), on_click=read_with, args=(model.INFO.key,))
+            st.button(_("Read the text with {title}", title=title), on_click=use_model, args=(model.INFO.key,))
             return
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import streamlit as st
 
 OPENED = "form.opened"
-"""Session key of the keys of open forms, as ``in_markup`` returns them."""
+"""Session key of the keys of open forms, as ``to_css_name`` returns them."""
 
 
-def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **look: Any) -> None:  # noqa: ANN401
+def lazy_popover(label: str, draw: Callable[[], None], *, intro: str = "", key: str, **arguments: Any) -> None:  # noqa: ANN401
     """Draw a button that opens a form, and the form itself if it was opened last.
 
     ``st.popover(on_change=...)`` also reports what is open, but treats a changed label as a new button. A visitor who
@@ -19,16 +19,16 @@ def lazy_popover(label: str, draw: Callable[[], None], *, brief: str = "", key: 
     Args:
         label: label of the button.
         draw: draws the form.
-        brief: Markdown at the top of the form, shown even before the form is built.
+        intro: Markdown at the top of the form, shown even before the form is built.
         key: key of the button.
-        look: further arguments of ``st.popover``.
+        arguments: further arguments of ``st.popover``.
     """
-    with st.popover(label, key=key, **look):
-        if brief:
-            st.markdown(brief)
-        if in_markup(key) in st.session_state.get(OPENED, ()):
+    with st.popover(label, key=key, **arguments):
+        if intro:
+            st.markdown(intro)
+        if to_css_name(key) in st.session_state.get(OPENED, ()):
             draw()
-        elif not brief:
+        elif not intro:
             st.empty()  # Streamlit would disable the popover's button if the popover had no content.
 
 
@@ -38,7 +38,7 @@ def lazy_expander(
     *,
     key: str,
     on_change: Any = "rerun",  # noqa: ANN401 - any callback
-    **look: Any,  # noqa: ANN401
+    **arguments: Any,  # noqa: ANN401
 ) -> None:
     """Draw an expander, and its content only while it is open.
 
@@ -47,16 +47,16 @@ def lazy_expander(
         draw: draws the content.
         key: key of the expander.
         on_change: called when it is opened or closed.
-        look: further arguments of ``st.expander``.
+        arguments: further arguments of ``st.expander``.
     """
-    folded = st.expander(label, key=key, on_change=on_change, **look)
-    with folded:
-        if folded.open or in_markup(key) in st.session_state.get(OPENED, ()):
+    expander = st.expander(label, key=key, on_change=on_change, **arguments)
+    with expander:
+        if expander.open or to_css_name(key) in st.session_state.get(OPENED, ()):
             draw()
         else:
             st.empty()
 
 
-def in_markup(key: str) -> str:
+def to_css_name(key: str) -> str:
     """Return a key as Streamlit writes it into CSS class names."""
     return re.sub(r"[^a-zA-Z0-9_-]", "-", key)

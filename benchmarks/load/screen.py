@@ -21,7 +21,7 @@ from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from app.ui.lazy import in_markup
+from app.ui.lazy import to_css_name
 
 CHOICES = ("selectbox", "radio")
 LISTS = ("multiselect", "button_group")
@@ -373,7 +373,7 @@ class Screen:
         # The page's script reports every opened form to the server, on whichever part of the page the form is.
         if widget.kind == FORM and (script := self._script()):
             self._form, fragment = widget.id, script.fragment
-            self.values[script.widget.id] = "json_value", json.dumps({"form": in_markup(widget.key)})
+            self.values[script.widget.id] = "json_value", json.dumps({"form": to_css_name(widget.key)})
             self._sent.add(script.widget.id)
         elif value is not None:
             self.values[widget.id] = value

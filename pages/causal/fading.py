@@ -183,7 +183,7 @@ def _show_curve_options() -> None:
     FadingOptions.feature_map.draw()
     gates.show_controls()
     FadingOptions.log.draw(width="content")
-    chart.choose_format()
+    chart.draw_format_choice()
 
 
 def _show_weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
@@ -286,7 +286,7 @@ def _digits(value: float | None, digits: int) -> str:
 
 
 def _explain() -> None:
-    export.formula_expander(
+    export.draw_formula(
         _("Formulas"),
         r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "

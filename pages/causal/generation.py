@@ -104,7 +104,7 @@ def _draw_times(attentions: Sequence[ac.Attention], rows: Sequence[MemoryRow], r
     _time_chart(lines, f"{key}.time")
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            chart.choose_format()
+            chart.draw_format_choice()
             export.download(_("Numbers (CSV)"), lambda: _csv(rows, lines), "generation.csv")
 
 

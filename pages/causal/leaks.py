@@ -64,7 +64,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         with left:
             t = LeaksOptions.token.draw(**tokens(labels))
         with right:
-            chart.choose_format()
+            chart.draw_format_choice()
     _strips(influences, t, labels)
     if why := reasons(influences):
         st.caption("  \n".join(why))
@@ -250,7 +250,7 @@ def notes(replaced: int, n: int, *, all_heads: bool) -> str:
 
 
 def _explain() -> None:
-    export.formula_expander(
+    export.draw_formula(
         _("Method"),
         r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
         r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "

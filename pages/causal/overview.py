@@ -77,8 +77,8 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
         },
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-variants.csv")
-        chart.choose_format()
+        export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), "causal-variants.csv")
+        chart.draw_format_choice()
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -53,6 +53,6 @@ def export_panel(files: Sequence[tuple[str, Callable[[], bytes], str]], code: st
         with st.container(horizontal=True):
             for label, data, file_name in files:
                 export.download(label, data, file_name)
-        export.snippet(code)
+        export.draw_snippet(code)
 
     lazy_expander(_("Export"), draw, key="causal.files", icon=":material/download:")

@@ -61,11 +61,11 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     algorithms, gradients = _algorithms(chosen, headline), gradient.show(chosen)
     _explain()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chart.choose_format()
+        chart.draw_format_choice()
         if algorithms:
-            export.download(_("Algorithms (CSV)"), lambda: export.csv_of(algorithms), "causal-algorithms.csv")
+            export.download(_("Algorithms (CSV)"), lambda: export.rows_to_csv(algorithms), "causal-algorithms.csv")
         if gradients:
-            export.download(_("Gradient (CSV)"), lambda: export.csv_of(gradients), "causal-gradient.csv")
+            export.download(_("Gradient (CSV)"), lambda: export.rows_to_csv(gradients), "causal-gradient.csv")
 
 
 def scope(chosen: ChosenInput) -> Scope:

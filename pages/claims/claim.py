@@ -60,7 +60,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
         if claim.place:
             _show_page_link(claim.place)
         if judged:
-            chart.choose_format()
+            chart.draw_format_choice()
             export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
         if judged and task.timed:
             st.button(

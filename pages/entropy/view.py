@@ -105,7 +105,7 @@ class View(Generic[RowT]):
             show_heads()
             for option in (EntropyOptions.unit, EntropyOptions.line, EntropyOptions.band):
                 option.draw()
-            chart.choose_format()
+            chart.draw_format_choice()
 
         lazy_popover(_("Settings"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
@@ -147,7 +147,7 @@ class View(Generic[RowT]):
 
             lazy_expander(_("Numbers"), show_table, key="entropy.all", icon=":material/table:")
             notes = [self.notes(question), *([f"- {length_note(question)}"] if self.sweeps else [])]
-            export.formula_expander(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
+            export.draw_formula(_("Definition"), self.formula, "\n".join(notes), key="entropy.method")
             lazy_expander(
                 _("Export"), lambda: self._export(question, rows), key="entropy.files", icon=":material/download:"
             )
@@ -155,11 +155,11 @@ class View(Generic[RowT]):
     def _export(self, question: Question, rows: Sequence[RowT]) -> None:
         """Draw the download of the rows as CSV, and the Python code that measures them again."""
         head_rows = question.select_heads(rows)
-        export.download(_("Numbers (CSV)"), lambda: export.csv_of(head_rows, entropy="nats"), f"{self.name}.csv")
+        export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(head_rows, entropy="nats"), f"{self.name}.csv")
         arguments = "".join(f", {pprint.pformat(value, width=100)}" for value in self.arguments(question))
         arguments += "".join(f", {name}={value!r}" for name, value in self.settings(question).items())
         head_filter = "" if question.head is None else f" if row.head == {question.head}"
-        export.snippet(
+        export.draw_snippet(
             "import attention_core as ac\n"
             f"from attention_core.experiments import {self.name}\n\n"
             f"source = {question.source.code}\n"

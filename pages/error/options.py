@@ -112,7 +112,7 @@ def show_options() -> None:
         if ErrorOptions.against.value == "cost":
             ErrorOptions.price.draw()
         ErrorOptions.log.draw()
-        chart.choose_format()
+        chart.draw_format_choice()
 
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls.error"):
         ErrorOptions.against.draw()

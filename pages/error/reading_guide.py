@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import attention_core as ac
 from app.figures.lines.curves import Curve
-from app.ui.about import what_is_counted
+from app.ui.about import describe_counts
 from app.words.i18n import _, _n, enumeration
 from app.words.labels import every_key, label, readable
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
@@ -143,7 +143,7 @@ def notes(question: Question, points: Sequence[ErrorPoint]) -> list[str]:
             )
         )
     if question.options.against == "cost" and question.options.price == "count":
-        sentences.append(what_is_counted())
+        sentences.append(describe_counts())
     exact = dict.fromkeys(label(ac.from_word(p.word)) for p in points if p.middle == 0 and p.variant != UNIFORM)
     if question.options.log and exact:
         sentences.append(

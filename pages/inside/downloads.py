@@ -21,7 +21,7 @@ def show(data: HeadData, chosen: ChosenInput) -> None:
 
 
 def _show_files(data: HeadData) -> None:
-    chart.choose_format()
+    chart.draw_format_choice()
     with st.container(horizontal=True):
         parts = partial(_parts, data.source, data.attention, data.head, causal=data.causal)
         export.download(_("All intermediate results (NPZ)"), parts, f"{data.attention.key}-inside.npz")
@@ -29,7 +29,7 @@ def _show_files(data: HeadData) -> None:
         export.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(source)), "qkv.npz", whole_input=True
         )
-    export.snippet(snippet(data))
+    export.draw_snippet(snippet(data))
 
 
 def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) -> bytes:

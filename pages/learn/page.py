@@ -166,7 +166,7 @@ def _show_origin(rows: Sequence[LearnRow], plan: Plan, *, live: bool) -> None:
 
 def _export(rows: Sequence[LearnRow], plan: Plan) -> None:
     """Draw the download of the rows as CSV, and the command that trains the same models."""
-    export.download(_("Numbers (CSV)"), lambda: export.csv_of([each.row for each in rows]), "learning.csv")
+    export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv([each.row for each in rows]), "learning.csv")
     spec = plan.specs[0]
     names = " ".join(dict.fromkeys(each.model.word for each in plan.specs))
     seeds = len({each.seed for each in plan.specs})

@@ -92,7 +92,7 @@ def show_downloads(masks: Masks, stack: Sequence[ac.Attention]) -> None:
             _("Numbers (CSV)"), lambda: export.to_csv(list(rows[0]), [list(row.values()) for row in rows]), "masks.csv"
         )
         export.download(_("Masks (NPZ)"), partial(_masks_file, masks.view, tuple(masks.patterns)), "masks.npz")
-    export.snippet(
+    export.draw_snippet(
         "import attention_core as ac\nfrom attention_core.analysis.masks.pattern import pattern\n"
         "from attention_core.analysis.masks.stack import reach\n\n"
         f"qkv = {masks.view.source.code}.load()\n"

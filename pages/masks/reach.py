@@ -148,7 +148,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
             **tokens(masks.labels),
         )
         MasksOptions.front_way.draw(width="content")
-        chart.choose_format()
+        chart.draw_format_choice()
     options = MasksOptions.now()
     token = n // 2 if options.front is None else options.front
     outgoing = options.front_way == "heard"

@@ -77,7 +77,7 @@ def show_bars(comparison: Comparison) -> None:
             icon=":material/touch_app:",
         )
         return
-    chart.choose_format()
+    chart.draw_format_choice()
     chart.show(
         row_multiples(
             {comparison.names[key]: values[comparison.row] for key, values in comparison.arrays.items()},

@@ -12,7 +12,7 @@ from app.state import link_fields, presets
 from app.state.controls import Control, Options, choice, link_only_option, listed_whole, place, selection, switch, whole
 from app.state.link_fields import CutError, Field
 from app.state.session import SharedOptions, read_text, write_text
-from app.ui.export_metadata import shortened
+from app.ui.export_metadata import shorten
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _, _n
 from app.words.labels import readable
@@ -219,12 +219,12 @@ def scope() -> Scope:
     options = ModelOptions.now()
     if options.view == "encoder":
         low, high = options.encoder_layers
-        values = {"text": shortened(options.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
+        values = {"text": shorten(options.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}
         return Scope(variants=tuple(options.encoders), causal=False, facts=values)
     if options.view == "trained":
         return trained_scope(options, SharedOptions.trained.value)
     question = current_question()
-    values = {"text": shortened(question.text), "model": model_title(swap.MODEL)}
+    values = {"text": shorten(question.text), "model": model_title(swap.MODEL)}
     if options.view != "layers":  # The Layers view varies the layers, so each of its rows names its own.
         values["layers"] = f"{question.layers[0]}-{question.layers[-1]}"
     return Scope(variants=tuple(question.words), causal=True, facts=values)

@@ -73,15 +73,15 @@ class View(Generic[RowT]):
         )
         if rows:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), self.file)
+                export.download(_("Numbers (CSV)"), lambda: export.rows_to_csv(rows), self.file)
                 if self.has_charts:
-                    chart.choose_format()
+                    chart.draw_format_choice()
         return rows
 
 
 def show_definitions() -> None:
     """Draw the definitions of perplexity and of the copy test, folded; the views of the tab Text share them."""
-    export.formula_expander(
+    export.draw_formula(
         _("Definitions"),
         r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
         paragraph(

@@ -104,7 +104,9 @@ def _explain(images: Images) -> None:
     """Draw the formula of non-local means, and how attention computes it."""
     st.latex(FORMULA)
     st.markdown(words.definition(images.source.patch, images.source.size**2))
-    export.snippet(f"import attention_core as ac\n\nqkv = {images.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n")
+    export.draw_snippet(
+        f"import attention_core as ac\n\nqkv = {images.source.code}.whole()\nprint(qkv.q.shape, qkv.grid)\n"
+    )
 
 
 def _tile_values(source: ImageSource, noisy: float, attention: ac.Attention) -> Mapping[str, Any]:

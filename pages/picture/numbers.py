@@ -40,7 +40,7 @@ def show_downloads(images: Images) -> None:
     with st.container(horizontal=True):
         export.download(_("Numbers (CSV)"), lambda: export.to_csv(header, rows), "picture.csv")
         export.download(_("Images (NPZ)"), lambda: export.to_npz(_images(source, variants)), "picture.npz")
-    export.snippet(
+    export.draw_snippet(
         "import attention_core as ac\n"
         "from attention_core.metrics.image_quality import psnr\n\n"
         f"source = {source.code}\n"

@@ -118,7 +118,7 @@ def _show_setup() -> None:
     TimingOptions.dtype.draw()
     _show_masked()
     TimingOptions.form.draw()
-    chart.choose_format()
+    chart.draw_format_choice()
 
 
 def scope() -> Scope:

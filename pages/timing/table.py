@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.jobs.timing_runs import Series, crossing_text
 from app.ui import export
-from app.ui.about import what_is_counted
+from app.ui.about import describe_counts
 from app.words.i18n import _, clauses, enumeration
 from attention_core.benchmarking.run_records import sample_table
 from attention_core.benchmarking.run_summary import growth
@@ -27,7 +27,7 @@ def show(series: Sequence[Series], key: str, *, is_last: bool) -> None:
     if text := empty_cells(rows, shown_columns, n):
         st.caption(text)
     if TimingOptions.columns.value:
-        st.caption(what_is_counted())
+        st.caption(describe_counts())
     if is_last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             TimingOptions.at.draw_with_options(sizes, n, key="timing.at", format_func="{:,}".format, width=160)

@@ -4,7 +4,7 @@ import pytest
 from driver import assert_says, chosen, open_page, visit
 
 import attention_core as ac
-from app.ui.about import cost_in_words, sources, what_is_counted
+from app.ui.about import describe_cost, describe_counts, sources
 from app.words.i18n import enumeration, escape_markdown
 from attention_core.variant import Paper
 
@@ -13,18 +13,18 @@ def test_a_cost_is_relative_to_softmax_and_says_what_is_counted():
     softmax, local = ac.get("softmax"), ac.get("local", window=4)
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
-    assert cost_in_words(local, n=64, d=8, heads=3) == (
+    assert describe_cost(local, n=64, d=8, heads=3) == (
         f"**O({local.variant.complexity})**: {own:,} multiply-adds per head, {own / full:.2f}× as many as "
-        f"softmax. The count assumes values of the same size as keys (d_v = d) and no causal mask. {what_is_counted()}"
+        f"softmax. The count assumes values of the same size as keys (d_v = d) and no causal mask. {describe_counts()}"
     )
-    assert " multiply-adds per head, as many as softmax. " in cost_in_words(softmax, n=64, d=8, heads=3)
-    assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
+    assert " multiply-adds per head, as many as softmax. " in describe_cost(softmax, n=64, d=8, heads=3)
+    assert describe_cost(ac.get("local", window=9), n=64, d=8, heads=3) != describe_cost(local, n=64, d=8, heads=3)
 
 
 def test_a_variant_that_shares_work_between_heads_divides_its_cost():
     latents = ac.get("mla", rank=8)
     whole = latents.cost(64, 8, heads=9).multiply_adds
-    assert f" {whole // 9:,} multiply-adds per head" in cost_in_words(latents, n=64, d=8, heads=9)
+    assert f" {whole // 9:,} multiply-adds per head" in describe_cost(latents, n=64, d=8, heads=9)
     assert whole > 9 * latents.cost(64, 8).multiply_adds
 
 
@@ -32,7 +32,7 @@ def test_the_cost_on_a_page_is_for_its_input():
     at = open_page(
         "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
     )
-    assert_says(at, cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3))
+    assert_says(at, describe_cost(at.session_state["variants"][0], n=24, d=8, heads=3))
 
 
 def cited(paper: Paper) -> str:

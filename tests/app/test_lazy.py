@@ -5,7 +5,7 @@ from driver import board, chosen, open_page, set_state
 
 import attention_core as ac
 from app.page import discover
-from app.ui.lazy import OPENED, in_markup
+from app.ui.lazy import OPENED, to_css_name
 from app.ui.variant_picker import SETTINGS
 
 EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
@@ -21,7 +21,9 @@ def forms(at):
 
 
 def opened(page, *keys, settings=(), **state):
-    return open_page(page, input="synthetic", n=8, **{OPENED: tuple(map(in_markup, keys)), SETTINGS: settings}, **state)
+    return open_page(
+        page, input="synthetic", n=8, **{OPENED: tuple(map(to_css_name, keys)), SETTINGS: settings}, **state
+    )
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "inside"])

@@ -28,7 +28,7 @@ def upload():
 @pytest.fixture
 def files(monkeypatch):
     """Return the data and metadata of each file that the page offers, by file name."""
-    found, now = {}, export_metadata.now
+    found, now = {}, export_metadata.read_origin
 
     def download(label, data, file_name, **how):
         found[file_name] = (data, now(label, **how))

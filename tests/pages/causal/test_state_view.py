@@ -173,7 +173,7 @@ def test_a_late_stop_still_stops(open_view):
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    at.session_state["causal.drawn"] = time.monotonic() - 2 * animation.LEFT  # as if the machine had been busy
+    at.session_state["causal.drawn"] = time.monotonic() - 2 * animation.TIMEOUT  # as if the machine had been busy
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Play"
 
@@ -189,7 +189,7 @@ def test_the_animation_ends_at_the_last_token_or_without_viewers(open_view, monk
     at = open_view("state", c_at=0)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    monkeypatch.setattr(animation, "LEFT", 0.0)
+    monkeypatch.setattr(animation, "TIMEOUT", 0.0)
     assert at.run().button(key="causal.play").label == "Play"
 
 
