@@ -23,7 +23,7 @@ from attention_core.inputs.source import Source, UploadSource
 from attention_core.inputs.text import UNKNOWN
 
 AVERAGE = -1
-EXPLORER = ":material/zoom_in:"
+HEADS_ICON = ":material/zoom_in:"
 
 
 class NoInputError(Exception):
@@ -54,10 +54,10 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         open_heads: callback that opens the large view of all heads on this page; None to link to the page with that
             view.
     """
-    known = forms()
-    form = known[SharedOptions.input.draw(format_func=lambda key: known[key].title)]
+    forms_by_key = forms()
+    form = forms_by_key[SharedOptions.input.draw(format_func=lambda key: forms_by_key[key].title)]
     form.draw()
-    SharedOptions.positions.draw(on_change=_take_positions)
+    SharedOptions.positions.draw(on_change=_match_causal)
     try:
         if (source := form.source(SharedOptions.now())) is None:
             return
@@ -70,35 +70,35 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         qkv = cached.record(source := form.source(SharedOptions.now()) or source)
     except ac.LabError:
         return  # The page shows this error, because the sidebar has no room for a sentence.
-    drops = hides_special and not SharedOptions.special.value
-    _head(source, qkv, special=not drops, open_heads=open_heads)
-    shown = len(shown_tokens(qkv)) if drops else qkv.n
-    st.caption(size_in_words(qkv, shown=shown))
+    hides = hides_special and not SharedOptions.special.value
+    _draw_heads(source, qkv, special=not hides, open_heads=open_heads)
+    shown = len(shown_tokens(qkv)) if hides else qkv.n
+    st.caption(describe_size(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(escape_markdown(sentence(notice)), icon=":material/info:")
     if isinstance(source, TextSource) and UNKNOWN in qkv.tokens:
         _offer_other_model(source.model)
 
 
-def _offer_other_model(now: str) -> None:
+def _offer_other_model(current_model: str) -> None:
     """Draw a button for the model that reads a text with unknown tokens; an encoder, if installed, replaces MiniLM."""
     for model in (e5, smollm2):
-        if model.INFO.key != now and model.WEIGHTS.are_installed():
+        if model.INFO.key != current_model and model.WEIGHTS.are_installed():
             title = model.INFO.title
             st.button(_("Read the text with {title}", title=title), on_click=use_model, args=(model.INFO.key,))
             return
 
 
-def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
+def describe_size(qkv: ac.inputs.QKV, *, shown: int) -> str:
     """Return the size of the input and how many of its tokens a page hides."""
     heads = _n("{n} head × {d} dims", "{n} heads × {d} dims", n=qkv.heads, d=qkv.q.shape[-1])
     if qkv.crosses:
         return f"{_n('{n} query', '{n} queries', n=qkv.n)} · {_n('{n} key', '{n} keys', n=qkv.m)} · {heads}"
     if shown == qkv.n:
         return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
-    left = _n("{n} token shown", "{n} tokens shown", n=shown)
+    visible = _n("{n} token shown", "{n} tokens shown", n=shown)
     hidden = _n("{n} special token hidden, rows rescaled", "{n} special tokens hidden, rows rescaled", n=qkv.n - shown)
-    return f"{left} · {hidden} · {heads}"
+    return f"{visible} · {hidden} · {heads}"
 
 
 def scope(chosen: ChosenInput, *, hides_special: bool = False) -> Scope:
@@ -142,63 +142,65 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     return tuple(t for t, special in zip(qkv.names, qkv.special, strict=True) if not special) or qkv.names
 
 
-def chosen(*, switch: bool = True, uses_unmasked: bool = False, one_sequence: str = "", only: str = "") -> ChosenInput:
+def require_input(
+    *, switch: bool = True, uses_unmasked: bool = False, cross_reason: str = "", kind: str = ""
+) -> ChosenInput:
     """Return the chosen input, or show a message on the page and end it.
 
     Args:
-        switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch off,
-            how much attention goes to later tokens, which the model never sees.
+        switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch
+            off, how much attention goes to later tokens, which the model never sees.
         uses_unmasked: whether the page also uses the unmasked form, independent of the switch.
-        one_sequence: why the page cannot use keys of another sequence, translated; empty if it can.
-        only: as in ``read_input``.
+        cross_reason: why the page cannot use keys of another sequence, translated; empty if it can.
+        kind: as in ``read_input``.
 
     Raises:
         NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
     """
-    form = forms()[only or SharedOptions.input.value]
+    form = forms()[kind or SharedOptions.input.value]
     try:
-        found = read_input(SharedOptions.now(), only)
-        if found is None:
+        chosen = read_input(SharedOptions.now(), kind)
+        if chosen is None:
             if form.make:
                 form.make()
             else:
                 st.info(form.missing, icon=":material/upload:")
             raise NoInputError
-        if found.qkv.crosses:
-            _check_crossing(one_sequence)
-        if found.source.positions == ALIBI:
-            _check_hidden(uses_unmasked=uses_unmasked, hidden=SharedOptions.causal.value or not switch)
+        if chosen.qkv.crosses:
+            _check_cross_input(cross_reason)
+        if chosen.source.positions == ALIBI:
+            _check_alibi(uses_unmasked=uses_unmasked, is_causal=SharedOptions.causal.value or not switch)
     except ac.LabError as error:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         raise NoInputError from error
-    qkv = found.qkv
+    qkv = chosen.qkv
     if switch and qkv.causal and not SharedOptions.causal.value and qkv.n > 1:
-        share_ = cached.future_share(found.source, head=found.head)
-        st.caption(f":material/visibility: {future_share_message(share_, found.head)}")
-    if found.source.positions == ALIBI:
-        able = [each for each in SharedOptions.variants.value if not each.variant.causal_reason]
-        names = [[_(each.title) for each in able if depends_only_on_scores(each) == alone] for alone in (True, False)]
+        share = cached.future_share(chosen.source, head=chosen.head)
+        st.caption(f":material/visibility: {future_share_message(share, chosen.head)}")
+    if chosen.source.positions == ALIBI:
+        variants = [each for each in SharedOptions.variants.value if not each.variant.causal_reason]
+        names = [[_(each.title) for each in variants if depends_only_on_scores(each) == x] for x in (True, False)]
         st.caption(describe_alibi(*names))
-    return found
+    return chosen
 
 
-def crosses() -> bool:
+def has_cross_input() -> bool:
     """Return whether the keys of the chosen input are those of another sequence, which only an upload can have."""
     if SharedOptions.input.value != UploadSource.key:
         return False
     with suppress(ac.LabError):  # The page shows this error.
-        found = read_input(SharedOptions.now())
-        return found is not None and found.qkv.crosses
+        chosen = read_input(SharedOptions.now())
+        return chosen is not None and chosen.qkv.crosses
     return False
 
 
-def _check_crossing(one_sequence: str) -> None:
-    if one_sequence:
+def _check_cross_input(cross_reason: str) -> None:
+    if cross_reason:
         text = N_(
             "The keys of this file belong to another sequence than the queries. {reason} Choose another input in the "
             "panel on the left."
         )
-        raise InputError(text, reason=one_sequence)
+        raise InputError(text, reason=cross_reason)
     if SharedOptions.causal.value:
         raise InputError(
             N_(
@@ -208,7 +210,7 @@ def _check_crossing(one_sequence: str) -> None:
         )
 
 
-def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
+def _check_alibi(*, uses_unmasked: bool, is_causal: bool) -> None:
     if uses_unmasked:
         raise InputError(
             N_(
@@ -216,18 +218,18 @@ def _check_hidden(*, uses_unmasked: bool, hidden: bool) -> None:
                 "the panel on the left."
             )
         )
-    if not hidden:
+    if not is_causal:
         raise InputError(
             N_("ALiBi needs a causal mask. Switch Causal on, or choose other positions in the panel on the left.")
         )
 
 
-def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
+def describe_alibi(exact: Sequence[str], inexact: Sequence[str]) -> str:
     """Return what ALiBi does to queries and keys, and for which variants it equals the ALiBi bias.
 
     Args:
-        alone: names of the variants whose weights depend only on ``q·k / √d``.
-        others: names of the other variants.
+        exact: names of the variants whose weights depend only on ``q·k / √d``.
+        inexact: names of the other variants.
     """
     return paragraph(
         _(
@@ -235,35 +237,35 @@ def describe_alibi(alone: Sequence[str], others: Sequence[str]) -> str:
             "from 1 to H, and distance is measured in tokens. The subtraction is done by two additional coordinates of "
             "queries and keys."
         ),
-        _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(alone))
-        if alone
+        _("ALiBi is exact for variants that use only these scores: {names}.", names=enumeration(exact))
+        if exact
         else "",
         _(
             "ALiBi is not exact for variants in which the coordinates also affect features, norms or gates: {names}.",
-            names=enumeration(others),
+            names=enumeration(inexact),
         )
-        if others
+        if inexact
         else "",
     )
 
 
-def read_input(visit: SharedOptions, only: str = "") -> ChosenInput | None:
-    """Return the input of a visit; None if it is a file that has not been uploaded.
+def read_input(options: SharedOptions, kind: str = "") -> ChosenInput | None:
+    """Return the input for some options; None if it is a file that has not been uploaded.
 
     Args:
-        visit: the visit's options.
-        only: the kind of input that the page shows, with its own positions; empty for the chosen kind and positions.
+        options: the shared options.
+        kind: the kind of input that the page shows, with its own positions; empty for the chosen kind and positions.
 
     Raises:
         LabError: if the input cannot be read.
     """
-    source = forms()[only or visit.input].source(visit)
+    source = forms()[kind or options.input].source(options)
     if source is None:
         return None
-    if only:
+    if kind:
         source = replace(source, positions=OWN)
     qkv = cached.record(source)
-    return ChosenInput(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
+    return ChosenInput(source, qkv, None if options.head == AVERAGE else min(options.head, qkv.heads - 1))
 
 
 def is_ready() -> bool:
@@ -285,19 +287,19 @@ def future_share_message(share: float, head: int | None) -> str:
     )
 
 
-def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
+def _draw_heads(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
     """Draw the pickers for layer and head, as lists and as pictures."""
     draw_layer_and_head(source, qkv)
-    here = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
+    selected = (SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value)
     causal = (SharedOptions.causal.value or source.positions == ALIBI) and not qkv.crosses
     # The pictures show all layers. Layer 0 in their cache key makes all layers share one entry.
     pictures = cached.head_miniatures(source.at_layer(0), causal, special)
-    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
+    thumbnail_board(pictures, selected=selected, key="heads.board", on_choose=select_head)
     label = _("All heads")
     if open_heads:
-        st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
+        st.button(label, icon=HEADS_ICON, type="tertiary", key="heads.open", on_click=open_heads)
     else:
-        navigation.link("matrices", label, icon=EXPLORER, fields={"more": ["heads"]})
+        navigation.link("matrices", label, icon=HEADS_ICON, fields={"more": ["heads"]})
 
 
 def draw_layer_and_head(source: Source, qkv: ac.inputs.QKV) -> None:
@@ -317,7 +319,7 @@ def draw_layer_and_head(source: Source, qkv: ac.inputs.QKV) -> None:
         )
 
 
-def take_head(choice: tuple[int, int]) -> None:
+def select_head(choice: tuple[int, int]) -> None:
     """Select another layer and head."""
     layer, head = choice
     SharedOptions.head.set(head)
@@ -328,6 +330,6 @@ def take_head(choice: tuple[int, int]) -> None:
             SharedOptions.layer.set(layer)
 
 
-def _take_positions() -> None:
+def _match_causal() -> None:
     if SharedOptions.positions.value == ALIBI:
         SharedOptions.causal.set(True)  # ALiBi is only defined with a causal mask.

@@ -69,7 +69,7 @@ def show_settings(*, all_stay: bool = False) -> None:
 
 def _refusals(*, all_stay: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
     """Return why each chosen variant is left out on this screen; None if it is shown."""
-    crossed = uses_input and not all_stay and input_panel.crosses()
+    crossed = uses_input and not all_stay and input_panel.has_cross_input()
     return {each: None if all_stay else _refusal(each, crossed=crossed) for each in SharedOptions.variants.value}
 
 
@@ -110,13 +110,13 @@ def left_out(reason: str) -> str:
 
 def with_causal_form() -> list[ac.Attention]:
     """Return the chosen variants, without those that do not allow the causal mask or the keys of this input."""
-    crossed = input_panel.crosses()
+    crossed = input_panel.has_cross_input()
     return [each for each in SharedOptions.variants.value if not _refusal(each, crossed=crossed)]
 
 
 def show_left_out() -> None:
     """Draw a message for each chosen variant that cannot be causal, and one for all that need one sequence."""
-    crossed, reasons = input_panel.crosses(), dict[str, list[str]]()
+    crossed, reasons = input_panel.has_cross_input(), dict[str, list[str]]()
     for attention in SharedOptions.variants.value:
         variant, title = attention.variant, _(attention.title)
         if SharedOptions.causal.value and variant.causal_reason:

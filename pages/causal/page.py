@@ -63,9 +63,9 @@ def top() -> tuple[ChosenInput, DeltaGenerator]:
     """
     headline = st.container(key="causal.result")
     _show_chapter_choice()
-    chosen = input_panel.chosen(
+    chosen = input_panel.require_input(
         switch=False,
-        one_sequence=_(
+        cross_reason=_(
             "A causal mask lets each query attend only to its own and earlier tokens, so "
             "queries and keys must belong to the same tokens."
         ),

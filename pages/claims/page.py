@@ -13,8 +13,8 @@ from pages.claims.options import ClaimsOptions
 
 def top() -> ChosenInput:
     """Return the input with the chosen head, or with no head to select all heads."""
-    chosen = input_panel.chosen(
-        switch=False, uses_unmasked=True, one_sequence=_("The claims are about queries and keys of the same tokens.")
+    chosen = input_panel.require_input(
+        switch=False, uses_unmasked=True, cross_reason=_("The claims are about queries and keys of the same tokens.")
     )
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 

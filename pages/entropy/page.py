@@ -44,7 +44,7 @@ def top() -> tuple[DeltaGenerator, Question]:
         variant_picker.show_left_out()
     one_sequence = _("The distance between a query and a key is defined only within one sequence.")
     by_distance = EntropyOptions.view.value == "distance"
-    question = _question(input_panel.chosen(one_sequence=one_sequence if by_distance else ""))
+    question = _question(input_panel.require_input(cross_reason=one_sequence if by_distance else ""))
     with settings:
         view.show_settings(question)
     return headline, question

@@ -25,7 +25,7 @@ def top() -> tuple[DeltaGenerator, Question]:
     show_options()
     variant_picker.show()
     variant_picker.show_left_out()
-    return headline, current_question(input_panel.chosen())
+    return headline, current_question(input_panel.require_input())
 
 
 def scope(chosen: ChosenInput) -> Scope:

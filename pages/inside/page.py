@@ -15,7 +15,7 @@ from pages.inside.options import InsideOptions
 
 def top() -> ChosenInput:
     """Return the chosen input."""
-    return input_panel.chosen(one_sequence=_("This page explains attention within one sequence."))
+    return input_panel.require_input(cross_reason=_("This page explains attention within one sequence."))
 
 
 def scope(chosen: ChosenInput) -> Scope:

@@ -21,7 +21,7 @@ from pages.masks.reach import StackReach
 
 def top() -> StackReach:
     """Draw the headline, the open settings, the patterns and the reach of the stack on one board."""
-    stack_reach = reach.compute_reach(patterns.compute_masks(input_panel.chosen()))
+    stack_reach = reach.compute_reach(patterns.compute_masks(input_panel.require_input()))
     st.container(key="masks.headline").markdown(headline(stack_reach))
     variant_picker.show_settings()
     if stack_reach.masks.key_labels is None and (stack.is_open() or stack_reach.reach is None):

@@ -49,7 +49,7 @@ def show(comparison: Comparison) -> None:
         pictures,
         selected=(SharedOptions.layer.value if source.layer_count > 1 else 0, SharedOptions.head.value),
         key="heads.large",
-        on_choose=input_panel.take_head,
+        on_choose=input_panel.select_head,
         height=MAX_HEIGHT,
         largest=MAX_SIDE,
         names=[

@@ -14,7 +14,7 @@ from pages.matrices.options import MatricesOptions, show_display
 
 def top() -> Comparison:
     """Draw the headline, the open settings, the board and the pinned query, and return the computed matrices."""
-    comparison = compare(input_panel.chosen())
+    comparison = compare(input_panel.require_input())
     st.container(key="matrices.headline").markdown(
         headline(
             comparison.matrices,

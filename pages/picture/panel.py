@@ -49,7 +49,7 @@ def draw() -> None:
         return  # The page shows this error.
     if chosen:
         input_panel.draw_layer_and_head(chosen.source, chosen.qkv)
-        st.caption(input_panel.size_in_words(chosen.qkv, shown=chosen.qkv.n))
+        st.caption(input_panel.describe_size(chosen.qkv, shown=chosen.qkv.n))
 
 
 def _set_kind(key: str) -> None:

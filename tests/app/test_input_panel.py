@@ -10,7 +10,7 @@ import attention_core as ac
 from app.jobs import cached
 from app.state import presets
 from app.ui.input_forms import UPLOAD
-from app.ui.input_panel import describe_alibi, describe_positions, future_share_message, shown_tokens, size_in_words
+from app.ui.input_panel import describe_alibi, describe_positions, describe_size, future_share_message, shown_tokens
 from app.ui.lazy import OPENED, to_css_name
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
@@ -27,17 +27,17 @@ def record(special):
 def test_shown_tokens_are_counted():
     qkv = record([True] + [False] * 14 + [True])
     assert len(shown_tokens(qkv)) == 14
-    assert size_in_words(qkv, shown=14) == "14 tokens shown · 2 special tokens hidden, rows rescaled · 1 head × 8 dims"
+    assert describe_size(qkv, shown=14) == "14 tokens shown · 2 special tokens hidden, rows rescaled · 1 head × 8 dims"
     one = "15 tokens shown · 1 special token hidden, rows rescaled · 1 head × 8 dims"
-    assert size_in_words(qkv, shown=15) == one
-    assert size_in_words(qkv, shown=1).startswith("1 token shown · 15 special tokens hidden, ")
-    assert size_in_words(qkv, shown=16) == "16 tokens · 1 head × 8 dims"
+    assert describe_size(qkv, shown=15) == one
+    assert describe_size(qkv, shown=1).startswith("1 token shown · 15 special tokens hidden, ")
+    assert describe_size(qkv, shown=16) == "16 tokens · 1 head × 8 dims"
     assert shown_tokens(record([True] * 16)) == qkv.tokens  # If hiding would leave no token, none is hidden.
 
 
 def test_one_token_is_singular():
     qkv = SyntheticSource(SyntheticSpec(n=1, heads=2, d=4)).load()
-    assert size_in_words(qkv, shown=1) == "1 token · 2 heads × 4 dims"
+    assert describe_size(qkv, shown=1) == "1 token · 2 heads × 4 dims"
 
 
 def test_a_disabled_mask_is_reported_with_its_head():
