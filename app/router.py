@@ -35,7 +35,7 @@ def _run() -> None:
     """Run the app. An address without a path opens the page that has no section."""
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
-    partial_rerun.begin()
+    partial_rerun.mark_full_run()
     url.open_link()
     url.register_fields(LanguageOptions.fields())
     set_language()

@@ -42,9 +42,20 @@ with _app_importable():
     from app.figures.lines.curves import Curve, curves
     from app.figures.lines.spread import spread
     from app.page_script.bundling import script
-    from app.ui.palette import places
+    from app.ui.palette import indices
 
-__all__ = ["Curve", "Panel", "board_script", "board_words", "curves", "in_english", "pack", "places", "spread", "theme"]
+__all__ = [
+    "Curve",
+    "Panel",
+    "board_script",
+    "board_words",
+    "curves",
+    "in_english",
+    "indices",
+    "pack",
+    "spread",
+    "theme",
+]
 
 
 def board_script() -> str:

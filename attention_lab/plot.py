@@ -17,7 +17,7 @@ from plotly.graph_objects import Figure
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.error import UNIFORM, ErrorRow, points
 from attention_core.inputs.record import Array
-from attention_lab.app_modules import Curve, curves, places, spread, theme
+from attention_lab.app_modules import Curve, curves, indices, spread, theme
 
 ERRORS = {
     "matrix": "relative error of the matrix",
@@ -112,7 +112,7 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
     budgets = sorted({point.budget for point in found if point.setting}) or [0.0, 1.0]
     keys = list(dict.fromkeys(point.variant for point in found))
     lines = []
-    for key, place in zip(keys, places(keys), strict=True):
+    for key, index in zip(keys, indices(keys), strict=True):
         own = sorted((point for point in found if point.variant == key), key=lambda point: point.budget)
         flat = own[0].setting is None
         ends = [budgets[0], budgets[-1]]
@@ -123,7 +123,7 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
                 [own[0].middle] * 2 if flat else [point.middle for point in own],
                 low=None if flat else [point.low for point in own],
                 high=None if flat else [point.high for point in own],
-                colour=theme.GREY if key == UNIFORM else place,
+                colour=theme.GREY if key == UNIFORM else index,
                 marks=not flat,
             )
         )
@@ -154,7 +154,7 @@ def entropy(rows: Iterable[EntropyRow]) -> Figure:
         raise ValueError("There are no rows to draw.")
     words = list(dict.fromkeys(row.variant for row in rows))
     lines = []
-    for word, place in zip(words, places(words), strict=True):
+    for word, index in zip(words, indices(words), strict=True):
         found = spread((row.n, row.entropy) for row in rows if row.variant == word)
-        lines.append(Curve(word, found.x, found.middle, low=found.low, high=found.high, colour=place))
+        lines.append(Curve(word, found.x, found.middle, low=found.low, high=found.high, colour=index))
     return Figure(curves(lines, x_title="tokens", y_title="entropy of a row (nats)", log_x=True))

@@ -102,7 +102,7 @@ def begin(lesson: Lesson) -> None:
     """Go to a lesson's first step, and end this run."""
     # The session needs the lesson too, because a long lesson does not fit into the link.
     LessonOptions.lesson.set(lesson)
-    navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
+    navigation.open_page(*link(lesson, 1, present=LessonOptions.present.value))
 
 
 def step_link(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:

@@ -18,7 +18,7 @@ from app.lessons import lesson
 from app.lessons.lesson import Lesson
 from app.state import presets
 from app.ui import palette
-from app.ui.matrix_picture import SAMPLE, SHOWN, matrix_picture
+from app.ui.matrix_picture import SAMPLE, SAMPLE_VIEW, matrix_picture
 from app.words.i18n import N_
 from attention_core.analysis.masks.stack import reach
 from attention_core.experiments import learning, swap
@@ -75,13 +75,13 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
 
     A question mark or a dashed line replaces a result that the lesson asks for.
     """
-    softmax, scaled, linear = (SERIES[palette.place(each)] for each in ("softmax", "softmax_log_n", "linear"))
+    softmax, scaled, linear = (SERIES[palette.index(each)] for each in ("softmax", "softmax_log_n", "linear"))
     if key == "grey":
         noisy = ImageSource().noisy().numpy()
         mean = np.broadcast_to(noisy.mean((0, 1)), noisy.shape)
         return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
     if key == "local_then_atrous":
-        layers = [np.nan_to_num(cached.matrix(SHOWN, ac.get(each)).weights) > 0 for each in ("atrous", "local")]
+        layers = [np.nan_to_num(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights) > 0 for each in ("atrous", "local")]
         one, two = (_reached(layers[:depth], dark=dark) for depth in (1, 2))
         return Picture(one, {N_("one layer"): ""}), Picture(two, {N_("two layers"): ""})
     if key == "pooling":
@@ -102,13 +102,13 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         names = {ac.variant("softmax").title: softmax, ac.variant("linear").title: linear}
         return (Picture(curves_url(lines, [*names.values()], dark=dark), names),)
     variants = MATRICES.get(key, ("softmax",))
-    top = max(float(np.nanmax(cached.matrix(SHOWN, ac.get(each)).weights)) for each in variants)
+    top = max(float(np.nanmax(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights)) for each in variants)
     return tuple(Picture(matrix_picture(each, dark=dark, top=top), {ac.variant(each).title: ""}) for each in variants)
 
 
 def _pooled(*, dark: bool) -> str:
     """Return the matrix of averaged queries as a data URL, with a mask that ends only after each query's pool."""
-    weights = cached.matrix(SHOWN, ac.get("funnel", stride=POOL)).weights
+    weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
 

@@ -96,7 +96,7 @@ def show(
         "high": high,
         "step": curve.step,
         "digits": curve.digits,
-        "colour": style(palette.place(key)).colour,
+        "colour": style(palette.index(key)).colour,
         "drawn": None if drawn is None else list(drawn),
         "measured": list(map(list, measured)),
     }

@@ -52,7 +52,7 @@ def read_origin(title: str, *, whole_input: bool = False) -> Origin:
     kind = page.input_kind(SharedOptions.now())
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
-        scope = scope.every_head()
+        scope = scope.with_all_heads()
     facts = {"title": f"{_(page.title)} · {title}"}
     if page.uses_input:
         has_name = kind != "upload" or input_forms.UPLOAD in st.session_state
@@ -62,8 +62,8 @@ def read_origin(title: str, *, whole_input: bool = False) -> Origin:
             "model": input_forms.forms()[kind].name() if has_name else "",
             "layer": str(SharedOptions.layer.value) if kind in ("text", "trained") else "",
             "sequence": str(SharedOptions.sequence.value) if kind == "trained" else "",
-            "head": scope.heads_in_file() if scope.heads else "",
-            "tokens": scope.tokens_in_words() if scope.heads else "",
+            "head": scope.describe_file_heads() if scope.heads else "",
+            "tokens": scope.describe_tokens() if scope.heads else "",
         }
     words = [attention.word for attention in SharedOptions.variants.value] if scope.variants is None else scope.variants
     causal = SharedOptions.causal.value if scope.causal is None else scope.causal

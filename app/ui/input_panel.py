@@ -121,8 +121,8 @@ def headline(source: Source, scope: Scope) -> str:
         [
             forms()[source.key].name(),
             *([_("layer {layer}", layer=SharedOptions.layer.value)] if source.layer_count > 1 else []),
-            *([scope.heads_in_words()] if scope.heads else []),
-            scope.tokens_in_words(),
+            *([scope.describe_heads()] if scope.heads else []),
+            scope.describe_tokens(),
             *describe_positions(source),
         ]
     )

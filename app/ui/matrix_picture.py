@@ -11,11 +11,11 @@ from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
-SHOWN = View(source=SAMPLE, head=0, causal=False, special=True)
+SAMPLE_VIEW = View(source=SAMPLE, head=0, causal=False, special=True)
 
 
 @cache
 def matrix_picture(key: str, *, dark: bool, causal: bool = False, top: float | None = None) -> str:
     """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair; ``top`` as in ``picture``."""
-    found = cached.matrix(replace(SHOWN, causal=causal), ac.get(key))
-    return data_url(found.weights, dark=dark, top=top)
+    comparison = cached.matrix(replace(SAMPLE_VIEW, causal=causal), ac.get(key))
+    return data_url(comparison.weights, dark=dark, top=top)

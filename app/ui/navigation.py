@@ -64,16 +64,16 @@ def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, 
     if fields or changes or not url.untouched({*shared} - {LANGUAGE}):
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
-        query |= _openings(key)
+        query |= _opening_query(key)
     query |= language_query()
     return {name: list(query[name]) for name in dict.fromkeys([*shared, *query]) if name in query}
 
 
 @cache
-def _openings(key: str) -> dict[str, list[str]]:
+def _opening_query(key: str) -> dict[str, list[str]]:
     """Return a page's own opening values as words of an address."""
     fields = discover()[key].options.fields()
-    return {name: kind.write(kind.opening) for name, kind in fields.items() if kind.opening is not None}
+    return {name: field.write(field.opening) for name, field in fields.items() if field.opening is not None}
 
 
 def language_query() -> dict[str, list[str]]:
@@ -81,6 +81,6 @@ def language_query() -> dict[str, list[str]]:
     return url.link_of({LANGUAGE: st.session_state.get(LANGUAGE, BROWSER)}, LanguageOptions.fields())
 
 
-def go(key: str, query: Mapping[str, Sequence[str]]) -> None:
+def open_page(key: str, query: Mapping[str, Sequence[str]]) -> None:
     """Open a page with a query, as a link to it does; this ends the current run."""
     st.switch_page(st.session_state[ENTRIES][key], query_params=query)

@@ -11,7 +11,7 @@ COMPARED = ("softmax_log_n", "relu2", "retention")
 """Variants that pages draw even if the visitor did not choose them."""
 
 # Append only: a variant's position determines its colour, dash and mark. The first eleven have a colour each.
-_PLACES = """
+_KEYS = """
     softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention
     additive alibi differential entmax fox nonlocal selective sigmoid sink_logit softpick
     synthesizer sink bigbird blocks longformer nsa power_bert reformer vertical_slash centred_taylor
@@ -22,27 +22,27 @@ _PLACES = """
 
 
 @cache
-def _order() -> dict[str, int]:
-    """Return the place of each variant: its position in the list; unlisted variants follow in order of their keys."""
-    listed = _PLACES.split()
-    new = sorted({variant.key for variant in ac.all_variants()} - set(listed))
-    return {key: i for i, key in enumerate([*listed, *new])}
+def _index_by_key() -> dict[str, int]:
+    """Return the index of each variant in the list; unlisted variants follow in order of their keys."""
+    keys = _KEYS.split()
+    new = sorted({variant.key for variant in ac.all_variants()} - set(keys))
+    return {key: i for i, key in enumerate([*keys, *new])}
 
 
-def places(words: Sequence[str]) -> list[int]:
-    """Return a different place for each word (a variant with its settings).
+def indices(words: Sequence[str]) -> list[int]:
+    """Return a different index for each word (a variant with its settings).
 
-    The first word of a variant takes the variant's place in the list. A second word, with other settings, takes the
-    last free place, which does not change when a variant is added to the list.
+    The first word of a variant takes the variant's index in the list. A second word, with other settings, takes the
+    last free index, which does not change when a variant is added to the list.
     """
-    found: list[int] = []
-    spare = count(PLACES - 1, -1)
+    result: list[int] = []
+    free_indices = count(PLACES - 1, -1)
     for word in words:
-        own = _order().get(word.split("~")[0])
-        found.append(next(spare) if own is None or own in found else own)
-    return found
+        index = _index_by_key().get(word.split("~")[0])
+        result.append(next(free_indices) if index is None or index in result else index)
+    return result
 
 
-def place(key: str) -> int:
-    """Return the place of a variant in the series of colours; the last place for a key that is not a variant."""
-    return _order().get(key, PLACES - 1)
+def index(key: str) -> int:
+    """Return the index of a variant in the series of colours; the last index for a key that is not a variant."""
+    return _index_by_key().get(key, PLACES - 1)

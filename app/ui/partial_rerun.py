@@ -10,13 +10,13 @@ import streamlit as st
 from app.jobs import cached, dispatch
 from app.words.i18n import set_language
 
-_WHOLE = "part.whole"
-_AROUND = "part.around"
+_IS_FULL_RUN = "part.whole"
+_OUTER_VALUES = "part.around"
 
 
-def begin() -> None:
+def mark_full_run() -> None:
     """Mark the current run as one of the whole page; called at the top of such a run."""
-    st.session_state[_WHOLE] = True
+    st.session_state[_IS_FULL_RUN] = True
 
 
 def show(read_state: Callable[[], None], draw: Callable[[], None], outer_dependencies: Callable[[], Hashable]) -> None:
@@ -37,12 +37,12 @@ def show(read_state: Callable[[], None], draw: Callable[[], None], outer_depende
 def _show(read_state: Callable[[], None], draw: Callable[[], None], outer_dependencies: Callable[[], Hashable]) -> None:
     state = st.session_state
     with cached.page_lock().acquired(dispatch.visitor()):
-        whole = state.pop(_WHOLE, False)
-        if not whole:
+        is_full_run = state.pop(_IS_FULL_RUN, False)
+        if not is_full_run:
             set_language()
             read_state()
-            if outer_dependencies() != state.get(_AROUND):
+            if outer_dependencies() != state.get(_OUTER_VALUES):
                 st.rerun()
         draw()
-        if whole:
-            state[_AROUND] = outer_dependencies()
+        if is_full_run:
+            state[_OUTER_VALUES] = outer_dependencies()

@@ -45,34 +45,34 @@ class Scope:
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def _only(self) -> int | None:
+    def _single_head(self) -> int | None:
         """The only head that takes part; None if there are several."""
         return 0 if self.heads == 1 and self.aggregation != "average" else self.head
 
-    def heads_in_words(self) -> str:
+    def describe_heads(self) -> str:
         """Return the heads as a subtitle names them: ``head 3``, ``median of 12 heads``."""
-        if self._only is None:
+        if self._single_head is None:
             text = _all_heads(self.aggregation, self.heads)
             return text if self.seeds == 1 else _("{heads}, {n} seeds", heads=text, n=self.seeds)
-        text = _("head {head}", head=self._only)
+        text = _("head {head}", head=self._single_head)
         if self.seeds == 1:
             return text
         if self.aggregation == "mean":
             return _("{head}, mean of {n} seeds", head=text, n=self.seeds)
         return _("{head}, median of {n} seeds", head=text, n=self.seeds)
 
-    def heads_in_file(self) -> str:
+    def describe_file_heads(self) -> str:
         """Return the heads as a file names them: it has a row for each head even if the page shows their median."""
-        if self._only is not None:
-            return _("head {head}", head=self._only)
+        if self._single_head is not None:
+            return _("head {head}", head=self._single_head)
         aggregation: Aggregation = "average" if self.aggregation == "average" else "each"
         return _all_heads(aggregation, self.heads)
 
-    def every_head(self) -> "Scope":
+    def with_all_heads(self) -> "Scope":
         """Return the scope of a file that holds the whole input."""
         return replace(self, head=None, aggregation="each", seeds=1, tokens=self.n, shortest=None, variants=())
 
-    def tokens_in_words(self) -> str:
+    def describe_tokens(self) -> str:
         """Return the tokens: ``300 tokens``, ``256 of 300 tokens``, ``16 to 2,048 tokens``, ``5 queries · 9 keys``."""
         if self.queries:
             keys = _n("{n} key", "{n} keys", n=self.tokens)

@@ -41,14 +41,14 @@ def show(
         effort: the work of a task relative to the others, for the remaining time.
     """
 
-    def draw(rows: list[RowT], drawing: str) -> None:
+    def draw(rows: list[RowT], drawing_key: str) -> None:
         if lines is None:
             return
-        drawn, axes = lines(rows)
+        line_list, axes = lines(rows)
         alt = _("Lines: {y} against {x}", y=axes["y_title"], x=axes["x_title"])
-        chart.show(curves(drawn, **axes, height=height), key=f"{drawing}.chart", name=name, alt=alt)
+        chart.show(curves(line_list, **axes, height=height), key=f"{drawing_key}.chart", name=name, alt=alt)
 
-    room = height if lines else 0
+    chart_height = height if lines else 0
     return runs.run_immediately(
-        experiment, tasks, draw, key=key, effort=effort, describe=describe, place=place, height=room
+        experiment, tasks, draw, key=key, effort=effort, describe=describe, place=place, height=chart_height
     )

@@ -128,7 +128,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
                 weights=weights,
                 token_weight=fade(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
-                colour=palette.place(attention.key),
+                colour=palette.index(attention.key),
                 dash=next(dashes) if attention.key == "retention" else "solid",
             )
         )
@@ -143,7 +143,7 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
             word=word,
             weights=weights,
             law="factor",
-            colour=palette.place(gates.COLOUR_VARIANT),
+            colour=palette.index(gates.COLOUR_VARIANT),
             dash=dash,
             token_weight=fade(weights, token, decay=min(gated.mean, gates.MAX_FITTED_MEAN)),
         )

@@ -14,10 +14,9 @@ from app.figures.lines.curves import Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs import dispatch
 from app.jobs.timing_runs import Series, run_here, stamp_lines, summary_text
-from app.ui import chart, export, input_panel
+from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
-from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, escape_markdown, paragraph
 from app.words.labels import label
@@ -116,7 +115,7 @@ def _series(run: Run, attentions: Sequence[ac.Attention], *, live: bool) -> list
             run=run,
             word=word,
             name=name,
-            colour=place(word.partition("~")[0]),
+            colour=palette.index(word.partition("~")[0]),
             live=live,
             points=points,
             ratios=ratios(run, word),
@@ -176,7 +175,7 @@ def group_by_size(rows: Sequence[MemoryRow]) -> list[list[MemoryRow]]:
 
 
 def _smallest(rows: Sequence[MemoryRow]) -> MemoryRow:
-    return min(rows, key=lambda row: place(row.variant.partition("~")[0]))
+    return min(rows, key=lambda row: palette.index(row.variant.partition("~")[0]))
 
 
 def group_name(rows: Sequence[MemoryRow]) -> str:
@@ -196,10 +195,10 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     longest = max(MAX_LENGTH, *(2 * (row.outgrown or 0) for row in rows))
     lengths = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * rows[0].token_bytes / KIB for n in lengths]
-    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=place(REFERENCE), marks=False)]
+    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=palette.index(REFERENCE), marks=False)]
     for group in group_by_size(rows):
         row, name = _smallest(group), group_name(group)
-        colour = place(row.variant.partition("~")[0])
+        colour = palette.index(row.variant.partition("~")[0])
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         xs = lengths if row.grown_bytes else [lengths[0], lengths[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in xs]

@@ -37,7 +37,7 @@ def series_colours(names: Iterable[str]) -> dict[str, int]:
     titles = {variant.title.casefold(): variant.key for variant in ac.all_variants()} | OTHER_NAMES
     colours = {name: GREY for name in names if name.casefold() in EQUAL_WEIGHTS}
     for name in names:
-        if (key := titles.get(name.casefold())) and (colour := palette.place(key) % COLOURS) not in colours.values():
+        if (key := titles.get(name.casefold())) and (colour := palette.index(key) % COLOURS) not in colours.values():
             colours[name] = colour
     free = [colour for i in range(COLOURS) if (colour := (FIRST_COLOUR + i) % COLOURS) not in colours.values()]
     others = {name: free[i % len(free)] for i, name in enumerate(name for name in names if name not in colours)}

@@ -115,7 +115,7 @@ def smallest_change(changes: Mapping[str, float], measure: str, base: int, n: in
 
 def chart(rows: Sequence[DriftRow], question: Question) -> tuple[list[Curve], dict[str, Any]]:
     """Return one line per normaliser, relative to the reference length."""
-    softmax, relu2, base = palette.place("softmax"), palette.place("relu2"), reference_length(question)
+    softmax, relu2, base = palette.index("softmax"), palette.index("relu2"), reference_length(question)
     curves_ = []
     for name, each in drifts(rows, question, question.options.drift).items():
         band = question.options.band and name in (SOFTMAX, "length")

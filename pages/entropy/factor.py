@@ -44,7 +44,7 @@ def chart(rows: Sequence[HomogeneityRow], question: Question) -> tuple[list[Curv
     """Return the entropy of each variant against the factor."""
     drawn = []
     for word, name in variant_names().items():
-        colour, dash = palette.place(word.partition("~")[0]), "dash" if word == VARIANTS[2] else "solid"
+        colour, dash = palette.index(word.partition("~")[0]), "dash" if word == VARIANTS[2] else "solid"
         spread_ = entropies(rows, word, question)
         drawn.append(spread_.curve(name, colour, dash=dash, band=question.options.band and dash == "solid"))
     axes = {"x_title": _("factor λ on every logit"), "y_title": _("entropy H ({unit})", unit=question.unit)}

@@ -179,7 +179,7 @@ def chart(rows: Sequence[EntropyRow], question: Question) -> tuple[list[Curve], 
     """Return one line per variant and scaling, and the line of uniform attention."""
     measure, curves_ = question.options.measure, list[Curve]()
     for word, line in lines_by_word(question).items():
-        values, colour = by_length(rows, word, question, measure), palette.place(line.attention.key)
+        values, colour = by_length(rows, word, question, measure), palette.index(line.attention.key)
         curve = values.curve(line.name, colour, dash=line.dash, band=question.options.band)
         curves_.append(replace(curve, label=label_with_end(line.label, values.middle, share=measure == "share")))
     lengths = max((curve.x for curve in curves_), key=len)

@@ -62,7 +62,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
     curves_: list[Curve] = []
     spreads = totals(rows, question)
     for name, each in spreads.items():
-        colour = palette.place(name)
+        colour = palette.index(name)
         curve = each.curve(total_names()[name], colour, band=question.options.band)
         curves_.append(replace(curve, label=short_labels()[name]))
         if law := fit_growth(each.x, each.middle):

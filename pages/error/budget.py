@@ -42,7 +42,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
                     [finite_or_none(p.floor) for p in group],
                     group=name,
                     name_at_end=False,
-                    colour=palette.place(attention.key),
+                    colour=palette.index(attention.key),
                     dash="dash",
                     marks=False,
                     notes=[floor_text(p) for p in group],

@@ -136,7 +136,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
             # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.
             symbol, x = "circle" if labels_all_points(question) else "", [costs[p.word]]
-            colour = palette.place(REFERENCE)
+            colour = palette.index(REFERENCE)
             curves.append(Curve(_("Softmax"), x, [p.middle], colour=colour, notes=notes, size=13, symbol=symbol))
     for attention, group in question.by_variant(points_with_cost):
         group, budget = sorted(group, key=lambda p: p.budget), attention.variant.budget

@@ -180,7 +180,7 @@ def curve(
         # because a chart cannot draw infinity.
         low=[p.low if math.isfinite(p.high) else p.middle for p in group] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in group] if spread else None,
-        colour=palette.place(attention.key),
+        colour=palette.index(attention.key),
         dash="dashdot" if replaces else "solid",
         hollow=replaces,
         marks=marks,
@@ -217,7 +217,7 @@ def uniform_curves(
                 else _("Equal weights, compared with {reference}", reference=reference_name(ac.get(reference))),
                 [position for position, _p in placed],
                 [p.middle for _position, p in placed],
-                colour=GREY if is_softmax else palette.place(reference),
+                colour=GREY if is_softmax else palette.index(reference),
                 dash="dot",
                 marks=False,
                 notes=[tooltip(question, p) for _position, p in placed],

@@ -150,7 +150,7 @@ def outcomes(rows: Sequence[LearnRow]) -> list[Outcome]:
     """Return one outcome for each variant in the order of its first row."""
     words = list(dict.fromkeys(each.row.variant for each in rows if not each.is_test))
     results = []
-    for word, colour in zip(words, palette.places(words), strict=True):
+    for word, colour in zip(words, palette.indices(words), strict=True):
         attention, variant_rows = ac.from_word(word), [each for each in rows if each.row.variant == word]
         results.append(
             Outcome(

@@ -127,7 +127,7 @@ def _show_curves(masks: Masks, stack: Reach) -> None:
     single = {a: cached.reach(masks.view, (a,), current().stack_layers) for a in masks.sparse}
     layers = list(range(len(stack.shares)))
     lines = [
-        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.place(a.key)) for a, r in single.items()),
+        *(Curve(label(a), layers, [100 * s for s in r.shares], colour=palette.index(a.key)) for a, r in single.items()),
         Curve(_("stack"), layers, [100 * s for s in stack.shares], colour=GREY, dash="dash"),
     ]
     chart.show(

@@ -110,7 +110,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]
     models = [(_(ORIGINAL), rows[0].before, GREY)]
-    coloured = zip(rows, palette.places([row.word for row in rows]), strict=True)
+    coloured = zip(rows, palette.indices([row.word for row in rows]), strict=True)
     models += [(display_name(row.word), row.after, place) for row, place in coloured]
     return [
         Curve(

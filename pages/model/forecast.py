@@ -35,7 +35,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     sides = (("perplexity", _("perplexity")), ("copied", _("copying loss (nats per token)")))
     x_title = _("relative output error")
     for place, (name, title) in zip(st.columns(2), sides, strict=True):
-        lines = [_line(word, points, name, colour) for word, colour in zip(words, palette.places(words), strict=True)]
+        lines = [_line(word, points, name, colour) for word, colour in zip(words, palette.indices(words), strict=True)]
         figure = curves(lines, x_title=x_title, y_title=title, log_x=True, log_y=True, height=HEIGHT)
         with place:
             message = _("Points: {measure} against {axis}", measure=title, axis=x_title)

@@ -17,7 +17,7 @@ from pages.model.view import HEIGHT
 
 def models(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
     """Return the name, word, replaced layers and colour of the original model and of each changed model."""
-    coloured = zip(question.words, palette.places(question.words), strict=True)
+    coloured = zip(question.words, palette.indices(question.words), strict=True)
     changed = [(display_name(word), word, question.layers, place) for word, place in coloured]
     return [(_(ORIGINAL), SOFTMAX, (), GREY), *changed]
 
@@ -50,7 +50,7 @@ def draw(
         ("copied", _("copying loss (nats per token)"), copy_row.copied if copy_row else None, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
-        coloured = zip(lines.items(), palette.places(list(lines)), strict=True)
+        coloured = zip(lines.items(), palette.indices(list(lines)), strict=True)
         series = [_curve(name_of(word), word, points, name, colour) for (word, points), colour in coloured]
         if level is not None:
             series.append(guide(_(ORIGINAL), [min(ends), max(ends)], [level] * 2))

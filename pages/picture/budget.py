@@ -58,7 +58,7 @@ def _line(images: Images, attention: ac.Attention) -> Curve:
         " · ".join([name(attention), *([readable(setting.name)] if setting else [])]),
         [100 * cost_share(each, qkv) for each in attentions],
         [cached.denoised(images.source, each).psnr for each in attentions],
-        colour=palette.place(attention.key),
+        colour=palette.index(attention.key),
         label=name(attention),
         notes=[]
         if setting is None

@@ -93,7 +93,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     word=word,
                     name=name(measured),
                     # Full attention under a variant's mask has the colour of that variant.
-                    colour=palette.place(attention.variant.key),
+                    colour=palette.index(attention.variant.key),
                     live=live,
                     points=points,
                     masked=measured if isinstance(measured, MaskedFullAttention) else None,

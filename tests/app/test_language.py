@@ -137,11 +137,11 @@ def test_bold_values_touch_chinese_words_and_keep_a_space_to_latin_ones(chinese,
 def test_several_heads_and_chinese_articles_have_chinese_names(monkeypatch):
     article, paper = articles.NYSTROMFORMER, articles.Paper("Attention Is All You Need", 2017, "")
     speak(monkeypatch, "zh")
-    assert Scope(heads=12, aggregation="median").heads_in_words() == "12 个头的中位数"
+    assert Scope(heads=12, aggregation="median").describe_heads() == "12 个头的中位数"
     assert paper_title(article) == paper_heading(article) == "Nyströmformer：基于矩阵分解的线性化Attention方案"
     assert paper_title(paper) == paper_heading(paper) == paper.title
     speak(monkeypatch, "en")
-    assert Scope(heads=12, aggregation="median").heads_in_words() == "median of 12 heads"
+    assert Scope(heads=12, aggregation="median").describe_heads() == "median of 12 heads"
     assert (paper_title(article), paper_heading(article)) == (article.title, article.heading)
     found = [each for each in vars(articles).values() if isinstance(each, articles.Paper) and each.original]
     assert all(re.search("[一-鿿]", each.original) for each in found)

@@ -327,7 +327,7 @@ def test_the_two_matrices_of_a_lesson_have_one_colour_scale():
 )
 def test_a_curve_of_a_lesson_has_the_colour_of_its_variant_on_other_pages(key, variants):
     [shown] = lesson_pictures(key, dark=False)
-    colours = [style(palette.place(variant)).colour for variant in variants]
+    colours = [style(palette.index(variant)).colour for variant in variants]
     assert list(shown.names.values()) == colours
     assert re.findall(r'<polyline [^>]*stroke="(#\w+)"', unquote(shown.address)) == colours
 

@@ -28,41 +28,41 @@ def register(monkeypatch):
         for key, position in toys.items():
             known.insert(position, replace(ac.variant("softmax"), module=f"variants.dense.{key}"))
         monkeypatch.setattr(ac, "all_variants", lambda: tuple(known))
-        palette._order.cache_clear()
+        palette._index_by_key.cache_clear()
 
     yield add
     monkeypatch.undo()
-    palette._order.cache_clear()
+    palette._index_by_key.cache_clear()
 
 
 def test_the_first_56_variants_keep_their_place():
-    assert [palette.place(key) for key in RECORDED.split()] == list(range(56))
+    assert [palette.index(key) for key in RECORDED.split()] == list(range(56))
 
 
 @pytest.mark.parametrize("position", [0, 1, 12, 30, 56])
 def test_a_new_variant_changes_no_other_style(register, position):
     known = ac.all_variants()
     words = ["local~window~64", "uniform", "local~window~128", "flash_mixed", "flash_mixed~heads~2"]
-    before, repeats = [style(palette.place(v.key)) for v in known], palette.places(words)
+    before, repeats = [style(palette.index(v.key)) for v in known], palette.indices(words)
     register(toy=position)
-    assert [style(palette.place(v.key)) for v in known] == before
-    assert palette.places(words) == repeats
-    assert palette.place("toy") == len(known)
+    assert [style(palette.index(v.key)) for v in known] == before
+    assert palette.indices(words) == repeats
+    assert palette.index("toy") == len(known)
 
 
 def test_variants_that_are_not_listed_take_the_next_places_in_the_order_of_their_keys(register):
     known = len(ac.all_variants())
     register(toy_b=5, toy_a=40, toy_c=0)
-    assert [palette.place(f"toy_{letter}") for letter in "abc"] == [known, known + 1, known + 2]
+    assert [palette.index(f"toy_{letter}") for letter in "abc"] == [known, known + 1, known + 2]
 
 
 def test_every_variant_has_its_own_place():
-    found = [palette.place(variant.key) for variant in ac.all_variants()]
+    found = [palette.index(variant.key) for variant in ac.all_variants()]
     assert sorted(found) == list(range(len(found)))
 
 
 def test_no_two_variants_have_the_same_style():
-    looks = [style(palette.place(variant.key)) for variant in ac.all_variants()]
+    looks = [style(palette.index(variant.key)) for variant in ac.all_variants()]
     assert len(set(looks)) == len(looks)
     assert style(GREY).colour not in {look.colour for look in looks}, "grey is what is no variant"
 
@@ -70,17 +70,17 @@ def test_no_two_variants_have_the_same_style():
 def test_the_default_variants_have_different_colours():
     keys = dict.fromkeys(attention.key for attention in (*first_variants(), *default_variants()))
     keys |= dict.fromkeys(palette.COMPARED)
-    assert len({style(palette.place(key)).colour for key in keys}) == len(keys) <= COLOURS
+    assert len({style(palette.index(key)).colour for key in keys}) == len(keys) <= COLOURS
 
 
 def test_a_key_that_is_not_a_variant_takes_the_last_place():
-    assert palette.place("gate by surprise") == PLACES - 1 > max(palette.place(v.key) for v in ac.all_variants())
+    assert palette.index("gate by surprise") == PLACES - 1 > max(palette.index(v.key) for v in ac.all_variants())
 
 
 def test_a_second_word_of_a_variant_has_another_style():
     words = ["local~window~64", "uniform", "local~window~128", "nystrom", "uniform"]
-    found = palette.places(words)
-    assert [found[0], found[3]] == [palette.place("local"), palette.place("nystrom")]
+    found = palette.indices(words)
+    assert [found[0], found[3]] == [palette.index("local"), palette.index("nystrom")]
     assert len(set(found)) == len({style(place) for place in found}) == 5
 
 

@@ -60,7 +60,7 @@ ENTROPY = {"h_longest": 128, "h_seeds": 1, "h_scales": [], "variants": variants(
     [(1, 1, "1 token"), (303, 303, "303 tokens"), (1024, 1024, "1,024 tokens"), (1024, 4096, "1,024 of 4,096 tokens")],
 )
 def test_large_numbers_of_tokens_have_separators(tokens, n, text):
-    assert Scope(tokens=tokens, n=n).tokens_in_words() == text
+    assert Scope(tokens=tokens, n=n).describe_tokens() == text
 
 
 SWEEPS = {"entropy": "entropy_length", "normalizer": "normalizer_length", "drift": "length_drift"}
@@ -251,4 +251,4 @@ def test_model_names_its_own_variants_text_and_model(files):
     ],
 )
 def test_a_scope_in_words(scope, heads, in_file, tokens):
-    assert (scope.heads_in_words(), scope.heads_in_file(), scope.tokens_in_words()) == (heads, in_file, tokens)
+    assert (scope.describe_heads(), scope.describe_file_heads(), scope.describe_tokens()) == (heads, in_file, tokens)

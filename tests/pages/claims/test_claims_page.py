@@ -196,13 +196,13 @@ def test_a_method_has_the_same_colour_on_every_card():
     first = colours.series_colours(["Nyström, no inverse", iterated, exact, "equal weights"])
     second = colours.series_colours([exact, iterated])
     assert first[exact] == second[exact]
-    assert first["Nyström, no inverse"] == palette.place("landmark") % COLOURS
-    assert first[iterated] == second[iterated] == palette.place("nystrom")
+    assert first["Nyström, no inverse"] == palette.index("landmark") % COLOURS
+    assert first[iterated] == second[iterated] == palette.index("nystrom")
     assert first["equal weights"] == colours.series_colours(["Equal weights"])["Equal weights"] == GREY
     assert colours.series_colours(["Full attention", "Local", "linear attention"]) == {
-        "Full attention": palette.place("softmax"),
-        "Local": palette.place("local"),
-        "linear attention": palette.place("linear"),
+        "Full attention": palette.index("softmax"),
+        "Local": palette.index("local"),
+        "linear attention": palette.index("linear"),
     }
     many = [f"series {i}" for i in range(COLOURS)]
     assert sorted(colours.series_colours(many).values()) == list(range(COLOURS))
