@@ -24,29 +24,29 @@ T = TypeVar("T")
 
 SETTINGS = "variants.opened"
 """Session key of the keys of variants whose settings are open."""
-PLACE = "variants.settings"
+SETTINGS_KEY = "variants.settings"
 """Key of the container that holds the open settings."""
 
 
-def show(*, all_stay: bool = False, uses_input: bool = True) -> None:
+def show(*, keeps_all: bool = False, uses_input: bool = True) -> None:
     """Draw one chip per chosen variant, the menu of the other variants, and below them the open settings.
 
     The choice is ``SharedOptions.variants``, in display order; softmax, the reference, always stays.
 
     Args:
-        all_stay: whether the page also shows variants that cannot be causal while causal is on.
+        keeps_all: whether the page also shows variants that cannot be causal while causal is on.
         uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
     """
-    refusals = _refusals(all_stay=all_stay, uses_input=uses_input)
+    refusals = _refusals(keeps_all=keeps_all, uses_input=uses_input)
     opened = st.session_state.get(SETTINGS, ())
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
-        for attention, refused in refusals.items():
+        for attention, reason in refusals.items():
             st.button(
                 label(attention),
                 key=f"variants.chip.{attention.key}",
                 help=_(attention.variant.summary),
-                icon=":material/block:" if refused else ":material/tune:",
-                type="primary" if attention.key in opened else "tertiary" if refused else "secondary",
+                icon=":material/block:" if reason else ":material/tune:",
+                type="primary" if attention.key in opened else "tertiary" if reason else "secondary",
                 on_click=partial(toggle_settings, attention.key),
             )
         show_menu(_("Add or remove"))
@@ -55,30 +55,30 @@ def show(*, all_stay: bool = False, uses_input: bool = True) -> None:
 
 def show_menu(label: str) -> None:
     """Draw the menu of all variants, with which they are added and removed."""
-    lazy_popover(label, _menu, key="variants.menu", icon=":material/add:", type="tertiary")
+    lazy_popover(label, _draw_menu, key="variants.menu", icon=":material/add:", type="tertiary")
 
 
-def show_settings(*, all_stay: bool = False) -> None:
+def show_settings(*, keeps_all: bool = False) -> None:
     """Draw the open settings, for a page where buttons on the panels of a board open them instead of chips.
 
     Args:
-        all_stay: whether the page also shows variants that cannot be causal while causal is on.
+        keeps_all: whether the page also shows variants that cannot be causal while causal is on.
     """
-    _draw_settings(_refusals(all_stay=all_stay))
+    _draw_settings(_refusals(keeps_all=keeps_all))
 
 
-def _refusals(*, all_stay: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
+def _refusals(*, keeps_all: bool, uses_input: bool = True) -> dict[ac.Attention, str | None]:
     """Return why each chosen variant is left out on this screen; None if it is shown."""
-    crossed = uses_input and not all_stay and input_panel.has_cross_input()
-    return {each: None if all_stay else _refusal(each, crossed=crossed) for each in SharedOptions.variants.value}
+    is_cross = uses_input and not keeps_all and input_panel.has_cross_input()
+    return {each: None if keeps_all else _refusal(each, is_cross=is_cross) for each in SharedOptions.variants.value}
 
 
 def _draw_settings(refusals: Mapping[ac.Attention, str | None]) -> None:
     opened = [attention for attention in refusals if attention.key in st.session_state.get(SETTINGS, ())]
     if opened:
-        with st.container(border=True, key=PLACE):
+        with st.container(border=True, key=SETTINGS_KEY):
             for attention in opened:
-                _settings(attention, refusals[attention])
+                _draw_variant_settings(attention, refusals[attention])
 
 
 def toggle_settings(key: str) -> None:
@@ -102,27 +102,27 @@ def _close() -> None:
     st.session_state[SETTINGS] = ()
 
 
-def left_out(reason: str) -> str:
+def refusal_text(reason: str) -> str:
     """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
-    until = _("This variant is left out while the causal mask is on.")
-    return f":material/block: {paragraph(escape_markdown(reason), until)}"
+    condition = _("This variant is left out while the causal mask is on.")
+    return f":material/block: {paragraph(escape_markdown(reason), condition)}"
 
 
 def with_causal_form() -> list[ac.Attention]:
     """Return the chosen variants, without those that do not allow the causal mask or the keys of this input."""
-    crossed = input_panel.has_cross_input()
-    return [each for each in SharedOptions.variants.value if not _refusal(each, crossed=crossed)]
+    is_cross = input_panel.has_cross_input()
+    return [each for each in SharedOptions.variants.value if not _refusal(each, is_cross=is_cross)]
 
 
 def show_left_out() -> None:
     """Draw a message for each chosen variant that cannot be causal, and one for all that need one sequence."""
-    crossed, reasons = input_panel.has_cross_input(), dict[str, list[str]]()
+    is_cross, reasons = input_panel.has_cross_input(), dict[str, list[str]]()
     for attention in SharedOptions.variants.value:
         variant, title = attention.variant, _(attention.title)
         if SharedOptions.causal.value and variant.causal_reason:
             reason = _("{name} cannot be causal: {reason}", name=title, reason=_(variant.causal_reason))
-            st.caption(left_out(reason))
-        elif crossed and variant.cross_reason:
+            st.caption(refusal_text(reason))
+        elif is_cross and variant.cross_reason:
             reasons.setdefault(_(variant.cross_reason), []).append(title)
     if reasons:
         groups = [
@@ -138,40 +138,40 @@ def show_left_out() -> None:
         st.caption(f":material/block: {escape_markdown(text)}")
 
 
-def compute_for_each_variant(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
+def compute_for_each_variant(compute: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
     """Compute a result for every chosen variant; variants that cannot be computed are left out with a message.
 
     Results are separate, so that a changed setting recomputes only its own variant.
     """
     with cached.spinner(_("Computing the variants …")):
-        # ``find`` refuses the other variants too, but only after it has waited for other visitors' long inputs.
-        found = {attention: find(attention) for attention in with_causal_form()}
+        # ``compute`` refuses the other variants too, but only after it has waited for other visitors' long inputs.
+        results = {attention: compute(attention) for attention in with_causal_form()}
     show_left_out()
-    return found
+    return results
 
 
-def _refusal(attention: ac.Attention, *, crossed: bool) -> str | None:
+def _refusal(attention: ac.Attention, *, is_cross: bool) -> str | None:
     """Return why a variant is left out on this screen; None if it is shown."""
     if SharedOptions.causal.value and attention.variant.causal_reason:
         return attention.variant.causal_reason
-    return attention.variant.cross_reason if crossed else None
+    return attention.variant.cross_reason if is_cross else None
 
 
-def _settings(attention: ac.Attention, refused: str | None) -> None:
+def _draw_variant_settings(attention: ac.Attention, reason: str | None) -> None:
     variant = attention.variant
     st.caption(f"**{_(variant.title)}**: {_(variant.summary)}")
-    if refused:
+    if reason:
         causal = SharedOptions.causal.value and variant.causal_reason
         st.info(
-            _("This variant is left out while **Causal** is on: {reason}", reason=_(refused))
+            _("This variant is left out while **Causal** is on: {reason}", reason=_(reason))
             if causal
             else _(
                 "This variant is left out because the keys belong to another sequence than the queries: {reason}",
-                reason=_(refused),
+                reason=_(reason),
             )
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        knobs(attention, partial(_change_setting, variant.key))
+        draw_knobs(attention, partial(_change_setting, variant.key))
         if variant.key != REFERENCE:
             st.button(
                 _("Remove"),
@@ -180,80 +180,80 @@ def _settings(attention: ac.Attention, refused: str | None) -> None:
                 on_click=partial(_remove, variant.key),
                 type="tertiary",
             )
-        close = f"variants.close.{variant.key}"
-        st.button(_("Close"), icon=":material/close:", key=close, on_click=_close, type="tertiary")
+        key = f"variants.close.{variant.key}"
+        st.button(_("Close"), icon=":material/close:", key=key, on_click=_close, type="tertiary")
 
 
 SettingCallback = Callable[[str, Value], None]
 """Callback that receives a setting's name and its new value."""
 
 
-def knobs(
-    attention: ac.Attention, on_change: SettingCallback, *, place: str = "knob", without: Sequence[str] = ()
+def draw_knobs(
+    attention: ac.Attention, on_change: SettingCallback, *, prefix: str = "knob", hidden: Sequence[str] = ()
 ) -> None:
     """Draw the widgets for the settings of a variant.
 
     Args:
         attention: variant with its current settings.
         on_change: callback for a changed setting, called before the script reruns.
-        place: prefix of the widgets' keys.
-        without: settings to leave out because they have no effect here.
+        prefix: prefix of the widgets' keys.
+        hidden: settings to leave out because they have no effect here.
     """
     for setting in attention.variant.params.settings():
-        if setting.name not in without:
-            _knob(attention, setting, on_change, f"{place}.{attention.key}.{setting.name}")
+        if setting.name not in hidden:
+            _draw_knob(attention, setting, on_change, f"{prefix}.{attention.key}.{setting.name}")
 
 
-def _knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback, key: str) -> None:
+def _draw_knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback, key: str) -> None:
     # The widget gets its value from the chosen variants, which a link or a reset may have changed since the last run.
     st.session_state[key] = getattr(attention.params, setting.name)
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
-    change = partial(_pass_on, setting.name, key, on_change)
+    callback = partial(_report_change, setting.name, key, on_change)
     if setting.kind == "choice":
         st.segmented_control(
-            title, setting.choices, format_func=readable, key=key, help=help_, on_change=change, required=True
+            title, setting.choices, format_func=readable, key=key, help=help_, on_change=callback, required=True
         )
     elif setting.kind == "bool":
-        st.toggle(title, key=key, help=help_, on_change=change)
+        st.toggle(title, key=key, help=help_, on_change=callback)
     elif setting.scale == "log":
-        now = st.session_state[key]
-        most = max(current().matrix_tokens, float(now))
-        st.select_slider(title, stops(setting, now, most), key=key, help=help_, on_change=change)
+        value = st.session_state[key]
+        max_value = max(current().matrix_tokens, float(value))
+        st.select_slider(title, stops(setting, value, max_value), key=key, help=help_, on_change=callback)
     elif setting.name == "seed":
-        st.number_input(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+        st.number_input(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=callback)
     else:
-        st.slider(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+        st.slider(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=callback)
 
 
-def stops(setting: Setting, now: float, most: float) -> list[float]:
-    """Return the sorted values of a setting's slider, including ``now``; other integers do not exceed ``most``.
+def stops(setting: Setting, value: float, max_value: float) -> list[float]:
+    """Return the sorted values of a setting's slider, including ``value``; other integers do not exceed ``max_value``.
 
     A logarithmic setting has about four values per doubling; any other has the values of its steps.
     """
     low, high = float(setting.low or 0), float(setting.high or 0)
-    whole = setting.kind == "int"
-    top = max(low, min(high, most)) if whole else high
-    found = {low, top, float(now)}
+    is_int = setting.kind == "int"
+    top = max(low, min(high, max_value)) if is_int else high
+    values = {low, top, float(value)}
     if setting.scale == "log":
         power = 1.0
         while power < high:
-            found |= {power * part for part in (1, 1.25, 1.5, 1.75)} | {part / power for part in (1, 1.25, 1.5, 1.75)}
+            values |= {power * f for f in (1, 1.25, 1.5, 1.75)} | {f / power for f in (1, 1.25, 1.5, 1.75)}
             power *= 2
-        found |= {float(setting.default)}
+        values |= {float(setting.default)}
     else:
         step = float(setting.step or (high - low) / 20)
-        found |= {low + step * i for i in range(int((top - low) / step + 0.5))}
-    kept = {s for s in found if low <= s <= top and (not whole or s == int(s))}
-    return sorted({int(s) if whole else float(f"{s:.3g}") for s in kept} | {now})
+        values |= {low + step * i for i in range(int((top - low) / step + 0.5))}
+    stops = {s for s in values if low <= s <= top and (not is_int or s == int(s))}
+    return sorted({int(s) if is_int else float(f"{s:.3g}") for s in stops} | {value})
 
 
 def with_setting(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
     """Return the variant with one setting changed."""
-    now = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
-    return ac.get(attention.key, **now | {name: value})
+    settings = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
+    return ac.get(attention.key, **settings | {name: value})
 
 
-def _pass_on(name: str, key: str, on_change: SettingCallback) -> None:
+def _report_change(name: str, key: str, on_change: SettingCallback) -> None:
     with suppress(ac.LabError):  # A message that the browser sent before the last run may carry an invalid value.
         on_change(name, st.session_state[key])
 
@@ -276,7 +276,7 @@ def _remove(key: str) -> None:
     SharedOptions.variants.set(tuple(a for a in SharedOptions.variants.value if a.key != key))
 
 
-def _menu() -> None:
+def _draw_menu() -> None:
     chosen = [a.key for a in SharedOptions.variants.value]
     if len(chosen) >= current().compared_variants:
         st.caption(_("At most {count} variants can be compared. Remove one to add another.", count=len(chosen)))
@@ -292,12 +292,12 @@ def _menu() -> None:
             key=key,
             selection_mode="multi",
             format_func=titles.__getitem__,
-            on_change=partial(_choose, key, tuple(titles)),
+            on_change=partial(_choose_variants, key, tuple(titles)),
         )
 
 
-def _choose(key: str, members: Iterable[str]) -> None:
-    wanted = set(st.session_state[key])
-    kept = tuple(a for a in SharedOptions.variants.value if a.key in wanted or a.key not in members)
-    new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
-    SharedOptions.variants.set((kept + new)[: current().compared_variants])
+def _choose_variants(key: str, members: Iterable[str]) -> None:
+    selected = set(st.session_state[key])
+    remaining = tuple(a for a in SharedOptions.variants.value if a.key in selected or a.key not in members)
+    added = tuple(ac.get(key) for key in members if key in selected - {a.key for a in remaining})
+    SharedOptions.variants.set((remaining + added)[: current().compared_variants])

@@ -48,7 +48,7 @@ class LeaksOptions(Options, prefix="c_"):
 
 def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the choice of the token, the strips and the maps."""
-    variant_picker.show(all_stay=True)
+    variant_picker.show(keeps_all=True)
     placeholder = st.empty()
     try:
         influences = _compute_influences(chosen, lambda standing: placeholder.caption(runs.queue_text(standing)))

@@ -103,7 +103,9 @@ def _choose_variant() -> ac.Attention:
             width=240,
         )
         if any(setting.name not in HIDDEN_SETTINGS for setting in attention.variant.params.settings()):
-            draw = partial(variant_picker.knobs, attention, _set_setting, place="causal.knob", without=HIDDEN_SETTINGS)
+            draw = partial(
+                variant_picker.draw_knobs, attention, _set_setting, prefix="causal.knob", hidden=HIDDEN_SETTINGS
+            )
             lazy_popover(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
         if SharedOptions.input.value == "text":
             st.text_input(

@@ -7,7 +7,7 @@ import streamlit as st
 import attention_core as ac
 from app.state.session import SharedOptions, opens_causal
 from app.ui.lazy import lazy_popover
-from app.ui.variant_picker import knobs, with_setting
+from app.ui.variant_picker import draw_knobs, with_setting
 from app.words.i18n import _
 from app.words.labels import readable
 from attention_core.variant import Value
@@ -35,7 +35,7 @@ def show_menu() -> None:
             width=215,
         )
         if attention.variant.params.settings():
-            draw = partial(knobs, attention, _set_setting, place="inside.knob")
+            draw = partial(draw_knobs, attention, _set_setting, prefix="inside.knob")
             lazy_popover(_settings_label(attention), draw, key="inside.settings", icon=":material/tune:")
 
 

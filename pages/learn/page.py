@@ -53,7 +53,7 @@ def _show_view(
     row = st.container(horizontal=True, horizontal_alignment="distribute", key="controls.learn")
     with row:
         view = LearnOptions.view.draw(label_visibility="collapsed")
-    variant_picker.show(all_stay=True)
+    variant_picker.show(keeps_all=True)
     if limits := list(_limits()):
         st.caption(":material/block: " + paragraph(*limits))
     picture, origin = st.container(), st.container()

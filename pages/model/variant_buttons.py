@@ -78,7 +78,7 @@ def _settings(control: WordsControl, index: int, word: str) -> None:
         if word != UNIFORM:
             attention = registry.from_word(word)
             on_change = partial(_set_setting, control, index, attention.key)
-            variant_picker.knobs(attention, on_change, place=f"model.knob.{index}")
+            variant_picker.draw_knobs(attention, on_change, prefix=f"model.knob.{index}")
         st.button(
             _("Remove"),
             icon=":material/delete:",

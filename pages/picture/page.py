@@ -22,7 +22,7 @@ from pages.picture.subject import Subject, explain, show
 def top() -> Subject:
     """Draw the finding, the open settings and the board, and return the subject."""
     placeholder = st.container(key="picture.headline")
-    variant_picker.show_settings(all_stay=True)
+    variant_picker.show_settings(keeps_all=True)
     chosen = input_panel.require_input(switch=False, kind=panel.shown_kind(SharedOptions.now()))
     source, qkv = chosen.source, chosen.qkv
     if isinstance(source, ImageSource):

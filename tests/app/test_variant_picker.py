@@ -5,13 +5,13 @@ from driver import chosen, open_page
 
 import attention_core as ac
 from app.jobs import cached
-from app.ui.variant_picker import left_out
+from app.ui.variant_picker import refusal_text
 from attention_core.limits import current
 
 
 def test_a_left_out_variant_has_a_message_with_the_reason():
     until = "This variant is left out while the causal mask is on."
-    assert left_out("A *b* cannot.") == rf":material/block: A \*b\* cannot. {until}"
+    assert refusal_text("A *b* cannot.") == rf":material/block: A \*b\* cannot. {until}"
 
 
 def said(**state):

@@ -15,7 +15,7 @@ from app.figures.lines.spread import spread
 from app.state import presets
 from app.state.session import default_variants
 from app.ui.input_forms import UPLOAD
-from app.ui.variant_picker import left_out
+from app.ui.variant_picker import refusal_text
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import number
 from attention_core.inputs.positions import rotary
@@ -379,7 +379,9 @@ def test_causal_uniform_attention_averages_visible_keys(unit):
 def test_variants_without_causal_form_are_explained_and_long_texts_have_no_buttons():
     at = open_entropy(variants=chosen("softmax", "linformer"), causal=True)
     reason = ac.variant("linformer").causal_reason
-    assert any(c.value == left_out(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption)
+    assert any(
+        c.value == refusal_text(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption
+    )
     assert not [b for b in at.button if b.label == "A longer text"]
 
 
