@@ -51,7 +51,7 @@ class Measure(Quantity):
         missing_message: sentence shown if the number does not exist, to be translated.
     """
 
-    of_variant: ClassVar[bool]
+    per_variant: ClassVar[bool]
     """True if the number belongs to one variant."""
 
     find: Callable[..., float | None]
@@ -63,9 +63,9 @@ class Measure(Quantity):
 
     def number(self, screen: "Screen", attention: "ac.Attention | None") -> float | None:
         """Return the number on a screen, for a variant if the number belongs to one; None and errors as in ``find``."""
-        return self.find(screen, attention) if self.of_variant else self.find(screen)
+        return self.find(screen, attention) if self.per_variant else self.find(screen)
 
-    def highest(self, screen: "Screen") -> float:
+    def max_guess(self, screen: "Screen") -> float:
         """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
 
         Raises the errors of ``Screen.chosen``.
@@ -85,7 +85,7 @@ class Measure(Quantity):
 class PageMeasure(Measure):
     """A number of a page that belongs to no single variant."""
 
-    of_variant = False
+    per_variant = False
     find: "Callable[[Screen], float | None]"
 
 
@@ -93,7 +93,7 @@ class PageMeasure(Measure):
 class VariantMeasure(Measure):
     """A number of one variant."""
 
-    of_variant = True
+    per_variant = True
     find: "Callable[[Screen, ac.Attention], float | None]"
 
 
@@ -138,10 +138,10 @@ def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
     """
     if truth is None:
         return _(measure.missing_message)
-    shown = {"truth": measure.format(truth)}
+    values = {"truth": measure.format(truth)}
     if guess is None:
-        return _("Answer: {truth}.", **shown)
-    values = {**shown, "guess": measure.format(guess), "off": measure.difference(abs(guess - truth))}
+        return _("Answer: {truth}.", **values)
+    values |= {"guess": measure.format(guess), "off": measure.difference(abs(guess - truth))}
     if abs(guess - truth) <= measure.tolerance:
         return _("Your guess: {guess}. Answer: {truth}. Your guess is close.", **values)
     if guess > truth:

@@ -66,7 +66,7 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     has_causal_switch: bool = True
     uses_input: bool = True
-    only_input: Callable[[SharedOptions], str] = lambda visit: ""
+    only_input: Callable[[SharedOptions], str] = lambda options: ""
     input_panel: Callable[[], None] | None = None
     open_heads: Callable[[], None] | None = None
     runs_as_fragment: bool = False
@@ -75,15 +75,15 @@ class Page(Generic[Q]):
     measures: Measures = field(default_factory=dict)
     curves: CurveMeasures = field(default_factory=dict)
 
-    def input_kind(self, visit: SharedOptions) -> str:
+    def input_kind(self, options: SharedOptions) -> str:
         """Return the kind of input that the page shows."""
-        return self.only_input(visit) or visit.input
+        return self.only_input(options) or options.input
 
     def draw(self) -> None:
         """Draw the page below its header."""
-        given = self.top()
-        chosen = next(iter(self.views)) if self.view is None else self.view()
-        self.views[chosen](given)
+        argument = self.top()
+        view = next(iter(self.views)) if self.view is None else self.view()
+        self.views[view](argument)
 
 
 @cache
@@ -95,11 +95,11 @@ def discover() -> dict[str, Page[Any]]:
     """
     # ``app`` must not depend on ``pages``, so this is not an ordinary import: the package is found by its name.
     folder = importlib.import_module("pages")
-    found = {}
+    pages = {}
     for info in pkgutil.iter_modules(folder.__path__):
         page = getattr(importlib.import_module(f"pages.{info.name}.page"), "PAGE", None)
         if not isinstance(page, Page):
             raise TypeError(f"pages/{info.name}/page.py must define PAGE, a Page")
-        found[info.name] = page
-    places = {section: place for place, section in enumerate(("", *SECTIONS))}
-    return dict(sorted(found.items(), key=lambda each: (places[each[1].section], each[1].rank)))
+        pages[info.name] = page
+    section_ranks = {section: rank for rank, section in enumerate(("", *SECTIONS))}
+    return dict(sorted(pages.items(), key=lambda each: (section_ranks[each[1].section], each[1].rank)))

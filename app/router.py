@@ -28,10 +28,10 @@ FOLDER = Path(__file__).parent
 def show() -> None:
     """Run the app once, after waiting for this visitor's turn."""
     with cached.page_lock().acquired(dispatch.visitor()):
-        _run()
+        _run_app()
 
 
-def _run() -> None:
+def _run_app() -> None:
     """Run the app. An address without a path opens the page that has no section."""
     # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide")
@@ -64,17 +64,17 @@ def _run() -> None:
         _(section): [entries[key] for key, each in discover().items() if each.section == section]
         for section in ("", *SECTIONS)
     }
-    here = st.navigation(sections, position="top")
-    key = next(key for key, entry in entries.items() if entry == here)
+    current_page = st.navigation(sections, position="top")
+    key = next(key for key, entry in entries.items() if entry == current_page)
     page = discover()[key]
     mounting.mount(_(page.section), _(page.title))
     url.register_fields(opening_on(page.opening()))
-    place = st.empty()
+    marker = st.empty()
     if LessonOptions.present.value:
-        place.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
+        marker.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab", initial_sidebar_state="collapsed")
-    here.run()
-    gc_tuning.freeze_objects(here.url_path)
+    current_page.run()
+    gc_tuning.freeze_objects(current_page.url_path)
 
 
 def _draw(key: str, page: Page[object]) -> None:
@@ -95,8 +95,8 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
-        visit = SharedOptions.now()
-        chosen = input_panel.read_input(visit, page.only_input(visit))
+        options = SharedOptions.now()
+        chosen = input_panel.read_input(options, page.only_input(options))
     except LabError:
         return None, ""  # The page, drawn later, reads the input again and shows this error.
     if chosen is None:
@@ -114,9 +114,9 @@ def _read_state(page: Page[object]) -> None:
 
 def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
     """Return the values that the sidebar and the styles depend on; most sidebars have links that name the variants."""
-    left_out = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
+    excluded = {SharedOptions.variants.name} if page.open_heads or page.input_panel else set()
     return (
-        *(url.value(name) for name in Options.shared() if name not in left_out),
+        *(url.value(name) for name in Options.shared() if name not in excluded),
         st.session_state.get(UPLOAD),
         st.session_state.get(PHOTO),
     )

@@ -45,7 +45,7 @@ class Answer:
 
     def title(self, name: str = "") -> str:
         """Return the title of the measured quantity."""
-        return _(self.measure.title, name=name) if self.measure.of_variant else _(self.measure.title)
+        return _(self.measure.title, name=name) if self.measure.per_variant else _(self.measure.title)
 
 
 def find(step: Step) -> Answer | None:
@@ -54,11 +54,11 @@ def find(step: Step) -> Answer | None:
     measures = discover()[step.page].measures
     if len(words) == 2 and words[0] in RANKS:
         measure = measures.get(words[1])
-        return Answer(measure, rank=words[0]) if measure and measure.of_variant else None
+        return Answer(measure, rank=words[0]) if measure and measure.per_variant else None
     if len(words) not in (1, 2) or (measure := measures.get(words[0])) is None:
         return None
     key = words[1] if len(words) == 2 else ""
-    if measure.of_variant != bool(key) or (key and not _is_variant(key)):
+    if measure.per_variant != bool(key) or (key and not _is_variant(key)):
         return None
     return Answer(measure, key)
 

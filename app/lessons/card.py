@@ -171,7 +171,7 @@ def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
 
 def _slider(measure: Measure, screen: Screen, key: str) -> None:
     """Draw a slider over the possible numbers on a screen. Its position counts as a guess only once it was moved."""
-    low, high, step = float(measure.low), float(measure.highest(screen)), float(measure.step)
+    low, high, step = float(measure.low), float(measure.max_guess(screen)), float(measure.step)
     digits = next(digits for digits in range(4) if round(step, digits) == step)
     middle = low + round((high - low) / 2 / step) * step
     unit = " " + _(measure.unit).replace("%", "%%") if measure.unit else ""

@@ -89,7 +89,7 @@ def shows_answer(step: Step) -> bool:
     before, after = asked.visit.variants, revealed.visit.variants
     if curve:
         keys = [curve[1]]
-    elif found and found.measure.of_variant:
+    elif found and found.measure.per_variant:
         keys = found.candidates(revealed) if found.rank else [found.key]
     else:
         return before == after

@@ -28,7 +28,7 @@ def show(rows: Sequence[LearnRow]) -> None:
     if not trained:
         return
     for _outcome, row in trained:
-        trained_form.keep(row)
+        trained_form.cache_weights(row)
     pages = {"matrices": _("Open on Matrices")}
     if trained[0][1].spec.model.task == digits.TASK.key:
         pages["picture"] = _("See the attention on Picture")

@@ -188,7 +188,7 @@ def _show_measure(step: Step, index: int, kind: str) -> None:
     """Draw the choice of the number that the question asks about, and of its variant."""
     ranked = kind in ("least", "most")
     word, _space, key = step.answer.removeprefix(f"{kind} ").partition(" ")
-    measures = {name: each for name, each in discover()[step.page].measures.items() if each.of_variant or not ranked}
+    measures = {name: each for name, each in discover()[step.page].measures.items() if each.per_variant or not ranked}
     variant_keys = list(dict.fromkeys([*_variant_keys(step), *([key] if key else [])]))
     with st.container(horizontal=True):
         st.session_state["lessons.measure"] = word if word in measures else None
@@ -201,7 +201,7 @@ def _show_measure(step: Step, index: int, kind: str) -> None:
             on_change=_set_measure,
             args=(index, kind, key or variant_keys[0]),
         )
-        if not ranked and word in measures and measures[word].of_variant:
+        if not ranked and word in measures and measures[word].per_variant:
             st.session_state["lessons.variant"] = key
             st.selectbox(
                 _("Variant"),
@@ -247,7 +247,7 @@ def _set_measure(index: int, kind: str, key: str) -> None:
     if edited is None or word is None:
         return
     each = discover()[edited.steps[index].page].measures[word]
-    answer = f"{word} {key}" if each.of_variant else word
+    answer = f"{word} {key}" if each.per_variant else word
     draft.update_step(index, answer=f"{kind} {word}" if kind in ("least", "most") else answer)
 
 

@@ -208,7 +208,7 @@ def test_every_measure_equals_the_pages_number_of_each_variant(page, link):
         if name in ("sink", "connected", "complete"):
             continue  # on another view; covered by the lessons
         column = {"pairs": "of n²"}.get(name)
-        for each in screen.visit.variants if measure.of_variant else [None]:
+        for each in screen.visit.variants if measure.per_variant else [None]:
             shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
             assert agree(measure, measure.number(screen, each), shown(at, each)), (name, each)
 
@@ -245,7 +245,7 @@ def test_an_unmoved_slider_is_no_guess():
 def test_the_slider_includes_the_answer_and_no_impossible_number(key, place):
     step = step_of(key, place)
     found, screen = answer.find(step), Screen.of(step.at, step.reveal)
-    low, high = found.measure.low, found.measure.highest(screen)
+    low, high = found.measure.low, found.measure.max_guess(screen)
     name = step.answer.split()[0]
     n = 1024 if key == "log_n" else screen.chosen.qkv.n - (0 if screen.visit.special else 2)
     most = {"effective_rank": n, "depth": n, "moved": 20, "leaking": 7}

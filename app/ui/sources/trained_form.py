@@ -27,21 +27,21 @@ STEPS = (50, 100, 200, 300, 400, 600, 800)
 """Numbers of training steps to choose from."""
 
 
-def trained(spec: TrainSpec) -> LearnRow | None:
+def cached_row(spec: TrainSpec) -> LearnRow | None:
     """Return the last measurement of a trained model, with its weights; None if they are not cached."""
-    found = dispatch.known("learning", task_of(spec))
-    return None if found is None else found[-1]
+    rows = dispatch.known("learning", task_of(spec))
+    return None if rows is None else rows[-1]
 
 
-def keep(found: LearnRow) -> None:
+def cache_weights(row: LearnRow) -> None:
     """Cache the weights of a measured model, so that this server does not train it again.
 
     Its learning rate does not depend on the number of planned steps, so a run that has reached a step equals a run that
     ends there.
     """
-    if found.checkpoint is not None and found.row.step:
-        task = task_of(replace(found.spec, steps=found.row.step))
-        dispatch.keep("learning", task, (replace(found, checkpoint=replace(found.checkpoint, moments=b"")),))
+    if row.checkpoint is not None and row.row.step:
+        task = task_of(replace(row.spec, steps=row.row.step))
+        dispatch.keep("learning", task, (replace(row, checkpoint=replace(row.checkpoint, moments=b"")),))
 
 
 def task_of(spec: TrainSpec) -> TrainTask:
@@ -49,17 +49,17 @@ def task_of(spec: TrainSpec) -> TrainTask:
     return TrainTask(spec=spec, start=None, until=spec.steps, every=MEASURE_INTERVAL)
 
 
-def source(now: SharedOptions) -> Source | None:
+def source(options: SharedOptions) -> Source | None:
     """Return the source; None if its model is not trained yet.
 
     Raises:
         LabError: if the link describes no model that can be trained.
     """
-    spec: TrainSpec = now.trained
-    if (found := trained(spec)) is None or found.checkpoint is None:
+    spec: TrainSpec = options.trained
+    if (row := cached_row(spec)) is None or row.checkpoint is None:
         return None
-    layer = min(now.layer, spec.model.layers - 1)
-    return TrainedSource(spec, now.sequence, layer, weights=found.checkpoint.weights, positions=now.positions)
+    layer = min(options.layer, spec.model.layers - 1)
+    return TrainedSource(spec, options.sequence, layer, weights=row.checkpoint.weights, positions=options.positions)
 
 
 def name() -> str:
@@ -94,7 +94,7 @@ def draw(*, task: str = "") -> None:
     draw_model(task=task)
     SharedOptions.sequence.draw()
     spec: TrainSpec = SharedOptions.trained.value
-    st.caption(describe(spec, trained(spec)))
+    st.caption(describe(spec, cached_row(spec)))
 
 
 def draw_model(*, task: str = "") -> None:
@@ -104,7 +104,7 @@ def draw_model(*, task: str = "") -> None:
         key = url.sync_widget("trained.task", spec.model.task)
         titles = {each.key: _(each.title) for each in TASKS.values()}
         names = titles.__getitem__
-        st.selectbox(_("Task"), list(titles), key=key, format_func=names, on_change=_take_task, args=(key,), width=240)
+        st.selectbox(_("Task"), list(titles), key=key, format_func=names, on_change=_use_task, args=(key,), width=240)
     key = url.sync_widget("trained.word", spec.model.word)
     words = dict.fromkeys([*trainable(spec.model.task), spec.model.word])
     st.selectbox(
@@ -112,13 +112,13 @@ def draw_model(*, task: str = "") -> None:
         list(words),
         key=key,
         format_func=lambda word: label(ac.from_word(word)),
-        on_change=_take_word,
+        on_change=_use_word,
         args=(key,),
         width=240,
     )
     key = url.sync_widget("trained.steps", spec.steps)
     stops = sorted({*(n for n in STEPS if n <= current().learn_steps), spec.steps})
-    st.select_slider(_("Training steps"), stops, key=key, on_change=_take_steps, args=(key,), width=240)
+    st.select_slider(_("Training steps"), stops, key=key, on_change=_use_steps, args=(key,), width=240)
 
 
 @cache
@@ -128,7 +128,7 @@ def trainable(task: str) -> tuple[str, ...]:
     return tuple(word for word in words if not refusal(ModelSpec(task=task, word=word)))
 
 
-def describe(spec: TrainSpec, found: LearnRow | None) -> str:
+def describe(spec: TrainSpec, row: LearnRow | None) -> str:
     """Return the architecture of a model, and the share of its answers that are correct once it is trained."""
     task = TASKS[spec.model.task]
     model = _(
@@ -139,17 +139,17 @@ def describe(spec: TrainSpec, found: LearnRow | None) -> str:
         rate=spec.rate,
         seed=spec.seed,
     )
-    if found is None:
+    if row is None:
         return paragraph(_(task.summary), model)
     answers = _(
         "{share} of this model's answers are correct. Guessing is correct in {chance} of the cases.",
-        share=percent(found.row.accuracy),
+        share=percent(row.row.accuracy),
         chance=percent(task.chance(spec.length, spec.items)),
     )
     return paragraph(_(task.summary), answers, model)
 
 
-def _take_task(key: str) -> None:
+def _use_task(key: str) -> None:
     if st.session_state[key] in TASKS:  # A message from the browser may name an unknown task.
         set_task(st.session_state[key])
 
@@ -158,18 +158,18 @@ def set_task(task: str) -> None:
     """Choose the default model of a task, with the current variant if it can be trained on the task."""
     spec: TrainSpec = SharedOptions.trained.value
     word = SOFTMAX if refusal(ModelSpec(task=task, word=spec.model.word)) else spec.model.word
-    usual = training_run(task, word, steps=spec.steps, seed=spec.seed)
-    SharedOptions.trained.set(replace(usual, rate=rate(usual.model)))
+    run = training_run(task, word, steps=spec.steps, seed=spec.seed)
+    SharedOptions.trained.set(replace(run, rate=rate(run.model)))
     # The causal switch follows the task: for most tasks, the model cannot attend to later tokens.
     SharedOptions.causal.set(TASKS[task].causal)
 
 
-def _take_word(key: str) -> None:
+def _use_word(key: str) -> None:
     spec, word = SharedOptions.trained.value, st.session_state[key]
     if word in (*trainable(spec.model.task), spec.model.word):
         model = replace(spec.model, word=word, tokens=spec.model.tokens or spec.length)
         SharedOptions.trained.set(replace(spec, model=model, rate=rate(model)))
 
 
-def _take_steps(key: str) -> None:
+def _use_steps(key: str) -> None:
     SharedOptions.trained.set(replace(SharedOptions.trained.value, steps=st.session_state[key]))

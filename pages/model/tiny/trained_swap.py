@@ -40,7 +40,7 @@ def top() -> None:
             options=layers,
             format_func=lambda layer: _("all") if layer == ALL_LAYERS else _("layer {layer}", layer=layer),
         )
-    st.caption(trained_form.describe(spec, trained_form.trained(spec)))
+    st.caption(trained_form.describe(spec, trained_form.cached_row(spec)))
     variant_buttons.show(
         causal=TASKS[spec.model.task].causal,
         control=ModelOptions.replacements,
@@ -51,7 +51,7 @@ def top() -> None:
 
 def show(question: Question) -> None:
     """Train the model if it is not trained yet, and draw its answers with every replacement."""
-    if trained_form.trained(SharedOptions.trained.value) is None:
+    if trained_form.cached_row(SharedOptions.trained.value) is None:
         trained_form.train()
     else:
         VIEW.show(question)
@@ -64,7 +64,7 @@ def trained_variant(spec: TrainSpec) -> str:
 
 def _tasks(question: Question) -> tuple[TrainedSwapTask, ...]:
     spec: TrainSpec = SharedOptions.trained.value
-    run = trained_form.trained(spec)
+    run = trained_form.cached_row(spec)
     replaced = question.options.replaced
     layers = range(spec.model.layers) if replaced == ALL_LAYERS else (replaced,)
     weights = run.checkpoint.weights if run and run.checkpoint else b""

@@ -441,8 +441,8 @@ def test_curves_of_models_trained_on_matrices_need_no_training():
     while isinstance(task := learning.next_tasks(plan, alone)[0], learning.TrainTask):
         alone += learning.run(task)
     assert list(map(numbers_of, rows)) == list(map(numbers_of, alone))
-    trained_form.keep(rows[-1])
-    assert trained_form.trained(spec).row == rows[-1].row
+    trained_form.cache_weights(rows[-1])
+    assert trained_form.cached_row(spec).row == rows[-1].row
 
 
 @pytest.mark.parametrize(("task", "pages"), [("digits", ["matrices", "picture"]), ("recall", ["matrices"])])
