@@ -22,40 +22,40 @@ from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 StatusCallback = Callable[[TaskStatus], object]
 """A callback that receives a task's status while its visitor waits for it."""
-POLL = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two checks of whether a waiting script is still needed."""
 
 
 def rows(
-    experiment: str, task: Task, waiting: StatusCallback | None = None, *, in_process: bool = False
+    experiment: str, task: Task, on_status: StatusCallback | None = None, *, in_process: bool = False
 ) -> tuple[Any, ...]:
     """Return the rows of one task of an experiment, computed once for all visitors.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
         task: a task made by that module's ``tasks``.
-        waiting: receives the task's status while the caller waits.
+        on_status: receives the task's status while the caller waits.
         in_process: whether the task is short. A short task runs in this process, and does not queue behind long runs.
 
     Raises:
         LabError: if the task's source cannot be read at this length.
         WorkerError: if the worker that ran the task was lost.
     """
-    [(_task, outcome)] = stream(experiment, [task], waiting, in_process=in_process)
+    [(_task, outcome)] = stream(experiment, [task], on_status, in_process=in_process)
     if isinstance(outcome, ac.LabError):
         raise outcome
     return outcome
 
 
 def stream(
-    experiment: str, tasks: Sequence[Task], waiting: StatusCallback | None = None, *, in_process: bool = False
+    experiment: str, tasks: Sequence[Task], on_status: StatusCallback | None = None, *, in_process: bool = False
 ) -> Generator[tuple[Task, tuple[Any, ...] | ac.LabError]]:
     """Yield each task with its rows or its error, in the order of ``tasks``; the arguments are those of ``rows``.
 
-    As many tasks run at a time as the executor has places for. Closing the generator cancels the remaining tasks.
+    As many tasks run at a time as the executor has slots for. Closing the generator cancels the remaining tasks.
     """
     handles: dict[int, TaskHandle] = {}
-    ahead = 0
+    next_index = 0
 
     def executor_of(i: int) -> Executor:
         return _this_process() if in_process else executor(tasks[i])
@@ -65,40 +65,40 @@ def stream(
 
     try:
         for i, task in enumerate(tasks):
-            found: tuple[Any, ...] | ac.LabError | None = known(experiment, task)
+            outcome: tuple[Any, ...] | ac.LabError | None = cached_rows(experiment, task)
             try:
-                if found is None:
+                if outcome is None:
                     if i not in handles:
                         submit(i)
-                    ahead = max(ahead, i + 1)
-                    while ahead < len(tasks) and len(handles) < executor_of(ahead).max_in_flight:
-                        if known(experiment, tasks[ahead]) is None:
-                            submit(ahead)
-                        ahead += 1
-                    _wait([handles[i]], waiting)
-                    found = handles[i].rows()
-                    found = _rows.get((experiment, digest(task)), partial(Frozen, found)).value
+                    next_index = max(next_index, i + 1)
+                    while next_index < len(tasks) and len(handles) < executor_of(next_index).max_in_flight:
+                        if cached_rows(experiment, tasks[next_index]) is None:
+                            submit(next_index)
+                        next_index += 1
+                    _wait([handles[i]], on_status)
+                    outcome = handles[i].rows()
+                    outcome = _rows.get((experiment, digest(task)), partial(Frozen, outcome)).value
             except ac.LabError as error:
-                found = error
+                outcome = error
             if i in handles:
                 handles.pop(i).withdraw()
-            yield task, found
+            yield task, outcome
     finally:
         for handle in handles.values():
             handle.withdraw()
 
 
 def run_ready(
-    experiment: str, ready: Callable[[], Sequence[Task]], waiting: StatusCallback | None = None
+    experiment: str, ready: Callable[[], Sequence[Task]], on_status: StatusCallback | None = None
 ) -> Generator[tuple[Task, tuple[Any, ...]]]:
     """Yield each task with its rows as soon as it ends, until no task is ready. The cache is not used.
 
-    As many tasks run at a time as the executor has places for. Closing the generator cancels the running tasks.
+    As many tasks run at a time as the executor has slots for. Closing the generator cancels the running tasks.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
         ready: returns the tasks that can run now, the most urgent first. A task stays ready until its rows are taken.
-        waiting: receives the status of the first running task while the caller waits.
+        on_status: receives the status of the first running task while the caller waits.
 
     Raises:
         LabError: if a task cannot be run; the other running tasks are cancelled.
@@ -108,38 +108,38 @@ def run_ready(
     try:
         while True:
             for task in ready():
-                chosen = executor(task)
-                if task not in handles and len(handles) < chosen.max_in_flight:
+                task_executor = executor(task)
+                if task not in handles and len(handles) < task_executor.max_in_flight:
                     # Timed tasks run again for each visitor. Other tasks run once for all visitors who request them.
                     key = object() if getattr(task, "timed", False) else (experiment, repr(task))
-                    handles[task] = scheduler_for(chosen).submit(visitor(), experiment, task, key)
+                    handles[task] = scheduler_for(task_executor).submit(visitor(), experiment, task, key)
             if not handles:
                 return
-            _wait(tuple(handles.values()), waiting)
+            _wait(tuple(handles.values()), on_status)
             task = next(each for each, handle in handles.items() if handle.wait(0))
             handle = handles.pop(task)
             try:
-                found = handle.rows()
+                rows = handle.rows()
             finally:
                 handle.withdraw()
-            yield task, found
+            yield task, rows
     finally:
         for handle in handles.values():
             handle.withdraw()
 
 
-def _wait(handles: Sequence[TaskHandle], waiting: StatusCallback | None) -> None:
+def _wait(handles: Sequence[TaskHandle], on_status: StatusCallback | None) -> None:
     """Wait until one of the tasks has ended."""
     if wait_for_any(handles, 0):
         return  # the task ended while the page drew the results of other tasks
     cached.show_spinner()
     with cached.page_lock().released():
-        while not wait_for_any(handles, POLL):
+        while not wait_for_any(handles, POLL_SECONDS):
             # When a script reads the session state, Streamlit ends the script if a newer one has replaced it or its
             # visitor has left. ``visitor`` reads the session state.
             visitor()
-            if waiting:
-                waiting(handles[0].status())
+            if on_status:
+                on_status(handles[0].status())
 
 
 def visitor() -> Hashable:
@@ -147,27 +147,27 @@ def visitor() -> Hashable:
     return st.session_state.get("visitor") or st.session_state.setdefault("visitor", uuid.uuid4())
 
 
-ROWS = 8
+ROWS_CACHE_PARTS = 8
 """Share of the cache for rows of results, in parts: about twice what the runs of a class need.
 
 A byte of rows takes ten to hundreds of times as long to compute as a byte of a matrix. If the cache were slightly too
 small, a visitor who repeats a run in the same order would find none of its rows."""
 
-_rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
+_rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS_CACHE_PARTS)
 
 
-def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
+def cached_rows(experiment: str, task: Task) -> tuple[Any, ...] | None:
     """Return a task's cached rows, or None if they are not cached."""
-    found = _rows.known((experiment, digest(task)))
-    return None if found is None else found.value
+    entry = _rows.known((experiment, digest(task)))
+    return None if entry is None else entry.value
 
 
-def keep(experiment: str, task: Task, rows: tuple[Any, ...]) -> None:
+def cache_rows(experiment: str, task: Task, rows: tuple[Any, ...]) -> None:
     """Cache a task's rows that were computed elsewhere, so that no session queues for them."""
     _rows.get((experiment, digest(task)), partial(Frozen, rows))
 
 
-def forget(experiment: str, task: Task) -> None:
+def drop_rows(experiment: str, task: Task) -> None:
     """Remove a task's rows from the cache. Used for tasks whose results differ from run to run."""
     _rows.drop((experiment, digest(task)))
 

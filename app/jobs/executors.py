@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from app.jobs.fair_lock import FairLock
-from app.jobs.scheduler import Place
+from app.jobs.scheduler import Slot
 from attention_core.errors import LabError, SettingError, WorkerError
 from attention_core.experiments.task import Load, Task
 from attention_core.formatting import N_
@@ -23,28 +23,28 @@ from attention_core.limits import current
 from attention_core.runtime.execution import execute, execute_here
 from attention_core.runtime.progress import ProgressCallback, watched
 
-HEAP = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
+MALLOC_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 """Environment of worker processes: glibc keeps up to 64 MiB of freed memory, and arrays up to 32 MiB on the heap.
 
 By default, it returns arrays of some MiB to the system and maps their pages again. A training step of a tiny model with
 softmax then takes 33 instead of 23 ms (medians of two runs, one thread)."""
-PATIENCE = 120.0
+CONNECT_SECONDS = 120.0
 """Seconds to wait for a shared forking process to listen: it imports torch and a model first."""
-REACH = 5.0
+CLUSTER_SECONDS = 5.0
 """Seconds to wait for a cluster's answer."""
-LOST = N_(
+WORKER_LOST = N_(
     "The worker process ended unexpectedly, perhaps because memory ran out. Try again, or choose a smaller input."
 )
 """The message for a worker that died during a task. Every other cause has a message of its own."""
-BROKEN = N_(
+WORKERS_CANNOT_START = N_(
     "The worker processes of this server cannot start. The server's log shows the reason. To compute without worker "
     "processes, restart the server with ATTENTION_LAB_WORKERS=0."
 )
-ABSENT = N_(
+NO_WORKERS_SOCKET = N_(
     "No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET. Start python -m attention_core.workers with this "
     "path, then try again."
 )
-SCHEDULER = N_(
+NO_DASK_SCHEDULER = N_(
     "No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER. Start the scheduler and try again, or unset "
     "the variable."
 )
@@ -56,14 +56,14 @@ def worker_count() -> int:
     Raises:
         SettingError: if the variable is not a whole number up to 64.
     """
-    word = os.environ.get("ATTENTION_LAB_WORKERS", "").strip()
-    if not word:
+    value = os.environ.get("ATTENTION_LAB_WORKERS", "").strip()
+    if not value:
         return current().heavy_jobs if sys.platform == "linux" else 0
-    if not (word.isdecimal() and int(word) <= 64):
-        raise SettingError("ATTENTION_LAB_WORKERS is {value!r}; give a whole number from 0 to 64.", value=word[:40])
-    if int(word) and sys.platform != "linux":
+    if not (value.isdecimal() and int(value) <= 64):
+        raise SettingError("ATTENTION_LAB_WORKERS is {value!r}; give a whole number from 0 to 64.", value=value[:40])
+    if int(value) and sys.platform != "linux":
         raise SettingError("Worker processes need Linux; set ATTENTION_LAB_WORKERS to 0.")
-    return int(word)
+    return int(value)
 
 
 class WorkerExecutor:
@@ -79,11 +79,11 @@ class WorkerExecutor:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def places(self) -> int:
+    def slot_count(self) -> int:
         """Return the number of workers."""
         return self._count
 
-    def place(self) -> "Worker":
+    def new_slot(self) -> "Worker":
         """Return a worker, which starts with its first task."""
         return Worker(self.connect)
 
@@ -96,7 +96,7 @@ class WorkerExecutor:
                 self._folder = tempfile.TemporaryDirectory(prefix="attention-lab-")
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "attention_core.workers", self._folder.name + "/workers", "--owned"],
-                    env={**HEAP, **os.environ},
+                    env={**MALLOC_ENVIRONMENT, **os.environ},
                     stdin=subprocess.PIPE,  # when this server ends, the pipe closes, and the process then ends too
                 )
             return Path(self._folder.name, "workers")
@@ -104,13 +104,13 @@ class WorkerExecutor:
     def connect(self) -> socket.socket:
         """Return a connection to a new worker.
 
-        Waits until the process that forks workers listens: as long as it lives if it is this server's own, ``PATIENCE``
-        seconds otherwise.
+        Waits until the process that forks workers listens: as long as it lives if it is this server's own, otherwise
+        ``CONNECT_SECONDS``.
 
         Raises:
             WorkerError: if that process ends before it listens, or does not listen in time.
         """
-        path, until = self.start(), time.monotonic() + PATIENCE
+        path, deadline = self.start(), time.monotonic() + CONNECT_SECONDS
         while True:
             connection = socket.socket(socket.AF_UNIX)
             try:
@@ -118,15 +118,15 @@ class WorkerExecutor:
             except OSError:  # the process that forks workers does not listen yet
                 connection.close()
                 if self._process is not None and self._process.poll() is not None:
-                    raise WorkerError(BROKEN) from None
-                if self._process is None and time.monotonic() > until:
-                    raise WorkerError(ABSENT) from None
+                    raise WorkerError(WORKERS_CANNOT_START) from None
+                if self._process is None and time.monotonic() > deadline:
+                    raise WorkerError(NO_WORKERS_SOCKET) from None
                 time.sleep(0.05)
             else:
                 return connection
 
 
-class Worker(Place):
+class Worker(Slot):
     """A worker process, started with its first task.
 
     Args:
@@ -158,19 +158,19 @@ class Worker(Place):
             # not break the stream, because the worker can still read the outer bytes completely.
             self._connection.sendall(pickle.dumps(pickle.dumps((experiment, task))))
             with self._connection.makefile("rb") as stream:
-                kind, about = pickle.load(stream)
+                kind, payload = pickle.load(stream)
                 while kind in ("held", "step"):
                     if kind == "held":
                         on_wait()
                     else:
-                        on_step(*about)
-                    kind, about = pickle.load(stream)
+                        on_step(*payload)
+                    kind, payload = pickle.load(stream)
         except (OSError, EOFError, pickle.UnpicklingError):
             self.close()
-            raise WorkerError(LOST) from None
+            raise WorkerError(WORKER_LOST) from None
         if kind == "error":
-            raise about
-        rows: tuple[Any, ...] = about
+            raise payload
+        rows: tuple[Any, ...] = payload
         return rows
 
     def end(self) -> bool:
@@ -203,9 +203,9 @@ class ClusterExecutor:
     @property
     def max_in_flight(self) -> int:
         """The number of tasks that run at a time, plus one."""
-        return self.places() + 1
+        return self.slot_count() + 1
 
-    def places(self) -> int:
+    def slot_count(self) -> int:
         """Return the number of threads of all workers.
 
         Raises:
@@ -215,7 +215,7 @@ class ClusterExecutor:
         return max(1, sum(self.client().nthreads().values()))
 
     def client(self) -> Any:  # noqa: ANN401 - Dask is not installed everywhere
-        """Return the connection to the scheduler; errors are as in ``places``."""
+        """Return the connection to the scheduler; errors are as in ``slot_count``."""
         with self._lock:
             if self._client is None or self._client.status != "running":
                 try:
@@ -225,18 +225,18 @@ class ClusterExecutor:
                         "ATTENTION_LAB_SCHEDULER needs Dask: pip install attention-lab[cluster]."
                     ) from None
                 try:
-                    self._client = Client(self._address, timeout=REACH, set_as_default=False)
+                    self._client = Client(self._address, timeout=CLUSTER_SECONDS, set_as_default=False)
                 except (OSError, ValueError):
-                    raise WorkerError(SCHEDULER) from None
+                    raise WorkerError(NO_DASK_SCHEDULER) from None
             return self._client
 
-    def place(self) -> Place:
-        """Return a place that runs one task at a time on the cluster."""
-        return ClusterPlace(self)
+    def new_slot(self) -> Slot:
+        """Return a slot that runs one task at a time on the cluster."""
+        return ClusterSlot(self)
 
 
-class ClusterPlace(Place):
-    """A place that runs one task at a time on a cluster. The cluster chooses the worker, and replaces a lost one."""
+class ClusterSlot(Slot):
+    """A slot that runs one task at a time on a cluster. The cluster chooses the worker, and replaces a lost one."""
 
     def __init__(self, cluster: ClusterExecutor) -> None:
         self._cluster = cluster
@@ -261,9 +261,9 @@ class ClusterPlace(Place):
             from distributed.comm import CommClosedError
 
             if isinstance(error, KilledWorker):
-                raise WorkerError(LOST) from error
+                raise WorkerError(WORKER_LOST) from error
             if isinstance(error, CancelledError | CommClosedError | TimeoutError):
-                raise WorkerError(SCHEDULER) from error
+                raise WorkerError(NO_DASK_SCHEDULER) from error
             raise
         finally:
             self._future = None  # the cluster keeps a result in memory as long as a future refers to it
@@ -291,17 +291,17 @@ class ThreadExecutor:
     load: Load
     max_in_flight: ClassVar[int] = 1
 
-    def places(self) -> int:
+    def slot_count(self) -> int:
         """Return the number of heavy computations that the lock admits at a time."""
         return current().heavy_jobs
 
-    def place(self) -> "ThreadPlace":
-        """Return a place that runs one task at a time."""
-        return ThreadPlace(self)
+    def new_slot(self) -> "ThreadSlot":
+        """Return a slot that runs one task at a time."""
+        return ThreadSlot(self)
 
 
-class ThreadPlace(Place):
-    """A place that runs one task at a time in a thread of this process. A thread can only be asked to stop."""
+class ThreadSlot(Slot):
+    """A slot that runs one task at a time in a thread of this process. A thread can only be asked to stop."""
 
     def __init__(self, executor: "ThreadExecutor") -> None:
         self._executor = executor

@@ -21,7 +21,7 @@ MAX_ACCOUNTS = 1000
 """The number of accounts above which accounts without used seconds are deleted."""
 
 
-class Places:
+class FairSemaphore:
     """A semaphore that serves the thread with the earliest due time, and equal due times in order of request.
 
     With ``threading.Semaphore``, a thread that has just released its place can take it again before the waiting threads
@@ -34,14 +34,14 @@ class Places:
         self._waiting: list[tuple[float, int, threading.Event]] = []
         self._lock = threading.Lock()
 
-    def acquire(self, due: float) -> None:
+    def acquire(self, due_time: float) -> None:
         """Wait for a place, behind all threads with an earlier due time."""
         turn = threading.Event()
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
-            heapq.heappush(self._waiting, (due, next(self._requests), turn))
+            heapq.heappush(self._waiting, (due_time, next(self._requests), turn))
         turn.wait()
 
     def release(self) -> None:
@@ -52,15 +52,15 @@ class Places:
             else:
                 self._free += 1
 
-    def wanted(self, due: float) -> bool:
+    def has_earlier_request(self, due_time: float) -> bool:
         """Return whether a thread with an earlier due time is waiting."""
         with self._lock:
-            return bool(self._waiting) and self._waiting[0][0] < due
+            return bool(self._waiting) and self._waiting[0][0] < due_time
 
     @contextmanager
-    def taken(self, due: float) -> Iterator[None]:
+    def acquired(self, due_time: float) -> Iterator[None]:
         """Hold a place within the block."""
-        self.acquire(due)
+        self.acquire(due_time)
         try:
             yield
         finally:
@@ -80,7 +80,7 @@ class Account:
     recovered_at: float
 
     @property
-    def due(self) -> float:
+    def due_time(self) -> float:
         """The due time of the request: its time, or later if the visitor has used more than ``BURST_SECONDS``."""
         return max(self.requested_at, self.recovered_at - BURST_SECONDS / RECOVERY_RATE)
 
@@ -102,16 +102,16 @@ class FairLock:
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self._clock = places, clock
-        self._places = Places(places)
-        self._inside = threading.local()
-        self._sole = threading.Lock()
+        self._semaphore = FairSemaphore(places)
+        self._thread = threading.local()
+        self._exclusive_lock = threading.Lock()
         self._accounts: dict[Hashable, Account] = {}
         self._lock = threading.Lock()
 
     @property
     def requested_at(self) -> float | None:
         """The time of this thread's request, also while its place is given up in ``released``; None without one."""
-        return getattr(self._inside, "requested_at", None)
+        return getattr(self._thread, "requested_at", None)
 
     @contextmanager
     def acquired(self, visitor: Hashable = None, requested_at: float | None = None) -> Iterator[None]:
@@ -121,7 +121,7 @@ class FairLock:
             visitor: the visitor whose use is counted; None to count no use.
             requested_at: the time since which the caller waits, perhaps for another lock; None for now.
         """
-        if getattr(self._inside, "yes", False):
+        if getattr(self._thread, "is_admitted", False):
             yield
             return
         with self._lock:
@@ -131,52 +131,52 @@ class FairLock:
                 account = self._accounts.setdefault(visitor, account)
             account.requested_at = now if requested_at is None else requested_at
             if len(self._accounts) > MAX_ACCOUNTS:
-                self._accounts = {each: kept for each, kept in self._accounts.items() if kept.recovered_at > now}
-        self._inside.requested_at = account.requested_at
+                self._accounts = {key: other for key, other in self._accounts.items() if other.recovered_at > now}
+        self._thread.requested_at = account.requested_at
         self._enter(account)
         try:
             yield
         finally:
             self._leave(account)
-            self._inside.requested_at = None
+            self._thread.requested_at = None
 
     @contextmanager
     def released(self) -> Iterator[None]:
         """Give up the place within the block. Never call this with a lock held that an admitted thread may wait for."""
-        if not getattr(self._inside, "yes", False):
+        if not getattr(self._thread, "is_admitted", False):
             yield
             return
-        account: Account = self._inside.account
+        account: Account = self._thread.account
         self._leave(account)
         try:
             yield
         finally:
             self._enter(account)  # the account still has its due time, so the thread does not queue as a new request
 
-    def give_way(self) -> None:
+    def yield_turn(self) -> None:
         """Let waiting threads with earlier due times go first. Never call this with a lock held that one may wait for.
 
         Others are due earlier once this visitor has used more than ``BURST_SECONDS`` seconds. The page of a
         long run is drawn between other visitors' interactions, so they need not wait until the run ends.
         """
-        account: Account | None = getattr(self._inside, "account", None)
+        account: Account | None = getattr(self._thread, "account", None)
         if account is None:
             return
         now = self._clock()
-        account.charge(self._inside.since, now)
-        self._inside.since = now
-        if self._places.wanted(account.due):
+        account.charge(self._thread.since, now)
+        self._thread.since = now
+        if self._semaphore.has_earlier_request(account.due_time):
             self._leave(account)
             self._enter(account)
 
     def _enter(self, account: Account) -> None:
-        self._places.acquire(account.due)
-        self._inside.yes, self._inside.account, self._inside.since = True, account, self._clock()
+        self._semaphore.acquire(account.due_time)
+        self._thread.is_admitted, self._thread.account, self._thread.since = True, account, self._clock()
 
     def _leave(self, account: Account) -> None:
-        account.charge(self._inside.since, self._clock())
-        self._inside.yes, self._inside.account = False, None
-        self._places.release()
+        account.charge(self._thread.since, self._clock())
+        self._thread.is_admitted, self._thread.account = False, None
+        self._semaphore.release()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -185,11 +185,11 @@ class FairLock:
         A thread that already holds a place must not call this.
         """
         # Only one caller may collect places: two callers that each hold some of them would wait for each other.
-        with self._sole, ExitStack() as taken:
+        with self._exclusive_lock, ExitStack() as stack:
             for _ in range(self._count):
-                taken.enter_context(self._places.taken(self._clock()))
-            self._inside.yes = True
+                stack.enter_context(self._semaphore.acquired(self._clock()))
+            self._thread.is_admitted = True
             try:
                 yield
             finally:
-                self._inside.yes = False
+                self._thread.is_admitted = False

@@ -123,7 +123,7 @@ def run_immediately(
         headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
-    if describe and tasks and dispatch.known(experiment, tasks[0]) is None:
+    if describe and tasks and dispatch.cached_rows(experiment, tasks[0]) is None:
         headline.markdown(_("Measuring …"))
     style = f' style="height: {height}px"' if height else ""
     chart.html(f'<div class="chart-room"{style}></div>')
@@ -138,7 +138,10 @@ def run_immediately(
         args=(key,),
     )
     # Cached results take no time, so they must not count in the estimate of the remaining time.
-    spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
+    spent = [
+        0.0,
+        *accumulate(0.0 if dispatch.cached_rows(experiment, task) is not None else effort(task) for task in tasks),
+    ]
     began = time.monotonic()
 
     def report(done: int, steps: tuple[int, int] | None = None) -> None:
@@ -344,7 +347,7 @@ def queue_text(status: TaskStatus) -> str:
         )
     if status.ahead == 0:
         return _("You are next in the queue")
-    if not status.held:
+    if not status.is_blocked:
         return ""
     if status.timed:
         return _("Waiting for other computations to end, because a timing run needs the machine to itself")
@@ -385,7 +388,7 @@ def _take(
                 raise outcome
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
-            cached.page_lock().give_way()
+            cached.page_lock().yield_turn()
             # The run is updated before the page: Streamlit may end this script at an update of the page, because a
             # newer script has replaced it, and an update may also fail.
             before, clock = clock, time.monotonic()

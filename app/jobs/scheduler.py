@@ -13,14 +13,14 @@ from typing import Any, Protocol
 from attention_core.experiments.task import Task
 from attention_core.runtime.progress import ProgressCallback, StoppedError
 
-GRACE = 0.25
+GRACE_SECONDS = 0.25
 """Seconds until a task that no session waits for is ended. Many tasks end sooner, which keeps their worker warm."""
-IDLE = 60.0
-"""Seconds after which a place without tasks is closed, which releases its memory."""
+IDLE_SECONDS = 60.0
+"""Seconds after which a slot without tasks is closed, which releases its memory."""
 
 
-class Place(Protocol):
-    """A place that runs one task at a time, for example a worker process."""
+class Slot(Protocol):
+    """A slot that runs one task at a time, for example a worker process."""
 
     def run(
         self, experiment: str, task: Task, on_wait: Callable[[], None], on_step: ProgressCallback
@@ -38,29 +38,29 @@ class Place(Protocol):
         """End the running task, from another thread. Returns False if the task can only be asked to stop."""
 
     def close(self) -> None:
-        """Release the resources of the place. By default it has none."""
+        """Release the resources of the slot. By default it has none."""
         return
 
 
 class Executor(Protocol):
-    """A provider of places that run tasks."""
+    """A provider of slots that run tasks."""
 
     @property
     def max_in_flight(self) -> int:
-        """The number of tasks that one run requests at a time; errors are as in ``places``."""
+        """The number of tasks that one run requests at a time; errors are as in ``slot_count``."""
 
     def __hash__(self) -> int:
         """Return a hash by identity: no two executors are equal."""
 
-    def places(self) -> int:
+    def slot_count(self) -> int:
         """Return how many tasks run at a time.
 
         Raises:
             LabError: if the executor cannot be reached.
         """
 
-    def place(self) -> Place:
-        """Return one more place."""
+    def new_slot(self) -> Slot:
+        """Return one more slot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +69,13 @@ class TaskStatus:
 
     Attributes:
         ahead: the number of visitors before it in the queue; None once the task has started.
-        held: whether a worker has taken the task and waits until no timed task (or, for a timed task, no task) runs.
+        is_blocked: whether its worker waits until no timed task (or, for a timed task, no other task) runs.
         timed: whether the task needs the machine for itself.
         steps: finished and total steps; None if the task has reported none.
     """
 
     ahead: int | None
-    held: bool
+    is_blocked: bool
     timed: bool
     steps: tuple[int, int] | None = None
 
@@ -87,16 +87,16 @@ class Job:
     key: Hashable
     experiment: str
     task: Task
-    wanted: list[Hashable] = field(default_factory=list)
-    found: Future[tuple[Any, ...]] = field(default_factory=Future)
-    begun: bool = False
-    place: Place | None = None
-    held: bool = False
+    visitors: list[Hashable] = field(default_factory=list)
+    future: Future[tuple[Any, ...]] = field(default_factory=Future)
+    started: bool = False
+    slot: Slot | None = None
+    is_blocked: bool = False
     steps: tuple[int, int] | None = None
 
     def mark_waiting(self) -> None:
         """Mark the task as waiting for the machine."""
-        self.held = True
+        self.is_blocked = True
 
     def set_progress(self, done: int, total: int) -> None:
         """Store how many steps are done."""
@@ -106,8 +106,8 @@ class Job:
 class TaskHandle:
     """A visitor's request for a task, returned by ``FairScheduler.submit``."""
 
-    def __init__(self, line: "FairScheduler", job: Job, visitor: Hashable) -> None:
-        self._line, self._job, self._visitor = line, job, visitor
+    def __init__(self, scheduler: "FairScheduler", job: Job, visitor: Hashable) -> None:
+        self._scheduler, self._job, self._visitor = scheduler, job, visitor
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so many seconds for the task's end, and return whether it has ended."""
@@ -119,20 +119,20 @@ class TaskHandle:
         Raises:
             LabError: if the task could not be run.
         """
-        return self._job.found.result()
+        return self._job.future.result()
 
     def status(self) -> TaskStatus:
         """Return the task's status."""
-        return self._line.status(self._job)
+        return self._scheduler.status(self._job)
 
     def withdraw(self) -> None:
         """Withdraw the request."""
-        self._line.withdraw(self._job, self._visitor)
+        self._scheduler.withdraw(self._job, self._visitor)
 
 
 def wait_for_any(handles: Sequence[TaskHandle], seconds: float) -> bool:
     """Wait up to so many seconds for the end of one of the tasks, and return whether one has ended."""
-    return bool(wait([handle._job.found for handle in handles], seconds, FIRST_COMPLETED).done)
+    return bool(wait([handle._job.future for handle in handles], seconds, FIRST_COMPLETED).done)
 
 
 class FairScheduler:
@@ -161,15 +161,15 @@ class FairScheduler:
         Raises:
             LabError: if the executor cannot be reached.
         """
-        places = self._executor.places()
+        slot_count = self._executor.slot_count()
         with self._changed:
             job = self._jobs.setdefault(key, Job(key, experiment, task))
-            job.wanted.append(visitor)
-            if not job.begun:
+            job.visitors.append(visitor)
+            if not job.started:
                 self._waiting.setdefault(visitor, deque()).append(job)
-                if self._threads < places and sum(not each.begun for each in self._jobs.values()) > self._idle:
+                if self._threads < slot_count and sum(not each.started for each in self._jobs.values()) > self._idle:
                     self._threads += 1
-                    threading.Thread(target=self._serve, args=(self._executor.place(),), daemon=True).start()
+                    threading.Thread(target=self._serve, args=(self._executor.new_slot(),), daemon=True).start()
                 self._changed.notify()
         return TaskHandle(self, job, visitor)
 
@@ -177,18 +177,20 @@ class FairScheduler:
         """Return the status of a task."""
         with self._changed:
             ahead = next((i for i, jobs in enumerate(self._waiting.values()) if job in jobs), None)
-            return TaskStatus(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
+            return TaskStatus(
+                ahead=ahead, is_blocked=job.is_blocked, timed=getattr(job.task, "timed", False), steps=job.steps
+            )
 
     def withdraw(self, job: Job, visitor: Hashable) -> None:
         """Withdraw a visitor's request. The result stays available while other visitors request the task."""
         with self._changed:
-            job.wanted.remove(visitor)
-            if not job.begun and visitor not in job.wanted:
+            job.visitors.remove(visitor)
+            if not job.started and visitor not in job.visitors:
                 self._remove_from_queue(visitor, job)
-            if job.wanted:
+            if job.visitors:
                 return
-            if job.begun and not job.found.done():
-                timer = threading.Timer(GRACE, self._end, (job,))
+            if job.started and not job.future.done():
+                timer = threading.Timer(GRACE_SECONDS, self._end, (job,))
                 timer.daemon = True
                 timer.start()
             else:
@@ -207,43 +209,43 @@ class FairScheduler:
 
     def _end(self, job: Job) -> None:
         with self._changed:
-            # While this thread holds the lock, the place cannot switch to another task, so it ends the right one. A
+            # While this thread holds the lock, the slot cannot switch to another task, so it ends the right one. A
             # later request for the task starts it again.
-            if not job.wanted and job.place is not None and job.place.end():
+            if not job.visitors and job.slot is not None and job.slot.end():
                 self._remove(job)
 
-    def _serve(self, place: Place) -> None:
-        while (job := self._next(place)) is not None:
+    def _serve(self, slot: Slot) -> None:
+        while (job := self._take_job(slot)) is not None:
             rows: tuple[Any, ...] = ()
             error: BaseException | None = None
             try:
-                rows = place.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
+                rows = slot.run(job.experiment, job.task, job.mark_waiting, job.set_progress)
             except BaseException as raised:  # ``TaskHandle.rows`` raises it for the visitors who wait
                 error = raised
             with self._changed:
-                job.place = None
-                if isinstance(error, StoppedError) and job.wanted:
+                job.slot = None
+                if isinstance(error, StoppedError) and job.visitors:
                     self._requeue(job)  # a visitor has requested the task since it was asked to stop
                 elif error is not None:
-                    job.found.set_exception(error)
+                    job.future.set_exception(error)
                 else:
-                    job.found.set_result(rows)
-                if job.found.done() and (error is not None or not job.wanted):
+                    job.future.set_result(rows)
+                if job.future.done() and (error is not None or not job.visitors):
                     self._remove(job)  # so that a new request computes the task again, which may succeed
-        place.close()
+        slot.close()
 
     def _requeue(self, job: Job) -> None:
-        job.begun, job.held, job.steps = False, False, None
-        for visitor in job.wanted:
+        job.started, job.is_blocked, job.steps = False, False, None
+        for visitor in job.visitors:
             self._waiting.setdefault(visitor, deque()).appendleft(job)
         self._changed.notify()
 
-    def _next(self, place: Place) -> Job | None:
+    def _take_job(self, slot: Slot) -> Job | None:
         with self._changed:
             self._idle += 1
-            there = self._changed.wait_for(lambda: self._waiting, IDLE)
+            has_job = self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
             self._idle -= 1
-            if not there:
+            if not has_job:
                 self._threads -= 1
                 return None
             visitor = next(iter(self._waiting))
@@ -251,7 +253,7 @@ class FairScheduler:
             job = jobs.popleft()
             if jobs:
                 self._waiting[visitor] = jobs  # a new entry of a dict is its last, so all other visitors go first
-            for other in set(job.wanted):
+            for other in set(job.visitors):
                 self._remove_from_queue(other, job)
-            job.begun, job.place = True, place
+            job.started, job.slot = True, slot
             return job

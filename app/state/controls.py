@@ -115,7 +115,7 @@ class Control(Generic[T]):
             The current value.
         """
         assert self._widget is not None, f"{self.name} has no widget of its own"
-        cached.page_lock().give_way()
+        cached.page_lock().yield_turn()
         arguments = {"help": _(self.help) or None, **self._arguments(), **layout}
         self._widget(_(arguments.pop("label", self.title)), key=self.name, **arguments)
         return self.value
@@ -141,7 +141,7 @@ class Control(Generic[T]):
         Returns:
             The value shown.
         """
-        cached.page_lock().give_way()
+        cached.page_lock().yield_turn()
         arguments = {"help": _(self.help) or None, **layout}
         return widget(
             _(arguments.pop("label", self.title)),

@@ -41,7 +41,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         name: name of the saved file, without extension.
         alt: description of the figure in one sentence, for visitors who cannot see it.
     """
-    cached.page_lock().give_way()
+    cached.page_lock().yield_turn()
     if is_narrow():
         figure = with_legend_below(figure)
     header = {

@@ -97,7 +97,7 @@ class Board:
 
     def _draw_card(self, claim: Claim) -> None:
         """Draw the outcome of a claim on its card, or why it is not checked."""
-        cached.page_lock().give_way()
+        cached.page_lock().yield_turn()
         outcome, place, article = self.outcomes.get(claim.key), self.cards[claim.key], words.article(claim.source)
         if outcome is None:
             if (task := self.on_request.get(claim.key)) is not None:
@@ -148,7 +148,7 @@ def show(chosen: ChosenInput) -> None:
     """Draw the board and start all checks, except slow ones and time measurements, which would delay other tasks."""
     checks = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = options.opened_claim(claims.all_claims())
-    known = {task: found for task in checks if (found := dispatch.known("claims", task)) is not None}
+    known = {task: found for task in checks if (found := dispatch.cached_rows("claims", task)) is not None}
     on_request = {task.key: task for task in checks if task not in known and not is_requested(task)}
     tasks = sorted((task for task in checks if task.key not in on_request), key=lambda task: task.key not in FIRST_KEYS)
     summary = st.container(key="claims-summary")

@@ -67,7 +67,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: ChosenInput) -> Outcom
                 _("Measure again"),
                 icon=":material/timer:",
                 key="claims.again",
-                on_click=dispatch.forget,
+                on_click=dispatch.drop_rows,
                 args=("claims", task),
                 help=_("Times vary between runs. These times were measured on this machine."),
             )

@@ -31,7 +31,7 @@ def next_tasks(plan: Plan, rows: list[LearnRow]) -> Sequence[Task]:
         elif not spec_rows and plan.every == learning.MEASURE_INTERVAL:
             # Another page that trained the model measured it at the same steps. If only its weights are cached, the
             # measurements before the last are missing.
-            trained = dispatch.known("learning", trained_form.task_of(spec)) or ()
+            trained = dispatch.cached_rows("learning", trained_form.task_of(spec)) or ()
             spec_rows = trained if len(trained) > 1 else ()
         if spec_rows and (cached_rows is None or len(cached_rows.value) < len(spec_rows)):
             _cache.drop(key)

@@ -61,7 +61,7 @@ class View(Generic[RowT]):
         tasks = self.tasks(question)
         for task in tasks if self.experiment in RECORDED and not question.live else ():
             if (row := RECORDED[self.experiment](task)) is not None:
-                dispatch.keep(self.experiment, task, (row,))
+                dispatch.cache_rows(self.experiment, task, (row,))
         rows: list[RowT] = runs.run_immediately(
             self.experiment,
             tasks,

@@ -183,7 +183,7 @@ def test_the_rows_of_a_class_fit_twice_into_the_cache():
     heads = execution.Records(2**30).load(source).heads * source.layer_count
     pages = 2  # the Entropy page, and the other three together need no more
     assert heads == 72
-    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.CACHE_PARTS
+    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS_CACHE_PARTS // cached.CACHE_PARTS
 
 
 def test_long_inputs_release_the_page_lock_and_short_inputs_do_not_queue_again(monkeypatch):
@@ -222,9 +222,9 @@ def test_a_page_with_many_long_inputs_waits_for_others_once(monkeypatch):
         first = started(draw, "first")
         assert begun.wait(10)
         second = started(draw, "second")
-        until(lambda: len(gate._places._waiting) == 1)
+        until(lambda: len(gate._semaphore._waiting) == 1)
         go_on.set()
-        until(lambda: len(gate._places._waiting) == 2)
+        until(lambda: len(gate._semaphore._waiting) == 2)
     join(first, second)
     assert order == ["first", "second"]
 

@@ -58,7 +58,7 @@ def test_a_sweep_is_stopped_and_continued(cluster):
     first = [next(begun)[1] for _ in range(2)]
     begun.close()
     time.sleep(1.5)  # The tasks that have begun end; the others never begin.
-    assert all(dispatch.known("trial", task) is None for task in tasks[2:])
+    assert all(dispatch.cached_rows("trial", task) is None for task in tasks[2:])
     found = [rows for _task, rows in dispatch.stream("trial", tasks)]
     assert found[:2] == first
     assert min(begun for _pid, begun, _end in found[2:]) > max(end for _pid, _begun, end in first)
@@ -86,10 +86,10 @@ def test_timed_tasks_run_on_this_machine(cluster, monkeypatch):
 
 def test_a_scheduler_that_does_not_answer_gives_a_sentence():
     with pytest.raises(WorkerError, match="No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER"):
-        ClusterExecutor("tcp://127.0.0.1:1").places()
+        ClusterExecutor("tcp://127.0.0.1:1").slot_count()
 
 
 def test_without_dask_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SettingError, match=r"pip install attention-lab\[cluster\]"):
-        ClusterExecutor("tcp://127.0.0.1:1").places()
+        ClusterExecutor("tcp://127.0.0.1:1").slot_count()

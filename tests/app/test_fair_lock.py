@@ -45,8 +45,8 @@ def test_timed_samples_and_heavy_work_wait_for_each_other():
     assert log == ["heavy ends", "sample", "sample ends", "late"]
 
 
-class SlowPlaces:
-    """Places of a lock that are slow to acquire, so that other threads can act between two acquisitions."""
+class SlowSemaphore:
+    """A semaphore whose places are slow to acquire, so that other threads can act between two acquisitions."""
 
     def __init__(self, count):
         self.places = threading.BoundedSemaphore(count)
@@ -80,7 +80,7 @@ def test_a_sweep_does_not_block_another_visitor_until_its_end():
 
 def test_two_concurrent_timings_do_not_deadlock():
     gate, done = FairLock(2), []
-    gate._places = SlowPlaces(2)
+    gate._semaphore = SlowSemaphore(2)
 
     def timed():
         with gate.exclusive():
@@ -131,9 +131,9 @@ def test_a_thread_that_released_its_place_returns_before_new_requests():
     assert out.wait(5)
     with gate.acquired():
         others = [started(begin) for _ in range(2)]
-        until(lambda: len(gate._places._waiting) == 2)
+        until(lambda: len(gate._semaphore._waiting) == 2)
         come_back.set()
-        until(lambda: len(gate._places._waiting) == 3)
+        until(lambda: len(gate._semaphore._waiting) == 3)
     join(drawing, *others)
     assert log == ["came back", "began", "began"]
 
@@ -160,10 +160,10 @@ def served(asked):
             now[0] += seconds
     threads = [started(hold)]
     for waiting, (visitor, _) in enumerate(asked):
-        until(lambda: one._places._free == 0 and len(one._places._waiting) == waiting)  # noqa: B023
+        until(lambda: one._semaphore._free == 0 and len(one._semaphore._waiting) == waiting)  # noqa: B023
         now[0] += 0.5
         threads.append(started(ask, visitor))
-    until(lambda: len(one._places._waiting) == len(asked))
+    until(lambda: len(one._semaphore._waiting) == len(asked))
     go.set()
     join(*threads)
     return order
@@ -221,9 +221,9 @@ def test_a_long_run_lets_others_go_first_at_every_request(monkeypatch):
     assert out.wait(5)
     with one.acquired():
         back.set()
-        until(lambda: len(one._places._waiting) == 1)
+        until(lambda: len(one._semaphore._waiting) == 1)
         second = started(move)
-        until(lambda: len(one._places._waiting) == 2)
+        until(lambda: len(one._semaphore._waiting) == 2)
     join(first, second)
     assert order == ["student", "sweep"]
 
@@ -246,8 +246,8 @@ def drawn(first, then, seconds):
                 order.append(visitor)
                 if count > 1 and i == 0:
                     came.set()
-                    until(lambda: one._places._waiting)
-                one.give_way()
+                    until(lambda: one._semaphore._waiting)
+                one.yield_turn()
 
     for visitor, spent in (first, then):
         with one.acquired(visitor):
@@ -274,9 +274,9 @@ def test_only_a_visitor_with_high_use_gives_way_between_drawings(first, then, se
     assert drawn(first, then, seconds) == list(order)
 
 
-def test_a_thread_without_a_place_does_not_give_way():
+def test_a_thread_without_a_place_does_not_yield():
     gate = FairLock(1)
-    gate.give_way()
+    gate.yield_turn()
     with gate.exclusive():
-        gate.give_way()
-    assert gate._places._free == 1
+        gate.yield_turn()
+    assert gate._semaphore._free == 1

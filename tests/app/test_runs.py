@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
 from app.jobs import dispatch, runs
-from app.jobs.scheduler import Place, TaskStatus
+from app.jobs.scheduler import Slot, TaskStatus
 from attention_core.errors import InputError, WorkerError
 
 AT_ONCE = """
@@ -437,17 +437,17 @@ def slow(monkeypatch, **standing):
 @pytest.mark.parametrize(
     ("standing", "expected"),
     [
-        ({"ahead": None, "held": False, "timed": False}, ""),
-        ({"ahead": None, "held": False, "timed": True}, ""),
-        ({"ahead": 0, "held": False, "timed": True}, "You are next in the queue"),
-        ({"ahead": 1, "held": False, "timed": False}, "1 visitor is ahead of you in the queue"),
-        ({"ahead": 2, "held": False, "timed": False}, "2 visitors are ahead of you in the queue"),
+        ({"ahead": None, "is_blocked": False, "timed": False}, ""),
+        ({"ahead": None, "is_blocked": False, "timed": True}, ""),
+        ({"ahead": 0, "is_blocked": False, "timed": True}, "You are next in the queue"),
+        ({"ahead": 1, "is_blocked": False, "timed": False}, "1 visitor is ahead of you in the queue"),
+        ({"ahead": 2, "is_blocked": False, "timed": False}, "2 visitors are ahead of you in the queue"),
         (
-            {"ahead": None, "held": True, "timed": True},
+            {"ahead": None, "is_blocked": True, "timed": True},
             "Waiting for other computations to end, because a timing run needs the machine to itself",
         ),
         (
-            {"ahead": None, "held": True, "timed": False},
+            {"ahead": None, "is_blocked": True, "timed": False},
             "Waiting for a timing run to end, because a timing run needs the machine to itself",
         ),
     ],
@@ -479,7 +479,7 @@ def test_the_steps_of_a_single_task_are_the_progress_of_its_run():
 
 
 def test_a_sweep_requests_as_many_tasks_as_can_run_and_withdraws_the_rest(calls, monkeypatch):
-    executor = slow(monkeypatch, ahead=None, held=False, timed=False)
+    executor = slow(monkeypatch, ahead=None, is_blocked=False, timed=False)
     found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])
     assert next(found)[1] == (0,)
     assert executor.asked == [0, 1, 2]
@@ -492,7 +492,7 @@ def test_a_sweep_requests_as_many_tasks_as_can_run_and_withdraws_the_rest(calls,
     assert executor.asked == [0, 1, 2, 3, 2, 3, 4, 5], "what was found is not asked for again"
 
 
-class Places:
+class TwoSlots:
     """An executor that runs two tasks at a time; each waits for the other."""
 
     max_in_flight = 3
@@ -500,23 +500,23 @@ class Places:
     def __init__(self):
         self.barrier = threading.Barrier(2, timeout=10)
 
-    def places(self):
+    def slot_count(self):
         return 2
 
-    def place(self):
-        places = self
+    def new_slot(self):
+        executor = self
 
-        class Both(Place):
+        class Both(Slot):
             def run(self, experiment, task, on_wait, on_step):
-                places.barrier.wait()
+                executor.barrier.wait()
                 return (task,)
 
         return Both()
 
 
 def test_ready_tasks_run_concurrently(monkeypatch):
-    places = Places()
-    monkeypatch.setattr(dispatch, "executor", lambda task: places)
+    executor = TwoSlots()
+    monkeypatch.setattr(dispatch, "executor", lambda task: executor)
     left = {"a": [0, 1, 2], "b": [0, 1, 2]}
 
     def ready():

@@ -11,7 +11,7 @@ import pytest
 from threads import until
 
 from app.jobs import cached
-from app.jobs import scheduler as line_module
+from app.jobs import scheduler as scheduler_module
 from app.jobs.executors import ThreadExecutor
 from app.jobs.scheduler import FairScheduler, TaskStatus
 from attention_core.runtime import progress as task_steps
@@ -23,15 +23,15 @@ class Steps:
 
     max_in_flight = 1
 
-    def __init__(self, places=1):
-        self.count, self.ran, self.ended, self.closed = places, [], [], 0
+    def __init__(self, slots=1):
+        self.count, self.ran, self.ended, self.closed = slots, [], [], 0
         self.go = Counter()
         self.changed = threading.Condition()
 
-    def places(self):
+    def slot_count(self):
         return self.count
 
-    def place(self):
+    def new_slot(self):
         return Step(self)
 
     def finish(self, task):
@@ -98,7 +98,7 @@ def test_the_position_in_the_queue_counts_visitors_and_not_tasks(steps, ask):
     running = ask("first", "a")
     until(lambda: steps.ran)
     waiting = {who: [ask(who, f"{who} {i}") for i in range(3)] for who in ("second", "third")}
-    assert running.status() == TaskStatus(ahead=None, held=False, timed=False)
+    assert running.status() == TaskStatus(ahead=None, is_blocked=False, timed=False)
     assert [ticket.status().ahead for ticket in waiting["second"]] == [0, 0, 0]
     assert [ticket.status().ahead for ticket in waiting["third"]] == [1, 1, 1]
 
@@ -107,7 +107,7 @@ def test_equal_tasks_run_once_and_survive_one_withdrawal(steps, ask):
     one, other = ask("one", "same"), ask("other", "same")
     until(lambda: steps.ran)
     one.withdraw()
-    time.sleep(3 * line_module.GRACE)
+    time.sleep(3 * scheduler_module.GRACE_SECONDS)
     steps.finish("same")
     assert other.wait(5)
     assert other.rows() == ("same", "found")
@@ -165,7 +165,7 @@ def test_a_task_requested_again_immediately_is_still_running(steps, ask):
     until(lambda: steps.ran)
     first.withdraw()
     again = ask("one", "same")
-    time.sleep(3 * line_module.GRACE)
+    time.sleep(3 * scheduler_module.GRACE_SECONDS)
     steps.finish("same")
     assert again.wait(5)
     assert (steps.ran, steps.ended) == (["same"], [])
@@ -183,8 +183,8 @@ def test_a_failed_task_fails_for_all_visitors_and_can_run_again(steps, ask):
     until(lambda: len(steps.ran) == 2)
 
 
-def test_all_places_run_tasks_and_an_idle_place_is_closed(monkeypatch):
-    monkeypatch.setattr(line_module, "IDLE", 0.1)
+def test_all_slots_run_tasks_and_an_idle_slot_is_closed(monkeypatch):
+    monkeypatch.setattr(scheduler_module, "IDLE_SECONDS", 0.1)
     steps = Steps(2)
     line = FairScheduler(steps)
     tickets = [line.submit("one", "trial", i, i) for i in range(3)]
@@ -203,7 +203,7 @@ def test_all_places_run_tasks_and_an_idle_place_is_closed(monkeypatch):
 def test_a_task_reports_that_it_waits_for_the_machine(steps, ask):
     ticket = ask("one", "held back")
     until(lambda: ticket.status().steps)
-    assert ticket.status() == TaskStatus(ahead=None, held=True, timed=False, steps=(2, 5))
+    assert ticket.status() == TaskStatus(ahead=None, is_blocked=True, timed=False, steps=(2, 5))
 
 
 class Thread:
@@ -212,10 +212,10 @@ class Thread:
     def __init__(self):
         self.ran, self.asked, self.go, self.stopped = [], threading.Event(), threading.Event(), 0
 
-    def places(self):
+    def slot_count(self):
         return 1
 
-    def place(self):
+    def new_slot(self):
         return self
 
     def run(self, experiment, task, on_wait, on_step):
@@ -236,32 +236,32 @@ class Thread:
 
 
 def test_a_stopped_task_is_removed():
-    place = Thread()
-    line = FairScheduler(place)
+    executor = Thread()
+    line = FairScheduler(executor)
     ticket = line.submit("one", "trial", "a", "a")
-    until(lambda: place.ran)
+    until(lambda: executor.ran)
     ticket.withdraw()
-    until(place.asked.is_set)
-    place.go.set()
-    until(lambda: place.stopped)
+    until(executor.asked.is_set)
+    executor.go.set()
+    until(lambda: executor.stopped)
     again = line.submit("one", "trial", "a", "a")
     assert again.wait(5)
     assert again.rows() == ("a", "found")
-    assert place.ran == ["a", "a"]
+    assert executor.ran == ["a", "a"]
 
 
 def test_a_task_requested_while_it_stops_runs_again():
-    place = Thread()
-    line = FairScheduler(place)
+    executor = Thread()
+    line = FairScheduler(executor)
     ticket = line.submit("one", "trial", "a", "a")
-    until(lambda: place.ran)
+    until(lambda: executor.ran)
     ticket.withdraw()
-    until(place.asked.is_set)
+    until(executor.asked.is_set)
     others = [line.submit(who, "trial", "a", "a") for who in ("other", "third")]
-    place.go.set()
+    executor.go.set()
     assert all(other.wait(5) for other in others)
     assert {other.rows() for other in others} == {("a", "found")}
-    assert (place.ran, place.stopped) == (["a", "a"], 1)
+    assert (executor.ran, executor.stopped) == (["a", "a"], 1)
 
 
 def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):

@@ -66,7 +66,7 @@ def test_other_pages_open_with_a_trained_model(page):
     ],
 )
 def test_a_forged_link_is_refused_with_one_sentence(words, expected, trainings):
-    dispatch.keep("learning", trained_form.task_of(training_run("recall", rate=0.01, steps=200)), (measured(),))
+    dispatch.cache_rows("learning", trained_form.task_of(training_run("recall", rate=0.01, steps=200)), (measured(),))
     trainings.clear()
     at = visit("matrices", {**LINK, "trained": words})
     [warning] = at.warning

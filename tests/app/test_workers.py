@@ -37,7 +37,9 @@ def workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         patch.chdir(Path(__file__).parents[2])
-        for name in executors.HEAP:  # Dask leaves its own values in the environment of a process that had a cluster
+        for name in (
+            executors.MALLOC_ENVIRONMENT
+        ):  # Dask leaves its own values in the environment of a process that had a cluster
             patch.delenv(name, raising=False)
         found = WorkerExecutor(2)
         found.start()
@@ -188,7 +190,7 @@ def test_a_failed_start_is_not_reported_as_lack_of_memory(monkeypatch):
 
 
 def test_a_closed_socket_is_not_reported_as_lack_of_memory(monkeypatch, tmp_path):
-    monkeypatch.setattr(executors, "PATIENCE", 0)
+    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0)
     with pytest.raises(WorkerError, match="No process listens at the path in ATTENTION_LAB_WORKERS_SOCKET"):
         WorkerExecutor(1, tmp_path / "socket").connect()
 
@@ -267,10 +269,10 @@ def test_timed_tasks_run_alone_and_report_that_they_wait(line, workers, tmp_path
     running = ask(line, "sleep", "other", seconds=4.0, mark=tmp_path / "running")
     until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
-    until(lambda: timed.status().held)
+    until(lambda: timed.status().is_blocked)
     second = FairScheduler(WorkerExecutor(1, workers.start()))  # another server that uses the same worker process
     late = ask(second, "sleep", seconds=0.1)
-    until(lambda: late.status().held)
+    until(lambda: late.status().is_blocked)
     assert timed.status().timed
     assert not late.status().timed
     ends = [found(ticket)[1:] for ticket in (running, timed, late)]

@@ -29,7 +29,7 @@ STEPS = (50, 100, 200, 300, 400, 600, 800)
 
 def cached_row(spec: TrainSpec) -> LearnRow | None:
     """Return the last measurement of a trained model, with its weights; None if they are not cached."""
-    rows = dispatch.known("learning", task_of(spec))
+    rows = dispatch.cached_rows("learning", task_of(spec))
     return None if rows is None else rows[-1]
 
 
@@ -41,7 +41,7 @@ def cache_weights(row: LearnRow) -> None:
     """
     if row.checkpoint is not None and row.row.step:
         task = task_of(replace(row.spec, steps=row.row.step))
-        dispatch.keep("learning", task, (replace(row, checkpoint=replace(row.checkpoint, moments=b"")),))
+        dispatch.cache_rows("learning", task, (replace(row, checkpoint=replace(row.checkpoint, moments=b"")),))
 
 
 def task_of(spec: TrainSpec) -> TrainTask:

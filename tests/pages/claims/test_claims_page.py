@@ -85,19 +85,19 @@ def expected():
 def test_claims_that_measure_time_run_on_request():
     source = SyntheticSource(SyntheticSpec(n=43, d=8, heads=2))
     [timed] = [task for task in claims.tasks(source) if task.timed]
-    dispatch.forget("claims", timed)
+    dispatch.drop_rows("claims", timed)
     at = open_claims(n=43)
     assert len(chips(at)) == len(EVERY) - 1
     assert " 1 claim is not checked yet" in said(at)
     assert said(at).count("This claim is checked only on request, because it measures time.") == 1
-    assert dispatch.known("claims", timed) is None
+    assert dispatch.cached_rows("claims", timed) is None
     assert at.button(key="claims.check").label == "Check 1 more claim"
     at.button(key="claims.check").click().run()
     assert at.session_state["check"] is True
     assert len(chips(at)) == len(EVERY)
     assert "checked only on request" not in said(at)
     assert not any(button.key == "claims.check" for button in at.button)
-    assert dispatch.known("claims", timed) is not None
+    assert dispatch.cached_rows("claims", timed) is not None
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
 
 
@@ -183,7 +183,7 @@ def test_the_claims_that_usually_fail_come_first_until_a_verdict_is_known():
 def test_a_filter_shows_the_claims_that_are_not_checked_yet():
     source = SyntheticSource(SyntheticSpec(n=44, d=8, heads=2))
     [timed] = [task for task in claims.tasks(source) if task.timed]
-    dispatch.forget("claims", timed)
+    dispatch.drop_rows("claims", timed)
     at = open_claims(n=44, verdict="unchecked")
     assert cards(at) == {timed.key}
     at.button(key="claims.check").click().run()
@@ -546,7 +546,7 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
         worker.join(10)
         waiting.join(10)
     assert ran == ["sparse_time"]
-    dispatch.forget("claims", timed)
+    dispatch.drop_rows("claims", timed)
 
 
 def test_the_claims_about_trained_models_have_their_own_view():

@@ -432,7 +432,7 @@ def test_curves_of_models_trained_on_matrices_need_no_training():
     }
     plan = learning.plan(["softmax"], seeds=(3,), **settings)
     [spec] = plan.specs
-    dispatch.keep("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))
+    dispatch.cache_rows("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))
     rows: list[learning.LearnRow] = []
     [task] = shared_runs.next_tasks(plan, rows)
     assert isinstance(task, learning.TestTask)

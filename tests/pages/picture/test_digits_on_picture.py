@@ -36,7 +36,7 @@ def models():
     """Train the models of this file for one step each."""
     for words in (WORDS, ["digits", "softmax", "steps~1"], ["digits", "local~window~3", "steps~1"]):
         spec = run_from_words(words)
-        dispatch.keep("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))
+        dispatch.cache_rows("learning", trained_form.task_of(spec), learning.run(trained_form.task_of(spec)))
 
 
 def softmax_and_local(record, window):
