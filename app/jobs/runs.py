@@ -25,14 +25,14 @@ from attention_core.experiments.task import Task
 MIN_REDRAW, MAX_REDRAW = 0.7, 5.0
 """Shortest and longest seconds between two drawings of a growing chart. A redraw costs the browser up to half of the
 shortest time. After more than the longest time, a chart appears to be stuck."""
-SHARE = 1 / 8
+DRAWING_SHARE = 1 / 8
 """The fraction of the time that all runs together may spend on drawing, which blocks all other pages."""
 MESSAGE_INTERVAL = 0.1
 """Seconds between two progress messages: cached results arrive by the hundred."""
 FIRST_DRAW = 0.2
 """Seconds before the first drawing: cached rows arrive sooner and are drawn once, and computed rows show early."""
 
-BAR = 250
+BAR_WIDTH = 250
 """Width in pixels of a progress bar next to a sentence."""
 
 RowT = TypeVar("RowT")
@@ -45,22 +45,22 @@ class Run(Generic[RowT]):
     Attributes:
         request: what the run computes.
         rows: the rows found, if they are not cached elsewhere.
-        done: the number of finished tasks.
+        done_count: the number of finished tasks.
         is_running: whether the run is in progress.
-        complete: whether all tasks are finished.
+        is_complete: whether all tasks are finished.
         seconds: the time in progress, without pauses.
-        began: when the run was started.
+        started_at: when the run was started.
         error: why the run could not continue, as Markdown.
         previous: the previous run, which is shown until this run has found something.
     """
 
     request: Hashable
     rows: list[RowT] = field(default_factory=list)
-    done: int = 0
+    done_count: int = 0
     is_running: bool = True
-    complete: bool = False
+    is_complete: bool = False
     seconds: float = 0.0
-    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     error: str = ""
     previous: "Run[RowT] | None" = None
 
@@ -77,7 +77,7 @@ def time_left(seconds: float, share: float) -> str:
     return _("about {left:.0f} s left", left=seconds * (1 - share) / share)
 
 
-def last(key: str) -> Run[Any] | None:
+def last_run(key: str) -> Run[Any] | None:
     """Return the last run that was started by a button and has found something, stopped or not."""
     run: Run[Any] | None = st.session_state.get(f"{key}.run")
     return run if run is None or run.rows else run.previous
@@ -92,7 +92,7 @@ def run_immediately(
     effort: Callable[[Any], float] = lambda task: 1.0,
     refuse: Callable[[Any, str], None] | None = None,
     describe: Callable[[list[RowT]], str] | None = None,
-    place: DeltaGenerator | None = None,
+    container: DeltaGenerator | None = None,
     height: int = 0,
 ) -> list[RowT]:
     """Run an experiment's tasks in order as soon as the page opens, draw the rows found, and return them.
@@ -108,56 +108,54 @@ def run_immediately(
         effort: the work of a task relative to the others, for the remaining time.
         refuse: draws why a task could not be run, as Markdown; by default below the chart.
         describe: returns a sentence about the rows found so far, as Markdown. It is drawn above the progress bar.
-        place: container of the sentence and the progress bar; by default above the chart.
+        container: container of the sentence and the progress bar; by default above the chart.
         height: height in pixels of what ``draw`` draws, which is reserved until the first rows are there.
 
     Returns:
         All rows found.
     """
-    state, question = st.session_state, hash(tuple(tasks))
-    width: int | Literal["stretch"] = BAR if describe else "stretch"
+    state, request = st.session_state, hash(tuple(tasks))
+    width: int | Literal["stretch"] = BAR_WIDTH if describe else "stretch"
     run: Run[RowT] | None = state.get(f"{key}.run")
-    if run is None or run.request != question:
-        run = state[f"{key}.run"] = Run(question)
-    with (place or st).container(horizontal=True, vertical_alignment="center", key=f"controls.{key}"):
+    if run is None or run.request != request:
+        run = state[f"{key}.run"] = Run(request)
+    with (container or st).container(horizontal=True, vertical_alignment="center", key=f"controls.{key}"):
         headline = st.container(key=f"headline.{key}").empty() if describe else st.empty()
         bar, button = st.empty(), st.empty()
-    chart, complaint = st.empty(), st.empty()
+    chart, error_area = st.empty(), st.empty()
     if describe and tasks and dispatch.cached_rows(experiment, tasks[0]) is None:
         headline.markdown(_("Measuring …"))
     style = f' style="height: {height}px"' if height else ""
     chart.html(f'<div class="chart-room"{style}></div>')
     # “Stop” and “Continue” are one button with one key. With two buttons, the browser keeps the old one on screen as
     # long as it has the focus; when it goes away, the new one moves, and a click would miss it.
-    going = run.is_running
+    is_running = run.is_running
     button.button(
-        _("Stop") if going else _("Continue"),
-        icon=":material/stop:" if going else ":material/play_arrow:",
+        _("Stop") if is_running else _("Continue"),
+        icon=":material/stop:" if is_running else ":material/play_arrow:",
         key=f"{key}.switch",
-        on_click=stop if going else _continue_run,
+        on_click=stop if is_running else _continue_run,
         args=(key,),
     )
     # Cached results take no time, so they must not count in the estimate of the remaining time.
-    spent = [
-        0.0,
-        *accumulate(0.0 if dispatch.cached_rows(experiment, task) is not None else effort(task) for task in tasks),
-    ]
-    began = time.monotonic()
+    costs = (0.0 if dispatch.cached_rows(experiment, task) is not None else effort(task) for task in tasks)
+    efforts = [0.0, *accumulate(costs)]
+    start = time.monotonic()
 
     def report(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
-        current = (spent[done + 1] - spent[done]) * steps[0] / steps[1] if steps else 0.0
-        left = time_left(time.monotonic() - began, (spent[done] + current) / spent[-1] if spent[-1] else 1.0)
+        current = (efforts[done + 1] - efforts[done]) * steps[0] / steps[1] if steps else 0.0
+        left = time_left(time.monotonic() - start, (efforts[done] + current) / efforts[-1] if efforts[-1] else 1.0)
         # If a newer script has replaced this one, Streamlit ends this script at this update of the page.
         bar.progress(*_progress_text(done, len(tasks), steps, left), width=width)
 
-    def show(at: int | str) -> None:
+    def show(version: int | str) -> None:
         if rows:
             if describe:
                 headline.markdown(describe(rows))
             with chart.container():
-                draw(rows, f"{key}.{at}")
+                draw(rows, f"{key}.{version}")
         else:
             headline.empty()
             chart.empty()
@@ -167,31 +165,31 @@ def run_immediately(
 
     def wait(status: TaskStatus) -> None:
         if text := queue_text(status):
-            bar.progress(run.done / len(tasks), text, width=width)
+            bar.progress(run.done_count / len(tasks), text, width=width)
         else:
-            report(run.done, status.steps)
+            report(run.done_count, status.steps)
 
-    requested = tasks if run.is_running else tasks[: run.done]
-    with closing(dispatch.stream(experiment, requested, on_status_change(wait))) as found:
+    requested = tasks if run.is_running else tasks[: run.done_count]
+    with closing(dispatch.stream(experiment, requested, on_status_change(wait))) as outcomes:
         try:
-            _take(
+            _collect_results(
                 run,
                 rows,
-                found,
+                outcomes,
                 report=report,
                 draw=show,
-                refuse=refuse or (lambda task, text: complaint.info(text)),
-                first=FIRST_DRAW,
+                refuse=refuse or (lambda task, text: error_area.info(text)),
+                first_draw=FIRST_DRAW,
             )
         except WorkerError as error:
             run.is_running, run.error = False, escape_markdown(sentence(error))
-            if going:
+            if is_running:
                 st.rerun()
     if run.error:
-        complaint.info(run.error)
-    if run.done < len(tasks):
-        text = _("Stopped after {i} of {all} results", i=run.done, all=len(tasks))
-        bar.progress(run.done / len(tasks), text, width=width)
+        error_area.info(run.error)
+    if run.done_count < len(tasks):
+        text = _("Stopped after {i} of {all} results", i=run.done_count, all=len(tasks))
+        bar.progress(run.done_count / len(tasks), text, width=width)
     else:
         bar.empty()
         button.empty()
@@ -199,29 +197,29 @@ def run_immediately(
     return rows
 
 
-def _progress_text(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
+def _progress_text(done_count: int, task_count: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
     """Return the fraction of a run that is done, and the text that reports it.
 
     Args:
-        done: the number of finished tasks.
-        every: the number of all tasks.
+        done_count: the number of finished tasks.
+        task_count: the number of all tasks.
         steps: finished and total steps of the current task; None if it reports none.
         left: the remaining time in words.
     """
-    values = {"i": done, "all": every, "left": left}
+    values = {"i": done_count, "all": task_count, "left": left}
     if steps is None:
-        return done / every, _("{i} of {all} results · {left}", **values)
-    step, of = steps
-    if every == 1:
-        return step / of, _("step {step} of {of} · {left}", step=step, of=of, left=left)
-    words = _("{i} of {all} results · step {step} of {of} · {left}", step=step, of=of, **values)
-    return (done + step / of) / every, words
+        return done_count / task_count, _("{i} of {all} results · {left}", **values)
+    step, total_steps = steps
+    if task_count == 1:
+        return step / total_steps, _("step {step} of {of} · {left}", step=step, of=total_steps, left=left)
+    text = _("{i} of {all} results · step {step} of {of} · {left}", step=step, of=total_steps, **values)
+    return (done_count + step / total_steps) / task_count, text
 
 
 def run_on_button(
     experiment: str,
     request: Hashable,
-    following: Callable[[list[RowT]], Sequence[Task]],
+    next_tasks: Callable[[list[RowT]], Sequence[Task]],
     *,
     key: str,
     label: str,
@@ -240,7 +238,7 @@ def run_on_button(
     Args:
         experiment: the module's name in ``attention_core.experiments``.
         request: what a press of the button measures; a run in progress for something else is stopped.
-        following: returns the tasks that can run after these rows, the most urgent first; none after the last. It may
+        next_tasks: returns the tasks that can run after these rows, the most urgent first; none after the last. It may
             replace rows that are no longer needed.
         key: the run's key.
         label: the button's label.
@@ -259,65 +257,63 @@ def run_on_button(
     run: Run[RowT] | None = st.session_state.get(f"{key}.run")
     if run is not None and run.is_running and run.request != request:
         stop(key)  # the visitor has changed a control, so that the page now requests another run
-    going = run is not None and run.is_running
+    is_running = run is not None and run.is_running
     # Both labels are one button with one key. A second button would move when the first goes away after it has lost the
     # focus, and a click would miss it.
     row.button(
-        _("Stop") if going else label,
-        icon=":material/stop:" if going else icon,
+        _("Stop") if is_running else label,
+        icon=":material/stop:" if is_running else icon,
         key=button,
         type=kind,
-        help=None if going else help,
-        on_click=stop if going else _start,
-        args=(key,) if going else (key, request),
+        help=None if is_running else help,
+        on_click=stop if is_running else _start,
+        args=(key,) if is_running else (key, request),
     )
-    further, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
+    continue_button, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
 
-    def show(found: Run[RowT] | None, at: int | str) -> None:
+    def show(shown_run: Run[RowT] | None, version: int | str) -> None:
         if draw and chart:
             with chart.container():
-                draw(found, str(at))
+                draw(shown_run, str(version))
 
     if run is not None and run.is_running:
         if not run.rows:
-            show(last(key), "before")  # The previous run fills the page until the first result of this one.
+            show(last_run(key), "before")  # The previous run fills the page until the first result of this one.
         rows, status_text = run.rows, partial(progress, run)
         bar.progress(*status_text())
 
         def wait(status: TaskStatus) -> None:
-            share, so_far = status_text()
-            bar.progress(share, queue_text(status) or so_far)
+            share, text = status_text()
+            bar.progress(share, queue_text(status) or text)
 
         try:
-            with closing(
-                dispatch.run_ready(experiment, partial(following, rows), on_status_change(wait))
-            ) as found_rows:
-                _take(
+            with closing(dispatch.run_ready(experiment, partial(next_tasks, rows), on_status_change(wait))) as outcomes:
+                _collect_results(
                     run,
                     rows,
-                    found_rows,
+                    outcomes,
                     report=lambda done: bar.progress(*status_text()),
                     draw=partial(show, run),
-                    start=run.done,
+                    start=run.done_count,
                 )
-            run.complete = True
+            run.is_complete = True
         except ac.LabError as error:  # ends the run, since ``following`` would return the same task again
             run.error = escape_markdown(sentence(error))
         stop(key)
         st.rerun()
     if run is not None and run.request == request:
-        if run.rows and not run.complete:
-            further.button(
+        if run.rows and not run.is_complete:
+            continue_button.button(
                 _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_continue_run, args=(key,)
             )
         if run.error:
             st.info(run.error)
-    found = last(key)
-    show(found, "end")
-    return found
+    measured_run = last_run(key)
+    show(measured_run, "end")
+    return measured_run
 
 
-def in_turn(next_task: Callable[[Sequence[RowT]], Task | None]) -> Callable[[list[RowT]], Sequence[Task]]:
+def one_at_a_time(next_task: Callable[[Sequence[RowT]], Task | None]) -> Callable[[list[RowT]], Sequence[Task]]:
     """Return the function for ``run_on_button`` that runs one task at a time."""
     return lambda rows: [task for task in [next_task(rows)] if task is not None]
 
@@ -331,7 +327,7 @@ def stop(key: str) -> None:
 
 
 def _start(key: str, request: Hashable) -> None:
-    st.session_state[f"{key}.run"] = Run(request, previous=last(key))
+    st.session_state[f"{key}.run"] = Run(request, previous=last_run(key))
 
 
 def _continue_run(key: str) -> None:
@@ -356,33 +352,33 @@ def queue_text(status: TaskStatus) -> str:
 
 def on_status_change(callback: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
     """Return a callback that calls ``callback`` only if the status has changed since the last call."""
-    last: list[TaskStatus] = []
+    last_status: list[TaskStatus] = []
 
     def report(status: TaskStatus) -> None:
-        if last != [status]:
-            last[:] = [status]
+        if last_status != [status]:
+            last_status[:] = [status]
             callback(status)
 
     return report
 
 
-def _take(
+def _collect_results(
     run: Run[RowT],
     rows: list[RowT],
-    found: Iterable[tuple[Task, tuple[RowT, ...] | ac.LabError]],
+    outcomes: Iterable[tuple[Task, tuple[RowT, ...] | ac.LabError]],
     *,
     report: Callable[[int], object],
     draw: Callable[[int], None],
     refuse: Callable[[Task, str], object] | None = None,
     start: int = 0,
-    first: float = 0.0,
+    first_draw: float = 0.0,
 ) -> None:
-    """Collect the results of tasks and draw them: first after ``first`` seconds, then as often as ``pause`` allows."""
-    clock = reported = time.monotonic()
-    due = clock + first
+    """Collect the results of tasks and draw them: after ``first_draw`` seconds, then as often as ``pause`` allows."""
+    clock = reported_at = time.monotonic()
+    next_draw = clock + first_draw
     _runs.add(run)
     try:
-        for done, (task, outcome) in enumerate(found, start=start + 1):
+        for done, (task, outcome) in enumerate(outcomes, start=start + 1):
             refusal = outcome if isinstance(outcome, ac.LabError) else None
             if isinstance(outcome, WorkerError):  # without a worker all other tasks would fail too; a retry may succeed
                 raise outcome
@@ -391,18 +387,18 @@ def _take(
             cached.page_lock().yield_turn()
             # The run is updated before the page: Streamlit may end this script at an update of the page, because a
             # newer script has replaced it, and an update may also fail.
-            before, clock = clock, time.monotonic()
-            run.seconds += clock - before
-            run.done = max(run.done, done)
+            last_clock, clock = clock, time.monotonic()
+            run.seconds += clock - last_clock
+            run.done_count = max(run.done_count, done)
             if refuse and refusal is not None:
                 refuse(task, escape_markdown(sentence(refusal)))
-            if clock - reported >= MESSAGE_INTERVAL:
+            if clock - reported_at >= MESSAGE_INTERVAL:
                 report(done)
-                reported = clock
-            if rows and (begun := time.monotonic()) > due:
+                reported_at = clock
+            if rows and (draw_start := time.monotonic()) > next_draw:
                 draw(done)
-                ended = time.monotonic()
-                due = ended + pause(ended - begun, len(_runs))
+                draw_end = time.monotonic()
+                next_draw = draw_end + pause(draw_end - draw_start, len(_runs))
     finally:
         _runs.discard(run)
 
@@ -413,4 +409,4 @@ _runs: set[Run[Any]] = set()
 
 def pause(cost: float, runs: int = 1) -> float:
     """Return the seconds until the next drawing of a chart whose last drawing took ``cost`` seconds."""
-    return min(max(MIN_REDRAW, cost * runs / SHARE), MAX_REDRAW)
+    return min(max(MIN_REDRAW, cost * runs / DRAWING_SHARE), MAX_REDRAW)

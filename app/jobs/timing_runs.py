@@ -75,7 +75,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
     runs.run_on_button(
         "timing_length",
         spec,
-        runs.in_turn(partial(timing_length.next_sample, spec)),
+        runs.one_at_a_time(partial(timing_length.next_sample, spec)),
         key=KEY,
         label=_("Run on this machine"),
         icon=":material/play_arrow:",
@@ -88,14 +88,14 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
 
 def measured() -> Run | None:
     """Return the last measurement made in this session, complete or not."""
-    return _record(runs.last(KEY))
+    return _record(runs.last_run(KEY))
 
 
 def _record(found: runs.Run[TimingRow] | None) -> Run | None:
     if found is None:
         return None
     assert isinstance(found.request, TimingSpec)
-    return group_samples(found.request, stamp(found.request.device, found.began), found.rows)
+    return group_samples(found.request, stamp(found.request.device, found.started_at), found.rows)
 
 
 def progress(spec: TimingSpec, found: runs.Run[TimingRow]) -> tuple[float, str]:

@@ -50,5 +50,5 @@ def show(
 
     chart_height = height if lines else 0
     return runs.run_immediately(
-        experiment, tasks, draw, key=key, effort=effort, describe=describe, place=place, height=chart_height
+        experiment, tasks, draw, key=key, effort=effort, describe=describe, container=place, height=chart_height
     )

@@ -109,7 +109,7 @@ def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[Agreement
         key="causal.algorithms",
         effort=task_milliseconds,
         describe=describe,
-        place=headline,
+        container=headline,
         height=HEIGHT,
     )
     without_cumsum = [label(a) for a in attentions if "cumsum" not in causal_modes.modes(a.variant)]

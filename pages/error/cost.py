@@ -67,7 +67,7 @@ def _measured_times(question: Question) -> dict[str, float]:
         measured: runs.Run[ErrorCostRow] | None = runs.run_on_button(
             "error_cost",
             spec,
-            runs.in_turn(partial(error_cost.next_sample, spec)),
+            runs.one_at_a_time(partial(error_cost.next_sample, spec)),
             key="error",
             label=_("Measure times"),
             icon=":material/timer:",

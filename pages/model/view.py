@@ -68,7 +68,7 @@ class View(Generic[RowT]):
             draw,
             key=f"model.{question.options.view}",
             describe=lambda rows: self.describe(question, rows),
-            place=question.headline,
+            container=question.headline,
             height=HEIGHT,
         )
         if rows:

@@ -54,7 +54,7 @@ def draw(found, key):
 found = runs.run_on_button(
     "squares", asked, following, key="page", row=st.container(), draw=draw,
     label="Measure", icon=":material/timer:", button="page.measure",
-    progress=lambda found: (found.done / asked[1], f"{found.done} done"),
+    progress=lambda found: (found.done_count / asked[1], f"{found.done_count} done"),
 )
 st.caption(f"returned {found and found.rows}")
 """
@@ -203,7 +203,7 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
 
 
 def test_a_chart_that_is_slow_to_draw_is_drawn_less_often():
-    assert runs.pause(0.0) == runs.pause(runs.MIN_REDRAW * runs.SHARE) == runs.MIN_REDRAW
+    assert runs.pause(0.0) == runs.pause(runs.MIN_REDRAW * runs.DRAWING_SHARE) == runs.MIN_REDRAW
     assert runs.pause(0.2) == pytest.approx(1.6)
     assert runs.pause(60.0) == runs.MAX_REDRAW
     assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # running computations share the drawing time
@@ -225,7 +225,9 @@ def test_drawing_takes_an_eighth_of_the_time_and_the_end_is_drawn_immediately(mo
         clock[0] += cost
 
     monkeypatch.setattr(runs, "_runs", {runs.Run(other) for other in range(others)})
-    runs._take(runs.Run("clock"), [], found(), report=lambda done: None, draw=draw, first=runs.FIRST_DRAW)
+    runs._collect_results(
+        runs.Run("clock"), [], found(), report=lambda done: None, draw=draw, first_draw=runs.FIRST_DRAW
+    )
     assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
     assert len(runs._runs) == others

@@ -151,7 +151,7 @@ def test_incomplete_times_are_labelled_and_drawn_after_the_first_round():
     at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     at.button(key="error.measure").click().run()
     measured, points = at.session_state["error.run"], len(at.session_state["error.run"].request.words)
-    rows, measured.complete = list(measured.rows), False
+    rows, measured.is_complete = list(measured.rows), False
     for count, text in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
         measured.rows = rows[:count]
         at.run()

@@ -41,7 +41,7 @@ def live_lines(at):
 def gathered(at):
     """Return the results of a visitor's run."""
     run = at.session_state["timing.run"]
-    return group_samples(run.request, stamp("cpu", run.began), run.rows)
+    return group_samples(run.request, stamp("cpu", run.started_at), run.rows)
 
 
 def sentence(at):
@@ -198,7 +198,9 @@ def test_a_stopped_run_names_missing_results_and_continues():
 
 def test_a_run_has_the_time_of_its_start():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), is_running=False)
+    begun = Run(
+        spec, list(timing_length.measure(spec)), started_at=datetime(2026, 1, 31, 12, tzinfo=UTC), is_running=False
+    )
     at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
