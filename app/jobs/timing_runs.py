@@ -58,7 +58,7 @@ class Series:
         return self.word.partition("~")[0] == REFERENCE
 
 
-def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
+def run_on_machine(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
     """Draw the button and the measured rows. While a run is in progress, take its samples and draw them as they arrive.
 
     Args:
@@ -67,10 +67,10 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
         draw: draws the run, or None without a run of this mode. Receives a key that differs from drawing to drawing.
     """
 
-    def compare(found: runs.Run[TimingRow] | None, key: str) -> None:
-        record = _record(found)
-        same = record is not None and (record.spec.mode, record.spec.causal) == (spec.mode, spec.causal)
-        draw(record if same else None, key)
+    def compare(run: runs.Run[TimingRow] | None, key: str) -> None:
+        record = _record(run)
+        is_same_mode = record is not None and (record.spec.mode, record.spec.causal) == (spec.mode, spec.causal)
+        draw(record if is_same_mode else None, key)
 
     runs.run_on_button(
         "timing_length",
@@ -86,72 +86,72 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
     )
 
 
-def measured() -> Run | None:
+def last_measurement() -> Run | None:
     """Return the last measurement made in this session, complete or not."""
     return _record(runs.last_run(KEY))
 
 
-def _record(found: runs.Run[TimingRow] | None) -> Run | None:
-    if found is None:
+def _record(run: runs.Run[TimingRow] | None) -> Run | None:
+    if run is None:
         return None
-    assert isinstance(found.request, TimingSpec)
-    return group_samples(found.request, stamp(found.request.device, found.started_at), found.rows)
+    assert isinstance(run.request, TimingSpec)
+    return group_samples(run.request, stamp(run.request.device, run.started_at), run.rows)
 
 
-def progress(spec: TimingSpec, found: runs.Run[TimingRow]) -> tuple[float, str]:
+def progress(spec: TimingSpec, run: runs.Run[TimingRow]) -> tuple[float, str]:
     """Return the fraction of a run that is done, from 0 to 1, and a text that reports it."""
-    share, count = share_done(spec, found.rows), len(found.rows)
-    left = runs.time_left(found.seconds, share)
+    share, count = share_done(spec, run.rows), len(run.rows)
+    left = runs.time_left(run.seconds, share)
     message = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
     return share, message
 
 
 def share_done(spec: TimingSpec, rows: Sequence[TimingRow]) -> float:
     """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
-    whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
-    done = sum(row.n * (2 if isinstance(row, Skipped) or row.round == 0 else 1) for row in rows)
-    return min(1.0, done / whole)
+    total_work = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
+    finished_work = sum(row.n * (2 if isinstance(row, Skipped) or row.round == 0 else 1) for row in rows)
+    return min(1.0, finished_work / total_work)
 
 
-def summary_text(found: Sequence[Series]) -> str:
+def summary_text(series: Sequence[Series]) -> str:
     """Return one paragraph that says which variants of a run are faster than softmax, and from which length on."""
-    where = crossings(found)
-    if not where:
+    by_kind = crossings(series)
+    if not by_kind:
         return _("Add a variant to see from how many tokens on it is faster than softmax.")
-    faster = [*where.get("below", []), *where.get("at", [])]
-    line, missing = found[0], missing_text(found[0].run)
-    every = sum(map(len, where.values()))
+    faster = [*by_kind.get("below", []), *by_kind.get("at", [])]
+    line, missing_note = series[0], missing_text(series[0].run)
+    variant_count = sum(map(len, by_kind.values()))
     values = {
         "names": enumeration(text for _tokens, _name, text in faster),
         "device": _("this machine") if line.live else escape_markdown(line.run.stamp.device),
         "limits": measured_limits(line.run),
     }
-    first = _fastest_below(found, where)
-    below = _("Below {n} tokens, softmax is the fastest.", n=first) if first else ""
+    fastest_below = _fastest_below(series, by_kind)
+    below = _("Below {n} tokens, softmax is the fastest.", n=fastest_below) if fastest_below else ""
     if not faster:
         text = _("**No variant shown is faster than softmax at the longest length** ({device}, {limits}).", **values)
-    elif len(faster) < every:
+    elif len(faster) < variant_count:
         text = _n(
             "**{n} of {all} variants shown is faster than softmax: {names}** ({device}, {limits}).",
             "**{n} of {all} variants shown are faster than softmax: {names}** ({device}, {limits}).",
             n=len(faster),
-            all=every,
+            all=variant_count,
             **values,
         )
-    elif every == 1 or "at" not in where:
+    elif variant_count == 1 or "at" not in by_kind:
         text = _n(
             "**The variant shown is faster than softmax: {names}** ({device}, {limits}).",
             "**Every variant shown is faster than softmax: {names}** ({device}, {limits}).",
-            n=every,
+            n=variant_count,
             **values,
         )
     else:
-        values["last"] = format_interpolated(where["at"][-1][0])
-        if first:
+        values["last"] = format_interpolated(by_kind["at"][-1][0])
+        if fastest_below:
             text = _(
                 "**From {last} tokens on, every variant shown is faster than softmax; below {first} tokens, softmax "
                 "is the fastest** ({device}, {limits}).",
-                first=first,
+                first=fastest_below,
                 **values,
             )
         else:
@@ -159,141 +159,141 @@ def summary_text(found: Sequence[Series]) -> str:
                 "**From {last} tokens on, every variant shown is faster than softmax** ({device}, {limits}).", **values
             )
         below = ""
-    certain = ""
-    if "at" in where and min(len(point.ms) for point in line.points) == 1:
-        certain = _(
+    rounds_note = ""
+    if "at" in by_kind and min(len(point.ms) for point in line.points) == 1:
+        rounds_note = _(
             "Each time was measured in only one round, so the lengths at which variants become faster may differ in "
             "another run."
         )
-    others = (slower(kind, [name for _tokens, name, _text in where[kind]]) for kind in FASTER if kind in where)
-    return paragraph(text, below, *others, certain, missing)
+    others = (slower_text(kind, [name for _tokens, name, _text in by_kind[kind]]) for kind in FASTER if kind in by_kind)
+    return paragraph(text, below, *others, rounds_note, missing_note)
 
 
-def crossings(found: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
+def crossings(series: Sequence[Series]) -> dict[str, list[tuple[float, str, str]]]:
     """Return the variants of a run by ``Crossing.where``, each with its length, its name and both in words.
 
     The lengths ascend. Names are Markdown.
     """
-    where: dict[str, list[tuple[float, str, str]]] = {}
-    for line in found:
-        at = None if line.is_reference or line.masked else crossing(line.ratios)
-        if at is not None:
+    by_kind: dict[str, list[tuple[float, str, str]]] = {}
+    for line in series:
+        point = None if line.is_reference or line.masked else crossing(line.ratios)
+        if point is not None:
             name = escape_markdown(line.name)
-            text = _("{name} from {n} tokens", name=name, n=format_interpolated(at.tokens))
-            if at.where == "below":
+            text = _("{name} from {n} tokens", name=name, n=format_interpolated(point.tokens))
+            if point.where == "below":
                 text = _("{name} at every measured length", name=name)
-            where.setdefault(at.where, []).append((at.tokens, name, text))
-    return {key: sorted(each) if key == "at" else each for key, each in where.items()}
+            by_kind.setdefault(point.where, []).append((point.tokens, name, text))
+    return {key: sorted(entries) if key == "at" else entries for key, entries in by_kind.items()}
 
 
-def _fastest_below(found: Sequence[Series], where: Mapping[str, Sequence[tuple[float, str, str]]]) -> str:
+def _fastest_below(series: Sequence[Series], by_kind: Mapping[str, Sequence[tuple[float, str, str]]]) -> str:
     """Return the length below which softmax is faster than all other variants; empty without such a length.
 
     Args:
-        found: series of one run.
-        where: the lengths from which variants are faster than softmax, by ``Crossing.where``.
+        series: series of one run.
+        by_kind: the lengths from which variants are faster than softmax, by ``Crossing.where``.
     """
-    if "at" not in where:
+    if "at" not in by_kind:
         return ""
-    first = min(tokens for tokens, _name, _text in where["at"])
-    shorter = [ratio for line in found if not line.masked for ratio in line.ratios if ratio.n < first]
+    length = min(tokens for tokens, _name, _text in by_kind["at"])
+    shorter = [ratio for line in series if not line.masked for ratio in line.ratios if ratio.n < length]
     if any(ratio.middle < 1 for ratio in shorter):
         return ""
-    return format_interpolated(first)
+    return format_interpolated(length)
 
 
-def slower(where: str, names: Sequence[str]) -> str:
+def slower_text(kind: str, names: Sequence[str]) -> str:
     """Return the sentence about variants that are not faster than softmax at the longest length; empty if they are.
 
     Args:
-        where: where they become faster than softmax, as in ``Crossing.where``.
+        kind: where they become faster than softmax, as in ``Crossing.where``.
         names: their names.
     """
-    n, joined = len(names), enumeration(f"**{name}**" for name in names)
-    if where == "even":
+    n, joined_names = len(names), enumeration(f"**{name}**" for name in names)
+    if kind == "even":
         return _n(
             "{names} shows no clear difference in time from softmax at the longest length.",
             "{names} show no clear difference in time from softmax at the longest length.",
             n=n,
-            names=joined,
+            names=joined_names,
         )
-    if where == "beyond":
+    if kind == "beyond":
         return _n(
             "{names} is slower than softmax at the longest length.",
             "{names} are slower than softmax at the longest length.",
             n=n,
-            names=joined,
+            names=joined_names,
         )
     return ""
 
 
 def measured_limits(run: Run) -> str:
     """Return the number of cores of a run on a CPU, and its lengths."""
-    at, (first, *_middle, last) = run.stamp, (run.spec.sizes[0], *run.spec.sizes)
+    host, (first, *_middle, last) = run.stamp, (run.spec.sizes[0], *run.spec.sizes)
     sizes = _("{first:,} to {last:,} tokens", first=first, last=last) if first < last else _("{n:,} tokens", n=last)
-    if at.device != at.cpu:
+    if host.device != host.cpu:
         return sizes
-    return _("{threads} of {cores} cores, {sizes}", threads=at.threads, cores=at.cores, sizes=sizes)
+    return _("{threads} of {cores} cores, {sizes}", threads=host.threads, cores=host.cores, sizes=sizes)
 
 
-def _range(at: Crossing) -> str:
+def _range(point: Crossing) -> str:
     """Return the measured lengths between which a variant becomes faster than softmax, judged by the quartiles."""
-    if at.slower is None:
-        return _("up to {n:,}", n=at.faster or 0)
-    return _("between {low:,} and {high:,}", low=at.slower, high=at.faster or 0)
+    if point.slower is None:
+        return _("up to {n:,}", n=point.faster or 0)
+    return _("between {low:,} and {high:,}", low=point.slower, high=point.faster or 0)
 
 
 def missing_text(run: Run) -> str:
     """Return a sentence about what is missing from a run; empty if the run is complete."""
-    found = unfinished(run)
-    if found is None:
+    missing = unfinished(run)
+    if missing is None:
         return ""
-    if found.rounds:
-        return _("Incomplete run: {count} of {all} rounds are finished.", count=found.rounds, all=run.spec.rounds)
-    if found.tokens is None:
+    if missing.rounds:
+        return _("Incomplete run: {count} of {all} rounds are finished.", count=missing.rounds, all=run.spec.rounds)
+    if missing.tokens is None:
         return _("Incomplete run: some variants are not measured even at the shortest length.")
     return _(
         "Incomplete run: the longest length measured for all variants so far is {n:,} of {longest:,} tokens.",
-        n=found.tokens,
+        n=missing.tokens,
         longest=run.spec.sizes[-1],
     )
 
 
 def crossing_text(line: Series) -> str:
     """Return the length from which a variant is faster than softmax, as the text of a table cell."""
-    at = crossing(line.ratios)
-    if at is None:
+    point = crossing(line.ratios)
+    if point is None:
         return ""
-    n = format_interpolated(at.tokens) if at.where == "at" else f"{at.tokens:,.0f}"
-    text = _(FASTER[at.where], n=n, range=_range(at))
+    n = format_interpolated(point.tokens) if point.where == "at" else f"{point.tokens:,.0f}"
+    text = _(FASTER[point.where], n=n, range=_range(point))
     return _("{text}, so far", text=text) if unfinished(line.run) else text
 
 
-def stamp_lines(run: Run, *, live: bool, alone: bool = False) -> list[str]:
+def stamp_lines(run: Run, *, live: bool, only_run: bool = False) -> list[str]:
     """Return lines that say where, how and when a run was measured, each short enough for a narrow figure.
 
     Args:
         run: the run.
         live: whether the run was made on this machine in this session.
-        alone: whether the figure draws no other run. All its lines then have the same dash.
+        only_run: whether the figure draws no other run. All its lines then have the same dash.
     """
-    at, spec = run.stamp, run.spec
+    host, spec = run.stamp, run.spec
     mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
     setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
-    if alone:
+    if only_run:
         origin = (
-            _("live run on {device}", device=at.device) if live else _("recorded run on {device}", device=at.device)
+            _("live run on {device}", device=host.device) if live else _("recorded run on {device}", device=host.device)
         )
     elif live:
-        origin = _("solid lines: live run on {device}", device=at.device)
+        origin = _("solid lines: live run on {device}", device=host.device)
     else:
-        origin = _("dashed lines: recorded run on {device}", device=at.device)
+        origin = _("dashed lines: recorded run on {device}", device=host.device)
     return [
         origin,
-        *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),
-        _("{threads} of {cores} cores · torch {torch}", threads=at.threads, cores=at.cores, torch=at.torch),
+        *([] if host.device == host.cpu else [_("host: {cpu}", cpu=host.cpu)]),
+        _("{threads} of {cores} cores · torch {torch}", threads=host.threads, cores=host.cores, torch=host.torch),
         _("{mode}, causal · {dtype} · batch 1, {heads} heads, head size {d}", **setup)
         if spec.causal
         else _("{mode} · {dtype} · batch 1, {heads} heads, head size {d}", **setup),
-        at.date.partition("T")[0],
+        host.date.partition("T")[0],
     ]

@@ -13,7 +13,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.jobs import dispatch
-from app.jobs.timing_runs import Series, run_here, stamp_lines, summary_text
+from app.jobs.timing_runs import Series, run_on_machine, stamp_lines, summary_text
 from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander
@@ -74,7 +74,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
     lazy_expander(_("Memory of smaller caches"), smaller, key="causal.smaller")
     st.markdown("## " + _("Time per new token"), anchors=False)
-    run_here(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
+    run_on_machine(spec, st.container(horizontal=True, vertical_alignment="center"), draw)
     _method(chosen)
 
 

@@ -215,7 +215,7 @@ def show_chart(
     text = _("Lines: {what} against the number of tokens", what=_(TITLES.get(name, N_("Time of one call"))))
     chart.show(
         add_machine_stamp(
-            figure, [stamp_lines(run, live=live, alone=one_run) for run, live in runs], narrow=chart.is_narrow()
+            figure, [stamp_lines(run, live=live, only_run=one_run) for run, live in runs], narrow=chart.is_narrow()
         ),
         key=key,
         name=f"timing-{name}",

@@ -29,7 +29,7 @@ def show(headline: DeltaGenerator) -> None:
         st.markdown("## " + _(charts.TITLES[TimingOptions.side.value]), anchors=False, width="content")
         TimingOptions.side.draw(label_visibility="collapsed")
     placeholders.append(st.empty())
-    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, placeholders, f"timing.{key}"))
+    timing_runs.run_on_machine(spec, row, lambda run, key: results.show(run, recorded, placeholders, f"timing.{key}"))
     words.show_method()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 import attention_core as ac
-from app.jobs.timing_runs import measured
+from app.jobs.timing_runs import last_measurement
 from app.state.session import SharedOptions
 from app.ui import export
 from app.ui.lazy import lazy_popover
@@ -65,7 +65,7 @@ def title(run: Run) -> str:
 
 def _show_files() -> None:
     state = st.session_state
-    live = measured()
+    live = last_measurement()
     if live is None:
         st.caption(_("After a run on this machine, you can save its results here."))
     else:

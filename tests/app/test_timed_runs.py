@@ -207,7 +207,7 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
         f"{name}{', causal' if causal else ''} · bfloat16 · batch 1, 2 heads, head size 4",
         "2026-01-31",
     ]
-    assert stamp_lines(run, live=live, alone=True)[0] == f"{'live' if live else 'recorded'} run on A *GPU*"
+    assert stamp_lines(run, live=live, only_run=True)[0] == f"{'live' if live else 'recorded'} run on A *GPU*"
 
 
 def test_the_host_is_named_if_it_differs_from_the_device():
