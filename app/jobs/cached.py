@@ -88,15 +88,15 @@ def page_lock() -> FairLock:
 
 # Sources, views and gates are hashed by their repr, which contains all their fields. Only an upload's bytes are missing
 # in it; the repr has their digest instead, computed once when the file arrives.
-_KEYS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
-_KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
-_KEYS[tuple] = lambda parts: tuple(map(_key, parts))
+_KEY_FUNCTIONS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
+_KEY_FUNCTIONS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
+_KEY_FUNCTIONS[tuple] = lambda parts: tuple(map(_key, parts))
 
 
-def _key(part: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or number
+def _key(argument: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or number
     """Return a cache key that is unique to an argument. The type is part of it, since 0, 0.0 and False are equal."""
-    make = _KEYS.get(type(part))
-    return type(part), make(part) if make else part
+    key_function = _KEY_FUNCTIONS.get(type(argument))
+    return type(argument), key_function(argument) if key_function else argument
 
 
 SHORT_INPUT_TOKENS = 128
@@ -124,19 +124,19 @@ _spinner_state = threading.local()
 
 
 @contextmanager
-def spinner(words: str) -> Iterator[None]:
+def spinner(text: str) -> Iterator[None]:
     """Show a spinner from the first result in this block that is not cached. Showing it earlier would cost a thread.
 
     Args:
-        words: the text, which says what is computed.
+        text: the text, which says what is computed.
     """
-    with ExitStack() as shown:
-        around = getattr(_spinner_state, "show", None)
-        _spinner_state.show = lambda: shown.enter_context(st.spinner(words, show_time=True))
+    with ExitStack() as stack:
+        outer_show = getattr(_spinner_state, "show", None)
+        _spinner_state.show = lambda: stack.enter_context(st.spinner(text, show_time=True))
         try:
             yield
         finally:
-            _spinner_state.show = around
+            _spinner_state.show = outer_show
 
 
 def show_spinner() -> None:
@@ -147,7 +147,7 @@ def show_spinner() -> None:
         show()
 
 
-def _bytes(parts: int) -> int:
+def _part_bytes(parts: int) -> int:
     return current().cached_bytes * parts // CACHE_PARTS
 
 
@@ -161,9 +161,9 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     Raises:
         LabError: if the source cannot be read.
     """
-    known = records().known(source, tokens)
-    if known is not None:
-        return known
+    qkv = records().known(source, tokens)
+    if qkv is not None:
+        return qkv
     show_spinner()
     with page_lock().released():
         if tokens is None and source.layer_count > 1:
@@ -179,14 +179,16 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
     """
     if source.layer_count == 1:
         return (record(source),)
-    own = replace(source.at_layer(0), positions=OWN)
-    return source.apply_positions(_get_slow(_readings, _key(own), lambda: own.layers(record)))
+    model_source = replace(source.at_layer(0), positions=OWN)
+    return source.apply_positions(
+        _get_releasing_page(_model_records, _key(model_source), lambda: model_source.layers(record))
+    )
 
 
 @cached_singleton
 def records() -> execution.Records:
     """Return this process's cache of records."""
-    return execution.Records(_bytes(3))
+    return execution.Records(_part_bytes(3))
 
 
 _caches: list[ByteLRUCache[Any]] = []
@@ -200,49 +202,51 @@ def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
         entries: the largest number of results, in multiples of the limit ``cache_entries``.
         parts: the cache's parts of ``cached_bytes``; see ``CACHE_PARTS``.
     """
-    made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cache_entries)
-    _caches.append(made)
-    return made
+    results: ByteLRUCache[Any] = ByteLRUCache(
+        _part_bytes(parts), attrgetter("nbytes"), most=entries * current().cache_entries
+    )
+    _caches.append(results)
+    return results
 
 
 def _cached_analysis(
-    of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1, parts: int = 1
+    analyse: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1, parts: int = 1
 ) -> Callable[Concatenate[Source, P], T]:
     """Return a cached version of an analysis function that takes a source instead of the source's record.
 
     Args:
-        of: a function of ``attention_core.analysis``, which defines the other arguments and the errors.
+        analyse: a function of ``attention_core.analysis``, which defines the other arguments and the errors.
         entries: as in ``cache``.
         parts: as in ``cache``.
     """
     results: ByteLRUCache[Frozen[T]] = cache(entries, parts)
 
-    @wraps(of)
-    def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    @wraps(analyse)
+    def cached_analyse(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = _key((source.canonical, args, *kwargs.items()))
-        if (known := results.known(key)) is not None:
-            return known.value
+        if (result := results.known(key)) is not None:
+            return result.value
         qkv = record(source)
-        return _get_in_turn(results, key, lambda: of(qkv, *args, **kwargs), qkv.n)
+        return _get_or_compute(results, key, lambda: analyse(qkv, *args, **kwargs), qkv.n)
 
-    return look
+    return cached_analyse
 
 
-def _get_in_turn(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Callable[[], T], tokens: int) -> T:
+def _get_or_compute(results: ByteLRUCache[Frozen[T]], key: Hashable, compute: Callable[[], T], tokens: int) -> T:
     """Return a cached result, or wait for the compute lock and compute it. Other pages are drawn meanwhile."""
 
-    def find_in_turn() -> Frozen[T]:
+    def compute_in_turn() -> Frozen[T]:
         with _compute_turn(tokens):
             return Frozen(compute())
 
-    if (known := results.known(key)) is not None:
-        return known.value
+    if (result := results.known(key)) is not None:
+        return result.value
     show_spinner()
     with _release_page(tokens):
-        return results.get(key, find_in_turn).value
+        return results.get(key, compute_in_turn).value
 
 
-_compared = _cached_analysis(compare, 8, 6)
+_compare = _cached_analysis(compare, 8, 6)
 pattern = _cached_analysis(_pattern.pattern, 8, 2)
 hash_order = _cached_analysis(_pattern.hash_order)
 inside = _cached_analysis(_inside.look, 8, 3)
@@ -261,7 +265,7 @@ growth_by_token = _cached_analysis(_delta_state.growth_by_token)
 def matrix(view: View, attention: ac.Attention) -> MatrixComparison:
     """Return one variant's matrix for a view, with its metrics. Errors are those of ``compare``."""
     view = _canonical(view)
-    return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
+    return _compare(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
 def _canonical(view: View) -> View:
@@ -276,8 +280,8 @@ def _shows_all_tokens(source: Source, special: bool) -> bool:
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """Return the ranks of one variant's matrix for a view, which take longer to compute than its other metrics."""
-    found, key = matrix(view, attention), _key((_canonical(view), attention))
-    return _get_in_turn(_ranks, key, partial(ranks_of, found), len(found.weights))
+    comparison, key = matrix(view, attention), _key((_canonical(view), attention))
+    return _get_or_compute(_ranks, key, partial(ranks_of, comparison), len(comparison.weights))
 
 
 def informative_query(view: View, attention: ac.Attention) -> int | None:
@@ -289,9 +293,9 @@ def informative_query(view: View, attention: ac.Attention) -> int | None:
 
 _informative_queries: ByteLRUCache[Frozen[int | None]] = cache(8)
 _ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
-READINGS = 18
+MODEL_RECORD_PARTS = 18
 """Parts for the records that models compute (in up to seconds): enough for the preset texts and some more."""
-_readings: ByteLRUCache[Any] = cache(1, READINGS)
+_model_records: ByteLRUCache[Any] = cache(1, MODEL_RECORD_PARTS)
 _reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
 _miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
 _scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
@@ -305,19 +309,19 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
         with _compute_turn(max(map(len, allowed), default=0)):
             return Frozen(_stack.reach(allowed, depth, causal=view.causal))
 
-    return _get_slow(_reaches, _key((view, layers, depth)), compute).value
+    return _get_releasing_page(_reaches, _key((view, layers, depth)), compute).value
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
     """Return softmax in every layer and head of a source as shades ``[L, H, s, s]``; L is 1 without a model."""
     draw = partial(miniatures, causal=causal, special=_shows_all_tokens(source, special), size=size)
-    return _of_every_layer(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
+    return _get_for_all_layers(_miniatures, source, lambda layers: shades(draw(layers).numpy()), draw.keywords)
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
     """Return the scores that describe each layer and head of a source, as in ``head_miniatures``."""
     score = partial(_head_scores.head_scores, causal=causal, special=_shows_all_tokens(source, special))
-    return _of_every_layer(_scores, source, score, score.keywords)
+    return _get_for_all_layers(_scores, source, score, score.keywords)
 
 
 _denoised: ByteLRUCache[Frozen[_denoised_image.DenoisedImage]] = cache(8, 2)
@@ -332,17 +336,17 @@ def denoised(source: ImageSource, attention: ac.Attention) -> _denoised_image.De
     """
     qkv = record(source, source.size**2)
     compute = partial(_denoised_image.denoise, qkv, source.clean(), attention)
-    return _get_in_turn(_denoised, _key((source, attention)), compute, qkv.n)
+    return _get_or_compute(_denoised, _key((source, attention)), compute, qkv.n)
 
 
 def attention_maps(source: ImageSource, attention: ac.Attention) -> _denoised_image.AttentionMaps:
     """Return to which pixels each pixel of a noisy image attends; errors are as in ``denoised``."""
     qkv = record(source, source.size**2)
     compute = partial(_denoised_image.attention_maps, qkv, attention)
-    return _get_in_turn(_attention_maps, _key((source, attention)), compute, qkv.n)
+    return _get_or_compute(_attention_maps, _key((source, attention)), compute, qkv.n)
 
 
-def _of_every_layer(
+def _get_for_all_layers(
     results: ByteLRUCache[Frozen[T]],
     source: Source,
     compute: Callable[[Sequence[ac.inputs.QKV]], T],
@@ -351,18 +355,18 @@ def _of_every_layer(
     """Return a cached result about all layers of a source; ``settings`` distinguish results about the same source."""
     source = source.canonical
 
-    def find_in_turn() -> Frozen[T]:
+    def compute_in_turn() -> Frozen[T]:
         layers = every_layer(source)
         with _compute_turn(layers[0].n):
             return Frozen(compute(layers))
 
-    return _get_slow(results, _key((source, *settings.values())), find_in_turn).value
+    return _get_releasing_page(results, _key((source, *settings.values())), compute_in_turn).value
 
 
-def _get_slow(results: ByteLRUCache[T], key: Hashable, compute: Callable[[], T]) -> T:
+def _get_releasing_page(results: ByteLRUCache[T], key: Hashable, compute: Callable[[], T]) -> T:
     """Return a cached result, or compute it. Other visitors' pages are drawn during the long computation."""
-    if (known := results.known(key)) is not None:
-        return known
+    if (result := results.known(key)) is not None:
+        return result
     show_spinner()
     with page_lock().released():
         return results.get(key, compute)

@@ -9,24 +9,24 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def cached_singleton(make: Callable[P, T]) -> Callable[P, T]:
-    """Return a function that calls ``make`` once per arguments, also with many threads; errors are not cached.
+def cached_singleton(create: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that calls ``create`` once per arguments, also with many threads; errors are not cached.
 
     ``st.cache_resource`` takes 0.1 ms per call, and a page run makes dozens of these calls.
 
     Args:
-        make: a function with few distinct positional arguments.
+        create: a function with few distinct positional arguments.
     """
-    made: dict[tuple[object, ...], T] = {}
+    instances: dict[tuple[object, ...], T] = {}
     lock = threading.Lock()
 
-    @wraps(make)
+    @wraps(create)
     def get(*args: P.args, **kwargs: P.kwargs) -> T:
-        if args not in made:
+        if args not in instances:
             with lock:
-                if args not in made:
-                    made[args] = make(*args, **kwargs)
-        return made[args]
+                if args not in instances:
+                    instances[args] = create(*args, **kwargs)
+        return instances[args]
 
-    get.lasting = made  # type: ignore[attr-defined]  # lets a test find all objects that live as long as the process
+    get.instances = instances  # type: ignore[attr-defined]  # lets a test find all objects that live as long as the process
     return get

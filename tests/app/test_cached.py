@@ -161,7 +161,7 @@ def test_the_caches_together_hold_at_most_cached_bytes(monkeypatch):
     shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().cache))
     assert shared <= current().cached_bytes
     resources = {
-        name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")
+        name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "instances")
     }
     bounded_otherwise = {
         "compute_lock",

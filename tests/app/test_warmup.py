@@ -41,4 +41,4 @@ def test_warmed_up_records_leave_room_in_the_cache(monkeypatch):
         tokens = sum(len(loaded.tokenizer.encode(text).ids) for text in presets.texts().values())
         needed += short.nbytes / short[0].n * tokens
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    assert needed < 0.8 * cached._bytes(cached.READINGS)
+    assert needed < 0.8 * cached._part_bytes(cached.MODEL_RECORD_PARTS)
