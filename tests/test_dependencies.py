@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import attention_core
-from app.streamlit_patches.patches import WRITTEN_FOR
+from app.streamlit_patches.patches import STREAMLIT_VERSION
 
 ROOT = Path(__file__).parent.parent
 OWN = ("app", "attention_core", "attention_lab", "pages")
@@ -60,9 +60,9 @@ def test_a_lower_bound_is_declared_and_the_tested_version_meets_it(requirement):
 
 def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
     [streamlit] = [each for each in OPTIONAL if each.name == "streamlit"]
-    assert WRITTEN_FOR in streamlit.specifier
-    assert pins()["streamlit"] == WRITTEN_FOR
-    major, minor, patch = map(int, WRITTEN_FOR.split("."))
+    assert STREAMLIT_VERSION in streamlit.specifier
+    assert pins()["streamlit"] == STREAMLIT_VERSION
+    major, minor, patch = map(int, STREAMLIT_VERSION.split("."))
     for later in (f"{major}.{minor}.{patch + 1}", f"{major}.{minor + 1}.0", f"{major + 1}.0.0"):
         assert later not in streamlit.specifier
 

@@ -20,8 +20,11 @@ def main() -> None:
     if options.replicas < 1:
         parser.error("--replicas must be at least 1")
     if options.replicas == 1:
-        where = [f"--server.port={options.port}", *([f"--server.address={options.address}"] if options.address else [])]
-        streamlit([*where, *others])
+        address = [
+            f"--server.port={options.port}",
+            *([f"--server.address={options.address}"] if options.address else []),
+        ]
+        streamlit([*address, *others])
     else:
         from app.server.replicas import serve
 

@@ -17,22 +17,22 @@ TRIM_INTERVAL = 3.0
 """Seconds after which free memory is returned to the system even without a full collection: the collector does not
 count the holes that freed arrays leave."""
 
-_given_back = -TRIM_INTERVAL
-_settled: set[str] = set()
+_last_trim = -TRIM_INTERVAL
+_frozen_names: set[str] = set()
 
 
-def freeze_objects(what: str) -> None:
+def freeze_objects(name: str) -> None:
     """Exclude all live objects from later collections, once for each name.
 
     The collector never scans these objects again. Parts of live sessions that only a collection could free therefore
     stay allocated, so the names must come from a bounded set. Call it for a page after its first run in this process.
 
     Args:
-        what: name of the page or the objects that were just loaded.
+        name: name of the page or the objects that were just loaded.
     """
-    if what in _settled:
+    if name in _frozen_names:
         return
-    _settled.add(what)
+    _frozen_names.add(name)
     if _trim_after_collection not in gc.callbacks:
         gc.callbacks.append(_trim_after_collection)
     gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION_THRESHOLD)
@@ -42,9 +42,9 @@ def freeze_objects(what: str) -> None:
 
 def _trim_after_collection(phase: str, info: dict[str, int]) -> None:
     """Return free memory to the system (takes some ms): after full collections, and else every ``TRIM_INTERVAL`` s."""
-    global _given_back
+    global _last_trim
     if phase == "stop" and info["generation"]:
         now = time.monotonic()
-        if info["generation"] == 2 or now - _given_back > TRIM_INTERVAL:
-            malloc.give_back()
-            _given_back = now
+        if info["generation"] == 2 or now - _last_trim > TRIM_INTERVAL:
+            malloc.trim_heap()
+            _last_trim = now

@@ -4,9 +4,9 @@ import ctypes
 import sys
 from contextlib import suppress
 
-TRIM, MAPPED, ARENAS = -1, -3, -8
+TRIM, MMAP, ARENAS = -1, -3, -8
 """The constants M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc's ``malloc.h``."""
-TOP = 64 * 2**20
+TRIM_BYTES = 64 * 2**20
 """Bytes that may stay free at the end of the heap before glibc returns them to the system.
 
 Arrays up to half this size are allocated on the heap. glibc's own thresholds grow with the arrays it has seen. Until
@@ -15,7 +15,7 @@ comparison of eight variants then has ten times the page faults.
 """
 
 
-def share() -> None:
+def share_heap() -> None:
     """Make all threads started from now on share one heap, and keep freed memory for the next array.
 
     Works on Linux with glibc and does nothing elsewhere. Call it before a process starts its first thread: heaps
@@ -26,11 +26,11 @@ def share() -> None:
     """
     if sys.platform == "linux":
         with suppress(AttributeError):  # Only glibc has this function; other C libraries are left unchanged.
-            for setting, value in {ARENAS: 1, TRIM: TOP, MAPPED: TOP // 2}.items():
+            for setting, value in {ARENAS: 1, TRIM: TRIM_BYTES, MMAP: TRIM_BYTES // 2}.items():
                 ctypes.CDLL(None).mallopt(setting, value)
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Return free memory between allocations to the system; glibc by itself only trims the end of the heap."""
     if sys.platform == "linux":
         with suppress(AttributeError):

@@ -29,7 +29,7 @@ from app.jobs.executors import worker_count
 from app.server import malloc
 from attention_core import workers
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 START_SECONDS = 120
 """Seconds after which a process that has not answered counts as failed: a cold disk and a busy machine take tens of
 seconds."""
@@ -39,8 +39,8 @@ END_SECONDS = 10
 
 def configuration(ports: Sequence[int]) -> str:
     """Return the HAProxy configuration for replicas that listen on these ports of this machine."""
-    shared = (HERE / "haproxy.cfg").read_text("utf-8").rstrip().rpartition("\n")[0]
-    return "\n".join([shared, *(f"    server replica{port} 127.0.0.1:{port}" for port in ports), ""])
+    template = (FOLDER / "haproxy.cfg").read_text("utf-8").rstrip().rpartition("\n")[0]
+    return "\n".join([template, *(f"    server replica{port} 127.0.0.1:{port}" for port in ports), ""])
 
 
 def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> None:
@@ -66,49 +66,47 @@ def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> N
     os.environ["STREAMLIT_SERVER_COOKIE_SECRET"] = environment["STREAMLIT_SERVER_COOKIE_SECRET"]
     environment["ATTENTION_LAB_BIND"] = f"{address}:{port}"
     signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit())
-    places = _free_ports(replicas)
-    running: dict[str, ForkProcess] = {}
+    ports = _free_ports(replicas)
+    processes: dict[str, ForkProcess] = {}
     try:
         with tempfile.TemporaryDirectory(prefix="attention-lab-") as folder:
             starts: dict[str, Callable[[], ForkProcess]] = {}
             if worker_count() and "ATTENTION_LAB_WORKERS_SOCKET" not in os.environ:
-                tier = Path(folder, "workers")
-                environment["ATTENTION_LAB_WORKERS_SOCKET"] = os.environ["ATTENTION_LAB_WORKERS_SOCKET"] = str(tier)
-                starts["The workers' parent"] = partial(_start, partial(workers.serve, tier, owned=False))
+                path = Path(folder, "workers")
+                environment["ATTENTION_LAB_WORKERS_SOCKET"] = os.environ["ATTENTION_LAB_WORKERS_SOCKET"] = str(path)
+                starts["The workers' parent"] = partial(_start, partial(workers.serve, path, owned=False))
             _warm_up()
-            file = Path(folder, "haproxy.cfg")
-            file.write_text(configuration(places), "utf-8")
-            starts |= {f"Replica {place}": partial(_start, _replica, place, arguments) for place in places}
-            starts["The proxy"] = partial(_start, os.execve, haproxy, [haproxy, "-db", "-f", str(file)], environment)
-            running |= {name: start() for name, start in starts.items()}
-            _wait_until_healthy(
-                running, [*(f"127.0.0.1:{place}" for place in places), f"{address or '127.0.0.1'}:{port}"]
-            )
+            config = Path(folder, "haproxy.cfg")
+            config.write_text(configuration(ports), "utf-8")
+            starts |= {f"Replica {p}": partial(_start, _replica, p, arguments) for p in ports}
+            starts["The proxy"] = partial(_start, os.execve, haproxy, [haproxy, "-db", "-f", str(config)], environment)
+            processes |= {name: start() for name, start in starts.items()}
+            _wait_until_healthy(processes, [*(f"127.0.0.1:{p}" for p in ports), f"{address or '127.0.0.1'}:{port}"])
             print(f"{replicas} replicas of Attention Lab: http://{address or 'localhost'}:{port}", flush=True)
             while True:
                 time.sleep(1)
-                for name, process in running.items():
+                for name, process in processes.items():
                     if not process.is_alive():
                         print(
                             f"{name} ended with code {process.exitcode} and was restarted.", file=sys.stderr, flush=True
                         )
-                        running[name] = starts[name]()
+                        processes[name] = starts[name]()
     except KeyboardInterrupt:
         pass
     finally:
-        _end(running.values())
+        _end(processes.values())
 
 
-def _free_ports(number: int) -> list[int]:
+def _free_ports(count: int) -> list[int]:
     """Return ports of this machine on which nothing listens."""
-    with contextlib.ExitStack() as held:
-        found = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [server.getsockname()[1] for server in found]
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
 
 
 def _warm_up() -> None:
     """Load everything that replicas share, with one torch thread, because OpenMP threads would not survive the fork."""
-    malloc.share()  # This must precede the threads that load models, because it affects new threads only.
+    malloc.share_heap()  # This must precede the threads that load models, because it affects new threads only.
     from transformers.utils.logging import disable_progress_bar
 
     logging.disable(logging.WARNING)  # Streamlit warns about caches that are created outside a server, as here.
@@ -117,31 +115,31 @@ def _warm_up() -> None:
     from attention_core.inputs import models
 
     disable_progress_bar()  # The progress bar would start a thread, which would not survive the fork.
-    wanted = os.environ.get("ATTENTION_LAB_THREADS")
+    threads = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
     for model in models.BUILT_IN:  # Replicas and workers share what is loaded here; else each would load its own copy.
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()
     read_presets()
-    os.environ.pop("ATTENTION_LAB_THREADS") if wanted is None else os.environ.update(ATTENTION_LAB_THREADS=wanted)
+    os.environ.pop("ATTENTION_LAB_THREADS") if threads is None else os.environ.update(ATTENTION_LAB_THREADS=threads)
     logging.disable(logging.NOTSET)
     if threading.active_count() > 1:
         raise RuntimeError(f"A fork keeps one thread only, and there are {threading.enumerate()}.")
 
 
-def _start(run: Callable[..., object], *given: object) -> ForkProcess:
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(run, *given))
+def _start(run: Callable[..., object], *arguments: object) -> ForkProcess:
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(run, *arguments))
     process.start()
     return process
 
 
-def _run(run: Callable[..., object], *given: object) -> None:
+def _run(run: Callable[..., object], *arguments: object) -> None:
     """Run a function in a child process that ends when its parent ends (on Linux, for any reason) and on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-    run(*given)
+    run(*arguments)
 
 
 def _replica(port: int, arguments: Sequence[str]) -> None:
@@ -151,24 +149,24 @@ def _replica(port: int, arguments: Sequence[str]) -> None:
     streamlit(["--server.address=127.0.0.1", f"--server.port={port}", "--server.headless=true", *arguments])
 
 
-def _wait_until_healthy(running: Mapping[str, ForkProcess], places: Sequence[str]) -> None:
+def _wait_until_healthy(processes: Mapping[str, ForkProcess], addresses: Sequence[str]) -> None:
     """Wait until every address reports that it is healthy.
 
     Raises:
         SystemExit: with an explanation, if a process has ended or does not answer in time.
     """
-    until = time.monotonic() + START_SECONDS
-    for place in places:
-        while not _is_healthy(place):
-            ended = [name for name, process in running.items() if not process.is_alive()]
-            if ended or time.monotonic() > until:
-                sys.exit(f"{' and '.join(ended) or place} did not start; see the messages above.")
+    deadline = time.monotonic() + START_SECONDS
+    for address in addresses:
+        while not _is_healthy(address):
+            ended = [name for name, process in processes.items() if not process.is_alive()]
+            if ended or time.monotonic() > deadline:
+                sys.exit(f"{' and '.join(ended) or address} did not start; see the messages above.")
             time.sleep(0.2)
 
 
-def _is_healthy(place: str) -> bool:
+def _is_healthy(address: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://{place}/_stcore/health", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=5) as answer:
             return answer.status == HTTPStatus.OK
     except OSError:
         return False
@@ -178,7 +176,7 @@ def _end(processes: Collection[ForkProcess]) -> None:
     """Terminate all processes, and kill those that have not ended after ``END_SECONDS``."""
     for process in processes:
         process.terminate()
-    until = time.monotonic() + END_SECONDS
+    deadline = time.monotonic() + END_SECONDS
     for process in processes:
-        process.join(max(0, until - time.monotonic()))
+        process.join(max(0, deadline - time.monotonic()))
         process.kill()

@@ -31,7 +31,7 @@ def policy() -> str:
     """
     from attention_core import limits  # An import at the top would load torch before ``malloc`` configures the heap.
 
-    framing = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
+    ancestors = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
     index = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
     scripts = *_SCRIPT.findall(index), ADDRESS
     inline = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
@@ -45,7 +45,7 @@ def policy() -> str:
         "manifest-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
-        "frame-ancestors": os.environ.get(FRAME_ANCESTORS) or framing,
+        "frame-ancestors": os.environ.get(FRAME_ANCESTORS) or ancestors,
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
@@ -53,7 +53,7 @@ def policy() -> str:
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
-class Safety:
+class SecurityHeaders:
     """ASGI middleware that adds these headers to every answer and refuses a websocket opened by another site's page."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -97,5 +97,5 @@ def _is_foreign(headers: Headers) -> bool:
     origin = headers.get("Origin")
     if origin is None or origin in st.get_option("server.corsAllowedOrigins"):
         return False
-    here = urlsplit(origin)
-    return here.netloc != headers.get("Host") and here.hostname not in ("localhost", "127.0.0.1")
+    page = urlsplit(origin)
+    return page.netloc != headers.get("Host") and page.hostname not in ("localhost", "127.0.0.1")

@@ -14,7 +14,7 @@ from streamlit.runtime.forward_msg_cache import create_reference_msg
 from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.web.server.starlette import starlette_websocket
 
-MIRROR = "_held_by_browser"
+ATTRIBUTE = "_held_by_browser"
 """The attribute of a connection that stores its ``BrowserMessageCache``."""
 
 
@@ -22,17 +22,17 @@ class BrowserMessageCache:
     """The messages that the browser at the other end of a connection has cached, by the rules of Streamlit 1.67.
 
     Args:
-        oldest: the number of runs that may end without a message before the browser evicts it.
+        max_age: the number of runs that may end without a message before the browser evicts it.
     """
 
-    def __init__(self, oldest: int) -> None:
-        self._oldest, self._runs = oldest, 0
-        self._held: dict[str, tuple[int, str]] = {}  # hash: (run of the last use, fragment)
+    def __init__(self, max_age: int) -> None:
+        self._max_age, self._runs = max_age, 0
+        self._last_uses: dict[str, tuple[int, str]] = {}  # hash: (run of the last use, fragment)
 
-    def shortened(self, message: ForwardMsg) -> ForwardMsg:
+    def shorten(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for a message: a reference to it if the browser has cached it, or the message."""
-        held = message.metadata.cacheable and message.hash in self._held
-        return create_reference_msg(message) if held else message
+        is_cached = message.metadata.cacheable and message.hash in self._last_uses
+        return create_reference_msg(message) if is_cached else message
 
     def record(self, message: ForwardMsg) -> None:
         """Record a message that was sent. Streamlit replaces a message that is too large by one that is not cached."""
@@ -40,18 +40,18 @@ class BrowserMessageCache:
         if kind == "script_finished":
             self._end(message)
         elif kind == "ref_hash" or message.metadata.cacheable:
-            _, part = self._held.get(name, (0, message.delta.fragment_id))
-            self._held[name] = self._runs, part
+            _, fragment = self._last_uses.get(name, (0, message.delta.fragment_id))
+            self._last_uses[name] = self._runs, fragment
 
     def _end(self, message: ForwardMsg) -> None:
         if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
             return
         self._runs += 1
-        parts = message.metadata.run.fragment_ids
-        self._held = {
-            name: (used, part)
-            for name, (used, part) in self._held.items()
-            if self._runs - used <= self._oldest or (parts and part not in parts)
+        fragments = message.metadata.run.fragment_ids
+        self._last_uses = {
+            name: (last_use, fragment)
+            for name, (last_use, fragment) in self._last_uses.items()
+            if self._runs - last_use <= self._max_age or (fragments and fragment not in fragments)
         }
 
 
@@ -74,15 +74,15 @@ def track_cache() -> bool:
         return False
 
     def write_shortened(self: Any, msg: ForwardMsg) -> None:  # noqa: ANN401 - Streamlit's
-        held = self.__dict__.get(MIRROR)
-        if held is None:
-            held = self.__dict__[MIRROR] = BrowserMessageCache(int(config.get_option("global.maxCachedMessageAge")))
-        sent = held.shortened(msg)
+        cache = self.__dict__.get(ATTRIBUTE)
+        if cache is None:
+            cache = self.__dict__[ATTRIBUTE] = BrowserMessageCache(int(config.get_option("global.maxCachedMessageAge")))
+        sent = cache.shorten(msg)
         write(self, sent)
-        held.record(sent)
+        cache.record(sent)
 
-    def reset_unclaimed(self: Any, *args: Any, cached_message_hashes: object = None, **kwargs: Any) -> None:  # noqa: ANN401
+    def reset_uncached(self: Any, *args: Any, cached_message_hashes: object = None, **kwargs: Any) -> None:  # noqa: ANN401
         reset(self, *args, **kwargs)
 
-    client.write_forward_msg, context.reset = write_shortened, reset_unclaimed
+    client.write_forward_msg, context.reset = write_shortened, reset_uncached
     return True

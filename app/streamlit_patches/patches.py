@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-WRITTEN_FOR = "1.67.0"
+STREAMLIT_VERSION = "1.67.0"
 """The required Streamlit version, which ``pyproject.toml`` and ``requirements.txt`` also pin."""
 _log = logging.getLogger(__name__)
 
@@ -43,14 +43,14 @@ def apply() -> None:
     The version has to match exactly. A patch can check the methods that it replaces, but the message cache also follows
     rules in the browser's JavaScript, which Python cannot inspect.
     """
-    matches = st.__version__ == WRITTEN_FOR
+    matches = st.__version__ == STREAMLIT_VERSION
     for patch in PATCHES:
         if not (matches and getattr(import_module(f"{__package__}.{patch.module}"), patch.function)()):
             _log.warning(
                 "Patch %s.%s is off: it is written for Streamlit %s, and %s is installed%s. Without it %s.",
                 patch.module,
                 patch.function,
-                WRITTEN_FOR,
+                STREAMLIT_VERSION,
                 st.__version__,
                 " with other methods" if matches else "",
                 patch.without,

@@ -9,7 +9,7 @@ from streamlit.proto.NewSession_pb2 import Initialize, NewSession
 from streamlit.runtime import app_session
 
 PATH: Literal["main_script_path"] = "main_script_path"
-ABOUT = ("environment_info", "user_info")
+DETAILS = ("environment_info", "user_info")
 """Parts of a session's first message: versions and system, and an identifier of this machine."""
 
 
@@ -26,8 +26,8 @@ def remove_server_info() -> bool:
     session = getattr(app_session, "AppSession", None)
     create = getattr(session, "_create_new_session_message", None)
     git_request = getattr(session, "_handle_git_information_request", None)
-    known = PATH in NewSession.DESCRIPTOR.fields_by_name and {*ABOUT} <= {*Initialize.DESCRIPTOR.fields_by_name}
-    if session is None or not callable(create) or not callable(git_request) or not known:
+    has_fields = PATH in NewSession.DESCRIPTOR.fields_by_name and {*DETAILS} <= {*Initialize.DESCRIPTOR.fields_by_name}
+    if session is None or not callable(create) or not callable(git_request) or not has_fields:
         return False
     if [*inspect.signature(git_request).parameters] != ["self"]:
         return False
@@ -36,10 +36,10 @@ def remove_server_info() -> bool:
     def create_without_details(*args: Any, **kwargs: Any) -> ForwardMsg:  # noqa: ANN401 - Streamlit's
         message: ForwardMsg = create(*args, **kwargs)
         message.new_session.ClearField(PATH)
-        for name in ABOUT:
-            part = getattr(message.new_session.initialize, name)
-            part.Clear()
-            part.SetInParent()  # the browser reads this part, so it must be present, although it is empty
+        for name in DETAILS:
+            details = getattr(message.new_session.initialize, name)
+            details.Clear()
+            details.SetInParent()  # the browser reads this part, so it must be present, although it is empty
         return message
 
     session._create_new_session_message = create_without_details

@@ -24,7 +24,7 @@ def test_no_run_watches_files_collects_garbage_or_packs_figures():
 def frozen(monkeypatch):
     """Return a list that grows by one whenever the app calls ``gc.freeze``."""
     messages = []
-    monkeypatch.setattr(gc_tuning, "_settled", set())
+    monkeypatch.setattr(gc_tuning, "_frozen_names", set())
     monkeypatch.setattr(gc, "freeze", lambda: messages.append("frozen"))
     return messages
 

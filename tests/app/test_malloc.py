@@ -42,7 +42,7 @@ OF_SEVERAL = "from app.server import replicas; replicas._warm_up()"
 
 def test_threads_have_their_own_heaps_by_default_and_can_share_one():
     assert heaps("") > 1
-    assert heaps("from app.server import malloc; malloc.share()") == 1
+    assert heaps("from app.server import malloc; malloc.share_heap()") == 1
 
 
 @pytest.mark.parametrize("warm", [ONE_PROCESS, OF_SEVERAL], ids=["one process", "of several"])
@@ -94,7 +94,7 @@ def test_a_full_collection_returns_free_memory_between_used_blocks():
 
 def test_free_memory_is_also_returned_after_other_collections_in_intervals():
     begin = "from app.server import gc_tuning; gc_tuning.freeze_objects('test')"
-    long_ago = f"{begin}; gc_tuning._given_back -= 2 * gc_tuning.TRIM_INTERVAL"
+    long_ago = f"{begin}; gc_tuning._last_trim -= 2 * gc_tuning.TRIM_INTERVAL"
     assert mib_returned(long_ago, "gc.collect(0)") < 1
     assert mib_returned(long_ago, "gc.collect(1)") > 90
     assert mib_returned(f"{begin}; gc_tuning.TRIM_INTERVAL = 600", "gc.collect(1)") < 1
@@ -108,4 +108,4 @@ def kept(first):
 
 def test_free_memory_at_the_end_of_the_heap_is_reused():
     assert kept("") < 1
-    assert kept("from app.server import malloc; malloc.share()") > 9
+    assert kept("from app.server import malloc; malloc.share_heap()") > 9

@@ -49,7 +49,7 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
 
 def sent(held, message):
     """Return the result of ``named`` for a message that is written immediately."""
-    found = held.shortened(message)
+    found = held.shorten(message)
     held.record(found)
     return found
 

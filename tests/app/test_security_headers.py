@@ -2,7 +2,7 @@ import pytest
 from driver import complete
 
 from app.server import security_headers
-from app.server.security_headers import Safety
+from app.server.security_headers import SecurityHeaders
 
 
 def ask(kind="http", sent=(), answered=()):
@@ -17,7 +17,7 @@ def ask(kind="http", sent=(), answered=()):
         back.append(message)
 
     scope = {"type": kind, "scheme": kind.replace("websocket", "ws"), "headers": list(sent)}
-    complete(Safety(app)(scope, None, send))
+    complete(SecurityHeaders(app)(scope, None, send))
     return back[0]
 
 

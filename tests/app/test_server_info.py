@@ -49,7 +49,7 @@ def test_server_details_are_removed_and_other_fields_stay():
         (AppSession, "_handle_git_information_request", None),
         (AppSession, "_handle_git_information_request", lambda self, branch: None),
         (server_info, "PATH", "no such field"),
-        (server_info, "ABOUT", ("user_info", "no such field")),
+        (server_info, "DETAILS", ("user_info", "no such field")),
     ],
 )
 def test_an_unexpected_streamlit_is_not_patched(monkeypatch, place, name, other):

@@ -67,7 +67,7 @@ def test_another_version_of_streamlit_is_not_patched_and_each_patch_is_reported(
     found = warnings(caplog)
     for module in ("file_watching", "server_info", "message_cache"):
         [line] = [each for each in found if f"Patch {module}." in each]
-        assert f"Streamlit {patches.WRITTEN_FOR}, and {version} is installed" in line
+        assert f"Streamlit {patches.STREAMLIT_VERSION}, and {version} is installed" in line
 
 
 def test_only_a_patch_whose_methods_are_missing_is_reported(monkeypatch, caplog):
@@ -79,6 +79,6 @@ def test_only_a_patch_whose_methods_are_missing_is_reported(monkeypatch, caplog)
 
 def test_the_package_requires_the_patched_version():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["app"]
-    assert f"streamlit[performance]=={patches.WRITTEN_FOR}" in asked
+    assert f"streamlit[performance]=={patches.STREAMLIT_VERSION}" in asked
     pinned = (ROOT / "requirements.txt").read_text()
-    assert re.search(rf"^streamlit\[performance\]=={re.escape(patches.WRITTEN_FOR)}$", pinned, re.MULTILINE)
+    assert re.search(rf"^streamlit\[performance\]=={re.escape(patches.STREAMLIT_VERSION)}$", pinned, re.MULTILINE)
