@@ -14,7 +14,7 @@ from app.page_script import mounting
 from app.server import gc_tuning
 from app.state import url
 from app.state.controls import Options
-from app.state.session import LanguageOptions, SharedOptions, opening_on, write_text
+from app.state.session import LanguageOptions, SharedOptions, opening_fields, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
 from app.ui.input_forms import PHOTO, UPLOAD, has_upload
 from app.ui.lazy import lazy_popover
@@ -68,7 +68,7 @@ def _run_app() -> None:
     key = next(key for key, entry in entries.items() if entry == current_page)
     page = discover()[key]
     mounting.mount(_(page.section), _(page.title))
-    url.register_fields(opening_on(page.opening()))
+    url.register_fields(opening_fields(page.opening()))
     marker = st.empty()
     if LessonOptions.present.value:
         marker.html('<i class="presenting"></i>')  # app/page_script/style.css makes the page readable from afar.
@@ -108,7 +108,7 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
 def _read_state(page: Page[object]) -> None:
     """Read the options that a rerun of the whole page reads before it draws the page."""
     url.open_link()
-    url.register_fields(opening_on(page.opening()))
+    url.register_fields(opening_fields(page.opening()))
     url.register_fields(page.options.fields())
 
 

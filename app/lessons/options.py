@@ -8,33 +8,33 @@ from app.lessons import lesson
 from app.lessons.lesson import MOST_STEPS, Lesson
 from app.lessons.shipped import shipped
 from app.state import link_fields
-from app.state.controls import Options, link_only_option, whole
-from app.state.link_fields import Field, only
+from app.state.controls import Options, integer, link_only_option
+from app.state.link_fields import Field, single_word
 from app.words.i18n import C_, N_
 
 
-def read_lesson(given: list[str]) -> Lesson:
+def read_lesson(words: list[str]) -> Lesson:
     """Return an included lesson by its key, or the lesson that ``lesson.pack`` packed."""
-    word = only(given)
+    word = single_word(words)
     return shipped()[word] if word in shipped() else lesson.unpack(word)
 
 
-def write_lesson(found: Lesson | None) -> list[str]:
+def write_lesson(lesson_: Lesson | None) -> list[str]:
     """Return the query parameter of a lesson; empty if the lesson is too long for a link."""
-    word = "" if found is None else found.key or lesson.pack(found)
+    word = "" if lesson_ is None else lesson_.key or lesson.pack(lesson_)
     return [word] if word else []
 
 
-def is_lesson(found: object) -> bool:
+def is_lesson(value: object) -> bool:
     """Return whether a value is a lesson or None."""
-    return found is None or isinstance(found, Lesson)
+    return value is None or isinstance(value, Lesson)
 
 
 class LessonOptions(Options, shared=2):
     """Options about the current lesson, in the link to every page. They do not change what a page computes."""
 
     lesson = link_only_option(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, presentation_only=True))
-    lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))
+    lesson_step = integer(1, 1, MOST_STEPS, N_("Step"))
     present = link_only_option(
         lambda: replace(link_fields.switch(False), presentation_only=True),
         C_("show to a class", "Present"),

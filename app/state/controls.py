@@ -84,8 +84,8 @@ class Control(Generic[T]):
     @property
     def value(self) -> T:
         """The current value, always an allowed one."""
-        found: T = url.value(self.name)
-        return found
+        value: T = url.value(self.name)
+        return value
 
     def __call__(self) -> T:
         """Return the current value."""
@@ -97,8 +97,8 @@ class Control(Generic[T]):
 
     def label_of(self, value: T) -> str:
         """Return the name of a value on screen."""
-        name: str = self._arguments()["format_func"](value)
-        return name
+        label: str = self._arguments()["format_func"](value)
+        return label
 
     def restrict_to(self, options: Container[Any]) -> T:
         """Reset a value that is not among the options, report it if it came from a link, and return the value."""
@@ -123,7 +123,7 @@ class Control(Generic[T]):
     def draw_with_options(
         self,
         options: Sequence[U],
-        otherwise: U,
+        fallback: U,
         *,
         key: str,
         widget: Callable[..., U] = st.selectbox,
@@ -133,7 +133,7 @@ class Control(Generic[T]):
 
         Args:
             options: values that can be chosen.
-            otherwise: value shown while none of the options is chosen.
+            fallback: value shown while none of the options is chosen.
             key: key of the widget.
             widget: Streamlit function that draws it.
             layout: further arguments of the widget.
@@ -147,7 +147,7 @@ class Control(Generic[T]):
             _(arguments.pop("label", self.title)),
             options,
             **arguments,
-            **url.widget_arguments(self.name, options, otherwise, key=key),
+            **url.widget_arguments(self.name, options, fallback, key=key),
         )
 
 
@@ -188,7 +188,7 @@ class Options:
     @staticmethod
     def shared() -> dict[str, Field]:
         """Return the fields that every page has: those of all classes declared as ``shared``, in order of position."""
-        return {name: kind for _, options in sorted(Options._shared.items()) for name, kind in options.fields().items()}
+        return dict(item for _, options in sorted(Options._shared.items()) for item in options.fields().items())
 
     @classmethod
     def now(cls) -> Self:
@@ -216,24 +216,24 @@ def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, *
         kwargs: further arguments of ``Control``; ``default``; ``opening``, the value for an empty address if it is not
             the default; ``layout``, arguments of the widget.
     """
-    return _listed(names, title, st.segmented_control, {"required": True, "width": "content"}, kwargs)
+    return _choice_control(names, title, st.segmented_control, {"required": True, "width": "content"}, kwargs)
 
 
 def selection(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option with many values, drawn as a select box; arguments as in ``choice``."""
-    return _listed(names, title, st.selectbox, {}, kwargs)
+    return _choice_control(names, title, st.selectbox, {}, kwargs)
 
 
 def pills(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option with several values, drawn as pills that wrap; arguments as in ``choice``."""
-    return _listed(names, title, st.pills, {"required": True}, kwargs)
+    return _choice_control(names, title, st.pills, {"required": True}, kwargs)
 
 
-def _listed(
+def _choice_control(
     names: Mapping[T, str] | Callable[[], Mapping[T, str]],
     title: str,
     widget: Callable[..., Any],
-    usual: Mapping[str, Any],
+    defaults: Mapping[str, Any],
     kwargs: dict[str, Any],
 ) -> Control[T]:
     layout, default, opening = (kwargs.pop(name, None) for name in ("layout", "default", "opening"))
@@ -242,17 +242,17 @@ def _listed(
         return names() if callable(names) else {word: _(name) for word, name in names.items()}
 
     def field() -> Field:
-        known = list(titles())
-        return replace(link_fields.one_of(known[0] if default is None else default, known), opening=opening)
+        options = list(titles())
+        return replace(link_fields.one_of(options[0] if default is None else default, options), opening=opening)
 
     def arguments() -> Mapping[str, Any]:
-        known = titles()
-        return {**usual, "options": list(known), "format_func": known.__getitem__, **(layout or {})}
+        options = titles()
+        return {**defaults, "options": list(options), "format_func": options.__getitem__, **(layout or {})}
 
     return Control(field, title, widget=widget, arguments=arguments, **kwargs)
 
 
-def several(options: Sequence[T], default: Sequence[T], title: str, **kwargs: Any) -> Control[list[T]]:  # noqa: ANN401
+def multiselect(options: Sequence[T], default: Sequence[T], title: str, **kwargs: Any) -> Control[list[T]]:  # noqa: ANN401
     """Declare an option with any number of the values selected; the caller passes ``format_func`` when drawing it."""
     return Control(
         lambda: link_fields.some_of(list(default), options),
@@ -263,18 +263,18 @@ def several(options: Sequence[T], default: Sequence[T], title: str, **kwargs: An
     )
 
 
-def stops(options: Sequence[T], default: T, title: str, *, form: str = "{}", **kwargs: Any) -> Control[T]:  # noqa: ANN401
+def stops(options: Sequence[T], default: T, title: str, *, template: str = "{}", **kwargs: Any) -> Control[T]:  # noqa: ANN401
     """Declare an option for one of several numbers on a slider, written with a ``str.format`` template."""
     return Control(
         lambda: link_fields.one_of(default, options),
         title,
         widget=st.select_slider,
-        arguments=lambda: {"options": options, "format_func": form.format},
+        arguments=lambda: {"options": options, "format_func": template.format},
         **kwargs,
     )
 
 
-def whole(
+def integer(
     default: int,
     low: int,
     high: int | Callable[[], int],
@@ -293,16 +293,18 @@ def whole(
         bounds = {"min_value": low, "max_value": top()} if widget in (st.number_input, st.slider) else {}
         return {**bounds, **(layout or {})}
 
-    return Control(lambda: link_fields.whole(default, low, top()), title, widget=widget, arguments=arguments, **kwargs)
+    return Control(
+        lambda: link_fields.integer(default, low, top()), title, widget=widget, arguments=arguments, **kwargs
+    )
 
 
-listed_whole = partial(whole, widget=st.selectbox)
+int_choice = partial(integer, widget=st.selectbox)
 """Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
 
 
-def place(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401
+def index(high: Callable[[], int], title: str = "", **kwargs: Any) -> Control[int | None]:  # noqa: ANN401
     """Declare an option for a position below a bound (a token, a feature), initially None, without a widget."""
-    return Control(lambda: link_fields.whole(None, 0, high() - 1), title, **kwargs)
+    return Control(lambda: link_fields.integer(None, 0, high() - 1), title, **kwargs)
 
 
 def switch(default: bool, title: str, *, opening: bool | None = None, **kwargs: Any) -> Control[bool]:  # noqa: ANN401

@@ -10,7 +10,7 @@ from typing import Any
 import attention_core as ac
 from app.words.i18n import _, enumeration
 
-LISTED = 12
+MAX_LISTED = 12
 """Most values that a description of the allowed values lists."""
 
 
@@ -61,61 +61,61 @@ class Field:
         return False
 
 
-class CutError(ValueError):
-    """An error for a list in a link of which only a part can be shown; ``kept`` is that part."""
+class TruncatedError(ValueError):
+    """An error for a list in a link of which only a part can be shown; ``value`` is that part."""
 
-    def __init__(self, kept: object) -> None:
+    def __init__(self, value: object) -> None:
         super().__init__()
-        self.kept = kept
+        self.value = value
 
 
 UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
 """Errors that a field raises if the words of an address do not fit."""
 
 
-def only(given: list[str]) -> str:
+def single_word(words: list[str]) -> str:
     """Return the only word in a list; raise ValueError unless there is exactly one."""
-    [word] = given
+    [word] = words
     return word
 
 
 def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
     """Return a field for one of several values; their ``str`` is used in links."""
-    known = {str(option): option for option in options}
+    option_by_name = {str(option): option for option in options}
     return Field(
         default,
-        lambda given: known[only(given)],
-        options=tuple(known.values()),
-        describe_allowed=(lambda: enumeration(known)) if len(known) <= LISTED else None,
+        lambda words: option_by_name[single_word(words)],
+        options=tuple(option_by_name.values()),
+        describe_allowed=(lambda: enumeration(option_by_name)) if len(option_by_name) <= MAX_LISTED else None,
     )
 
 
 def some_of(default: list[Any], options: Sequence[Any]) -> Field:
-    """Return a field for any number of several values, in the given order; ``none`` represents the empty list."""
-    known = {str(option): option for option in options}
+    """Return a field for any number of values, in the order of the options; ``none`` represents the empty list."""
+    option_by_name = {str(option): option for option in options}
 
-    def read(given: list[str]) -> list[Any]:
-        if len({*given}) < len(given) or ("none" in given and len(given) > 1):
+    def read(words: list[str]) -> list[Any]:
+        if len({*words}) < len(words) or ("none" in words and len(words) > 1):
             raise ValueError
-        chosen = [] if given == ["none"] else [known[word] for word in given]
-        return sorted(chosen, key=options.index)
+        values = [] if words == ["none"] else [option_by_name[word] for word in words]
+        return sorted(values, key=options.index)
 
-    def write(chosen: list[Any]) -> list[str]:
-        return [str(option) for option in sorted(chosen, key=options.index)] or ["none"]
+    def write(values: list[Any]) -> list[str]:
+        return [str(option) for option in sorted(values, key=options.index)] or ["none"]
 
     return Field(
-        default, read, write, accepts=lambda chosen: isinstance(chosen, list) and all(map(options.__contains__, chosen))
+        default, read, write, accepts=lambda values: isinstance(values, list) and all(map(options.__contains__, values))
     )
 
 
-def whole(default: int | None, low: int, high: int) -> Field:
+def integer(default: int | None, low: int, high: int) -> Field:
     """Return a field for an integer from ``low`` to ``high``; with a default of None the value may be None."""
     allowed = range(low, high + 1)
 
-    def read(given: list[str]) -> int:
-        value = int(only(given))
+    def read(words: list[str]) -> int:
+        value = int(single_word(words))
         # ``int`` also accepts " 3" and "\N{ARABIC-INDIC DIGIT THREE}", which a link never contains.
-        if value not in allowed or str(value) != only(given):
+        if value not in allowed or str(value) != single_word(words):
             raise ValueError
         return value
 
@@ -125,10 +125,10 @@ def whole(default: int | None, low: int, high: int) -> Field:
 def number(default: float, low: float, high: float) -> Field:
     """Return a field for a number from ``low`` to ``high``."""
 
-    def read(given: list[str]) -> float:
-        if not re.fullmatch(r"[-+.\de]+", only(given), re.ASCII):
+    def read(words: list[str]) -> float:
+        if not re.fullmatch(r"[-+.\de]+", single_word(words), re.ASCII):
             raise ValueError
-        value = float(only(given))
+        value = float(single_word(words))
         if not low <= value <= high:
             raise ValueError
         return value
@@ -145,7 +145,7 @@ def switch(default: bool, opening: bool | None = None) -> Field:
     """Return a field for an on/off value, written as 1 or 0."""
     return Field(
         default,
-        lambda given: {"1": True, "0": False}[only(given)],
+        lambda words: {"1": True, "0": False}[single_word(words)],
         lambda on: ["1" if on else "0"],
         (True, False),
         opening=opening,

@@ -10,8 +10,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, link_only_option, listed_whole, pills, selection, switch, whole
-from app.state.link_fields import CutError, Field, number, one_of, only
+from app.state.controls import Options, choice, int_choice, integer, link_only_option, pills, selection, switch
+from app.state.link_fields import Field, TruncatedError, number, one_of, single_word
 from app.words.i18n import LANGUAGE, N_, _, enumeration, languages
 from attention_core.inputs import ImageSource, Source, SyntheticSource, image, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
@@ -29,7 +29,7 @@ PINNED = "row"
 """Name in links of the pinned token of the Matrices page."""
 AUTOMATIC = -1
 """Value of the pinned token if no token was chosen: the page then picks an informative one."""
-PLAIN = SyntheticSpec()
+DEFAULT_SPEC = SyntheticSpec()
 BROWSER = "browser"
 """Value of the language if the visitor has not chosen one, so that the browser's is used."""
 
@@ -37,8 +37,8 @@ BROWSER = "browser"
 def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
     """Return a field for one variant with its settings, among the variants that are accepted."""
 
-    def read(given: list[str]) -> ac.Attention:
-        attention = ac.from_word(only(given))
+    def read(words: list[str]) -> ac.Attention:
+        attention = ac.from_word(single_word(words))
         if not accepts(attention.variant):
             raise ValueError
         return attention
@@ -46,9 +46,9 @@ def variant_field(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
     return Field(ac.get(default), read, lambda attention: [attention.word])
 
 
-def read_model(given: list[str]) -> str:
+def read_model(words: list[str]) -> str:
     """Return a built-in model's key, or any name if the profile allows; raise ValueError for other models."""
-    name = only(given)
+    name = single_word(words)
     if not models.is_model_allowed(name):
         raise ValueError
     return name
@@ -64,43 +64,43 @@ def is_allowed_model_name(name: object) -> bool:
     return isinstance(name, str) and (models.is_model_allowed(name) or current().hub_models)
 
 
-def read_text(given: list[str]) -> str:
+def read_text(words: list[str]) -> str:
     """Return a preset text for ``@name``, or the text that ``write_text`` packed."""
-    word = only(given)
+    word = single_word(words)
     if word.startswith("@"):
         return presets.texts()[word[1:]]
     packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
-    unpack = zlib.decompressobj()
-    text = unpack.decompress(packed, _most_bytes())
-    if unpack.unconsumed_tail or not unpack.eof:
+    decompressor = zlib.decompressobj()
+    text = decompressor.decompress(packed, _max_bytes())
+    if decompressor.unconsumed_tail or not decompressor.eof:
         raise ValueError
     return text.decode()
 
 
 def write_text(text: str) -> list[str]:
     """Return a preset's name or a text packed by zlib and base64; an empty list if it is too long for an address."""
-    for name, known in presets.texts().items():
-        if text == known:
+    for name, preset in presets.texts().items():
+        if text == preset:
             return ["@" + name]
-    plain = text.encode("utf-8", "replace")
-    packed = base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
-    return [packed] if len(packed) <= LINK_TEXT and len(plain) <= _most_bytes() else []
+    data = text.encode("utf-8", "replace")
+    packed = base64.urlsafe_b64encode(zlib.compress(data, 9)).decode().rstrip("=")
+    return [packed] if len(packed) <= LINK_TEXT and len(data) <= _max_bytes() else []
 
 
-def _most_bytes() -> int:
+def _max_bytes() -> int:
     """Return the most bytes that a link's text may unpack to."""
     return 4 * current().text_characters
 
 
-def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
+def read_variants(words: list[str]) -> tuple[ac.Attention, ...]:
     """Return a link's variants in order, each once, with the reference; raise CutError if this changes them."""
-    chosen = {attention.key: attention for attention in map(ac.from_word, given)}
-    if REFERENCE not in chosen:
-        chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
-    kept = tuple(chosen.values())[: current().compared_variants]
-    if len(given) != len(kept):
-        raise CutError(kept)
-    return kept
+    by_key = {attention.key: attention for attention in map(ac.from_word, words)}
+    if REFERENCE not in by_key:
+        by_key = {REFERENCE: ac.get(REFERENCE)} | by_key
+    variants = tuple(by_key.values())[: current().compared_variants]
+    if len(words) != len(variants):
+        raise TruncatedError(variants)
+    return variants
 
 
 def first_variants() -> tuple[ac.Attention, ...]:
@@ -115,10 +115,10 @@ def default_variants() -> tuple[ac.Attention, ...]:
     )
 
 
-def read_run(given: list[str]) -> TrainSpec:
+def read_run(words: list[str]) -> TrainSpec:
     """Return the training run of a link; raise ValueError if the profile does not allow it."""
     try:
-        return run_from_words(given)
+        return run_from_words(words)
     except ac.LabError as error:
         raise ValueError(str(error)) from None
 
@@ -160,14 +160,14 @@ class SharedOptions(Options, shared=1):
         N_("Model"),
         widget=st.selectbox,
     )
-    layer = listed_whole(presets.LAYER, 0, 999, N_("Layer"))
-    head = listed_whole(presets.HEAD, -1, 999, N_("Head"))
-    kind = selection(kinds, N_("Kind"), default=PLAIN.kind)
-    n = whole(PLAIN.n, 1, lambda: current().matrix_tokens, N_("Tokens n"), widget=st.slider)
-    d = whole(PLAIN.d, 2, lambda: current().head_size, N_("Head size d"))
-    heads = whole(PLAIN.heads, 1, lambda: current().heads, N_("Heads"))
+    layer = int_choice(presets.LAYER, 0, 999, N_("Layer"))
+    head = int_choice(presets.HEAD, -1, 999, N_("Head"))
+    kind = selection(kinds, N_("Kind"), default=DEFAULT_SPEC.kind)
+    n = integer(DEFAULT_SPEC.n, 1, lambda: current().matrix_tokens, N_("Tokens n"), widget=st.slider)
+    d = integer(DEFAULT_SPEC.d, 2, lambda: current().head_size, N_("Head size d"))
+    heads = integer(DEFAULT_SPEC.heads, 1, lambda: current().heads, N_("Heads"))
     sharpness = link_only_option(
-        lambda: number(PLAIN.sharpness, 0.0, 16.0),
+        lambda: number(DEFAULT_SPEC.sharpness, 0.0, 16.0),
         N_("Sharpness"),
         widget=st.slider,
         arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
@@ -176,9 +176,9 @@ class SharedOptions(Options, shared=1):
             "keys."
         ),
     )
-    seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
+    seed = integer(DEFAULT_SPEC.seed, 0, 2**31 - 1, N_("Seed"))
     rope = switch(
-        PLAIN.rope, N_("RoPE"), help=N_("Rotates queries and keys by position, as in Llama (arXiv 2104.09864).")
+        DEFAULT_SPEC.rope, N_("RoPE"), help=N_("Rotates queries and keys by position, as in Llama (arXiv 2104.09864).")
     )
     trained = link_only_option(
         lambda: Field(
@@ -193,7 +193,7 @@ class SharedOptions(Options, shared=1):
             ),
         )
     )
-    sequence = whole(
+    sequence = integer(
         0,
         0,
         SEQUENCES - 1,
@@ -232,7 +232,7 @@ class SharedOptions(Options, shared=1):
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
     photo = choice({"portrait": N_("Portrait"), "camera": N_("Camera"), OWN_PHOTO: N_("Own")}, N_("Photograph"))
-    grid = listed_whole(
+    grid = int_choice(
         ImageSource.size,
         image.MIN_SIDE,
         lambda: current().picture_side,
@@ -268,17 +268,18 @@ class SharedOptions(Options, shared=1):
     )
 
 
-def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
+def opening_fields(opening: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields that all pages have, with the opening values of one page.
 
     Without the default model's weights, an empty address opens with synthetic input.
 
     Args:
-        own: the page's opening values, by field name.
+        opening: the page's opening values, by field name.
     """
     if not models.are_default_weights_installed():
-        own = {SharedOptions.input.name: SyntheticSource.key, **own}
-    return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Options.shared().items()}
+        opening = {SharedOptions.input.name: SyntheticSource.key, **opening}
+    fields = Options.shared()
+    return fields | {name: replace(fields[name], opening=value) for name, value in opening.items()}
 
 
 class LanguageOptions(Options, shared=3):
@@ -292,7 +293,7 @@ class LanguageOptions(Options, shared=3):
 class HashOptions(Options):
     """The option of pages that show one hash round of a variant that sorts its tokens by several hashes."""
 
-    hash_round = listed_whole(0, 0, 63, N_("Hashing round"), layout={"width": 120})
+    hash_round = int_choice(0, 0, 63, N_("Hashing round"), layout={"width": 120})
 
 
 def opens_causal(variant: ac.Variant) -> bool:

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.state.link_fields import UNREADABLE, CutError, Field
+from app.state.link_fields import UNREADABLE, Field, TruncatedError
 from app.state.refusals import refusal
 from app.words.i18n import LANGUAGE
 
@@ -298,8 +298,8 @@ def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tup
         if name in given:
             try:
                 values[name] = kind.read(given[name])
-            except CutError as cut:
-                values[name] = cut.kept
+            except TruncatedError as cut:
+                values[name] = cut.value
                 refused.append(name)
             except UNREADABLE:
                 refused.append(name)

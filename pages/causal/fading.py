@@ -14,7 +14,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.figures.theme import GREY
 from app.jobs import cached
-from app.state.controls import Options, choice, listed_whole, several, switch
+from app.state.controls import Options, choice, int_choice, multiselect, switch
 from app.ui import chart, export, input_panel, palette
 from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
@@ -46,8 +46,8 @@ def feature_maps() -> dict[str, str]:
 class FadingOptions(Options, prefix="c_"):
     """The options that a link to this view carries, except those of the gate."""
 
-    early = listed_whole(10, 0, lambda: current().matrix_tokens - 1, N_("Token j to follow"), widget=st.select_slider)
-    decays = several(
+    early = int_choice(10, 0, lambda: current().matrix_tokens - 1, N_("Token j to follow"), widget=st.select_slider)
+    decays = multiselect(
         DECAYS,
         [0.8, 0.95],
         N_("Retention γ"),

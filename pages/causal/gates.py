@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.figures.lines.curves import Curve, guide
 from app.figures.theme import escape_label
-from app.state.controls import Options, choice, stops, whole
+from app.state.controls import Options, choice, integer, stops
 from app.words.i18n import N_, _, escape_markdown, paragraph
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS
@@ -39,13 +39,13 @@ class GateOptions(Options, prefix="c_"):
         DECAYS,
         0.8,
         N_("Gate γ"),
-        form="{:g}",
+        template="{:g}",
         help=N_(
             "Share of the state that is kept at a token whose key is orthogonal to a reference direction. This "
             "direction is the mean of the earlier keys (gate “by key novelty”) or random (gate “random”)."
         ),
     )
-    gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
+    gate_seed = integer(0, 0, 99, N_("Seed"), layout={"width": 110})
 
 
 def selected_gate() -> Gate | None:

@@ -16,7 +16,7 @@ from app.figures.token_strips import Strip, strips
 from app.jobs import cached, dispatch, runs
 from app.jobs.scheduler import TaskStatus
 from app.matrix_board import Panel, matrix_board
-from app.state.controls import Options, listed_whole
+from app.state.controls import Options, int_choice
 from app.state.session import SharedOptions
 from app.ui import chart, export, input_panel, variant_picker
 from app.ui.input_panel import ChosenInput
@@ -36,7 +36,7 @@ Influences = Mapping[ac.Attention, Influence]
 class LeaksOptions(Options, prefix="c_"):
     """The options that a link to this view carries."""
 
-    token = listed_whole(
+    token = int_choice(
         20,
         0,
         MAX_TOKENS - 1,

@@ -13,7 +13,7 @@ from app.figures.memory import memory
 from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.state import url
-from app.state.controls import Options, link_only_option, listed_whole
+from app.state.controls import Options, int_choice, link_only_option
 from app.state.session import SharedOptions, set_text, variant_field, with_chosen_settings
 from app.ui import chart, export, input_forms, input_panel, variant_picker
 from app.ui.animation import Animation
@@ -45,7 +45,7 @@ class StateOptions(Options, prefix="c_"):
     variant = link_only_option(
         lambda: variant_field(lambda variant: variant in matrix_states(), "linear"), link="c_state"
     )
-    last = listed_whole(
+    last = int_choice(
         10, 0, lambda: current().matrix_tokens - 1, N_("Last token i"), link="c_at", widget=st.select_slider
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attention_core as ac
 from app.state import presets
-from app.state.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
+from app.state.controls import Options, choice, int_choice, integer, multiselect, selection, stops, switch
 from app.state.session import REFERENCE, SharedOptions
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import C_, N_, _
@@ -62,7 +62,7 @@ class EntropyOptions(Options, prefix="h_"):
             "square of a. S is 1 if all n weights are equal, and 1/√n if only one weight is not zero."
         ),
     )
-    scales = several(
+    scales = multiselect(
         ("log_n", "temperature", "unscaled"),
         ["log_n"],
         N_("Other softmax scalings"),
@@ -84,7 +84,7 @@ class EntropyOptions(Options, prefix="h_"):
         help=N_("The temperature T, by which all logits are divided."),
     )
     drift = choice({"total": N_("Row sum"), "size": N_("Output size")}, N_("Vertical axis"))
-    trained = listed_whole(
+    trained = int_choice(
         SHORTEST,
         1,
         lambda: current().sweep_tokens,
@@ -103,7 +103,7 @@ class EntropyOptions(Options, prefix="h_"):
         FACTORS,
         4.0,
         N_("Factor λ on every logit"),
-        form="{:g}",
+        template="{:g}",
         help=N_("λ is an inverse temperature: a factor above 1 sharpens softmax, a factor below 1 flattens it."),
     )
     longest = selection(
@@ -113,7 +113,7 @@ class EntropyOptions(Options, prefix="h_"):
         layout={"width": 150},
         help=N_("The computing time grows with n². If you stop the computation, the results so far are kept."),
     )
-    seeds = whole(2, 1, MAX_SEEDS, N_("Seeds"), layout={"width": 110})
+    seeds = integer(2, 1, MAX_SEEDS, N_("Seeds"), layout={"width": 110})
     heads = choice({"all": N_("All heads"), "one": N_("One head")}, C_("choice of heads", "Heads"))
     line = choice({"median": N_("Median"), "mean": N_("Mean")}, N_("Lines show"))
     band = switch(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.state import link_fields
-from app.state.controls import choice, link_only_option, listed_whole, place
+from app.state.controls import choice, index, int_choice, link_only_option
 from app.state.session import HashOptions, variant_field
 from app.words.i18n import N_
 from attention_core.analysis.state.gau import CHANNELS
@@ -30,13 +30,13 @@ class InsideOptions(HashOptions):
         lambda: variant_field(lambda variant: variant.key in discover(), FIRST_VARIANT), link="inside"
     )
     step = link_only_option(
-        lambda: replace(link_fields.whole(1, FIRST_TAB, MAX_STEPS), opening=FIRST_TAB),
+        lambda: replace(link_fields.integer(1, FIRST_TAB, MAX_STEPS), opening=FIRST_TAB),
         N_("Step"),
         widget=st.segmented_control,
     )
-    query = place(lambda: current().matrix_tokens, N_("Query"))
+    query = index(lambda: current().matrix_tokens, N_("Query"))
     # Upper bound: a feature map has at most two features for each entry of a key.
-    feature = place(lambda: 2 * current().head_size, N_("Feature"))
+    feature = index(lambda: 2 * current().head_size, N_("Feature"))
     feature_error = choice({"kernel": N_("Similarities"), "matrix": N_("Matrix")}, N_("Show the error of"))
     logits = choice(
         {1.0: N_("Original"), 0.25: N_("÷ 4"), 0.05: N_("÷ 20")},
@@ -46,5 +46,5 @@ class InsideOptions(HashOptions):
             "their size."
         ),
     )
-    channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel"))
-    write = listed_whole(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)
+    channel = int_choice(0, 0, CHANNELS - 1, N_("Channel"))
+    write = int_choice(20, 1, 30, N_("Write strength"), link="i_write", widget=st.select_slider)

@@ -131,7 +131,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(
-            otherwise=int(i), key=f"{key}.query", width=240, **tokens(data.labels)
+            fallback=int(i), key=f"{key}.query", width=240, **tokens(data.labels)
         )
         draw_strip(data, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 import attention_core as ac
-from app.state.controls import Options, choice, pills, selection, stops, whole
+from app.state.controls import Options, choice, integer, pills, selection, stops
 from app.state.session import SharedOptions
 from app.ui.lazy import lazy_popover
 from app.words.i18n import C_, N_, _
@@ -40,7 +40,7 @@ class LearnOptions(Options, prefix="l_"):
         N_("View"),
     )
     steps = stops((50, 100, 200, 300, STEPS, 600, 800), STEPS, N_("Training steps"))
-    seeds = whole(
+    seeds = integer(
         1,
         1,
         MAX_SEEDS,
@@ -48,7 +48,7 @@ class LearnOptions(Options, prefix="l_"):
         widget=st.slider,
         help=N_("Number of models trained here for each variant, with different initial weights and data."),
     )
-    layers = whole(2, 1, MAX_LAYERS, N_("Layers"), widget=st.slider)
+    layers = integer(2, 1, MAX_LAYERS, N_("Layers"), widget=st.slider)
     heads = stops(
         (1, 2, 4),
         1,
@@ -83,7 +83,7 @@ class LearnOptions(Options, prefix="l_"):
     measure = choice({"accuracy": N_("Accuracy"), "loss": N_("Loss")}, C_("vertical axis", "Measure"))
     by = choice({"step": N_("Steps"), "seconds": N_("CPU seconds")}, N_("Horizontal axis"))
     layer = pills({i: str(i) for i in range(MAX_LAYERS)}, N_("Layer"), default=1, opening=0)
-    checkpoint = whole(STEPS, 0, 800, N_("Training step"))
+    checkpoint = integer(STEPS, 0, 800, N_("Training step"))
 
 
 def opening() -> dict[str, object]:

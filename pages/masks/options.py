@@ -3,8 +3,8 @@
 import streamlit as st
 
 import attention_core as ac
-from app.state.controls import choice, link_only_option, place, whole
-from app.state.link_fields import CutError, Field
+from app.state.controls import choice, index, integer, link_only_option
+from app.state.link_fields import Field, TruncatedError
 from app.state.session import REFERENCE, HashOptions, SharedOptions, with_chosen_settings
 from app.ui import variant_picker
 from app.words.i18n import N_, _
@@ -18,7 +18,7 @@ def _read_stack(values: list[str]) -> tuple[str, ...]:
     if not all(has_pattern(ac.variant(key)) for key in values):
         raise ValueError
     if len(values) > (limit := current().stack_layers):
-        raise CutError(tuple(values[:limit]))
+        raise TruncatedError(tuple(values[:limit]))
     return tuple(values)
 
 
@@ -31,7 +31,7 @@ class MasksOptions(HashOptions):
         link="masks_part",
         layout={"label_visibility": "collapsed"},
     )
-    front = place(
+    front = index(
         lambda: current().matrix_tokens,
         N_("Reach of token"),
         widget=st.selectbox,
@@ -45,7 +45,7 @@ class MasksOptions(HashOptions):
             describe_allowed=lambda: _("up to {n} layers", n=current().stack_layers),
         )
     )
-    stack_depth = whole(2, 1, lambda: current().stack_layers, N_("Layers"))
+    stack_depth = integer(2, 1, lambda: current().stack_layers, N_("Layers"))
     front_way = choice(
         {"heard": N_("Tokens that this token reaches"), "hears": N_("Tokens that reach this token")}, N_("Direction")
     )

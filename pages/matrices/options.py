@@ -23,7 +23,7 @@ def _variant_field() -> link_fields.Field:
 
 def _row_field() -> link_fields.Field:
     """Return the field of the pinned query: a token's index, ``none``, ``opening``, or ``auto`` (the page's choice)."""
-    token = link_fields.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
+    token = link_fields.integer(AUTOMATIC, 0, current().matrix_tokens - 1)
     row_names = {"none": None, "auto": AUTOMATIC, "opening": OPENING_ROW}
     rows = {row: word for word, row in row_names.items()}
     return link_fields.Field(

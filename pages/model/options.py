@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.reading_board import ReadingState
 from app.state import link_fields, presets
-from app.state.controls import Control, Options, choice, link_only_option, listed_whole, place, selection, switch, whole
-from app.state.link_fields import CutError, Field
+from app.state.controls import Control, Options, choice, index, int_choice, integer, link_only_option, selection, switch
+from app.state.link_fields import Field, TruncatedError
 from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shorten
 from app.ui.scope import Scope
@@ -70,7 +70,7 @@ def read_words(values: list[str], *, causal: bool) -> tuple[str, ...]:
         raise ValueError
     kept_words = words[: current().swap_variants]
     if len(values) > len(kept_words):
-        raise CutError(kept_words)
+        raise TruncatedError(kept_words)
     return kept_words
 
 
@@ -78,7 +78,7 @@ def layers_control(count: Callable[[], int]) -> Control[tuple[int, int]]:
     """Return the control of the first and last replaced layer, among ``count()`` layers."""
 
     def read(given: list[str]) -> tuple[int, int]:
-        layers = layer_range(link_fields.only(given), count())
+        layers = layer_range(link_fields.single_word(given), count())
         return layers[0], layers[-1]
 
     def accepts(value: object) -> bool:
@@ -144,9 +144,9 @@ class ModelOptions(Options, prefix="m_"):
             "this machine instead."
         ),
     )
-    shown = whole(0, 0, lambda: current().swap_variants - 1, "")
-    against = whole(0, 0, lambda: current().swap_variants, "")
-    token = place(lambda: current().swap_tokens)
+    shown = integer(0, 0, lambda: current().swap_variants - 1, "")
+    against = integer(0, 0, lambda: current().swap_variants, "")
+    token = index(lambda: current().swap_tokens)
     edge = choice(
         {
             "bottom": N_("From bottom"),
@@ -165,7 +165,7 @@ class ModelOptions(Options, prefix="m_"):
         widget=st.text_input,
     )
     replacements = words_control(REPLACEMENT_WORDS, causal=False)
-    replaced = listed_whole(ALL_LAYERS, ALL_LAYERS, 7, N_("Layers replaced"), layout={"width": 150})
+    replaced = int_choice(ALL_LAYERS, ALL_LAYERS, 7, N_("Layers replaced"), layout={"width": 150})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import attention_core as ac
-from app.state.controls import Options, choice, place, switch
+from app.state.controls import Options, choice, index, switch
 from app.state.session import SharedOptions
 from app.words.i18n import N_
 from attention_core.limits import current
@@ -16,7 +16,7 @@ FIRST_VARIANTS = ("softmax", "atrous", "pooled", "local", "topk", "nystrom", "li
 class PictureOptions(Options, prefix="p_"):
     """The options that a link to this page carries in addition to the image and the variants."""
 
-    pixel = place(lambda: current().picture_side ** 2, N_("Pixel"))
+    pixel = index(lambda: current().picture_side ** 2, N_("Pixel"))
     squares = switch(
         False,
         N_("Square windows"),

@@ -6,7 +6,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.state import link_fields
-from app.state.controls import Options, choice, link_only_option, selection, switch, whole
+from app.state.controls import Options, choice, integer, link_only_option, selection, switch
 from app.state.session import SharedOptions, first_variants
 from app.ui import chart
 from app.ui.lazy import lazy_popover
@@ -51,9 +51,9 @@ class TimingOptions(Options, prefix="t_"):
         widget=st.selectbox,
         arguments=lambda: {"options": doublings()},
     )
-    heads = whole(8, 1, lambda: current().heads, N_("Heads"))
-    d = whole(64, 2, lambda: current().head_size, N_("Size of a head"))
-    rounds = whole(
+    heads = integer(8, 1, lambda: current().heads, N_("Heads"))
+    d = integer(64, 2, lambda: current().head_size, N_("Size of a head"))
+    rounds = integer(
         5,
         1,
         MAX_ROUNDS,

@@ -7,7 +7,7 @@ from driver import assert_says, spoken, visit
 
 import pages
 from app import page as frame
-from app.state.controls import Options, choice, link_only_option, place, stops, switch, whole
+from app.state.controls import Options, choice, index, integer, link_only_option, stops, switch
 from app.state.link_fields import Field
 from app.state.url import LINK
 
@@ -105,7 +105,7 @@ class First(Options, prefix="a_"):
 
 class Both(First, prefix="b_"):
     on = switch(True, "On")
-    token = place(lambda: 5)
+    token = index(lambda: 5)
     free = link_only_option(lambda: Field("", lambda given: given[0], lambda value: [value]))
 
 
@@ -131,7 +131,7 @@ def test_an_option_is_checked_by_its_declaration():
 
 def test_bounds_are_computed_when_they_are_needed():
     most = [3]
-    count = whole(1, 0, lambda: most[0], "n")
+    count = integer(1, 0, lambda: most[0], "n")
     assert count.field().options == range(4)
     most[0] = 7
     assert count.field().read(["7"]) == 7

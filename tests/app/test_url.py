@@ -14,7 +14,7 @@ from attention_core.limits import current
 
 KNOWN = Options.shared() | {
     "tone": link_fields.one_of("sqrt", ["sqrt", "linear", "log"]),
-    "row": link_fields.whole(None, 0, current().matrix_tokens - 1),
+    "row": link_fields.integer(None, 0, current().matrix_tokens - 1),
 }
 
 
@@ -188,16 +188,16 @@ def test_rejected_values_are_named_with_their_replacements():
 @pytest.mark.parametrize(
     ("kind", "word", "expected"),
     [
-        (link_fields.whole(3, 1, 2048), "2049", "the page uses “3” instead of “2049” (allowed: 1 to 2,048)."),
-        (link_fields.whole(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # the current input has fewer
+        (link_fields.integer(3, 1, 2048), "2049", "the page uses “3” instead of “2049” (allowed: 1 to 2,048)."),
+        (link_fields.integer(3, 1, 2048), "2048", "the page uses “3” instead of “2048”."),  # the input has fewer
         (link_fields.number(3.0, 0.5, 16.0), "16.5", "the page uses “3” instead of “16.5” (allowed: 0.5 to 16)."),
         (link_fields.number(3.0, 0.5, 16.0), "16", "the page uses “3” instead of “16”."),
         (
-            link_fields.one_of(3, range(1, link_fields.LISTED)),
+            link_fields.one_of(3, range(1, link_fields.MAX_LISTED)),
             "0",
             "instead of “0” (allowed: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11).",
         ),
-        (link_fields.one_of(3, range(link_fields.LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
+        (link_fields.one_of(3, range(link_fields.MAX_LISTED + 1)), "-1", "the page uses “3” instead of “-1”."),
     ],
 )
 def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, expected):
@@ -258,11 +258,11 @@ def interrupted_page():
     from app.state import link_fields, url
 
     url.open_link()
-    url.register_fields({"first": link_fields.whole(1, 0, 9)})
+    url.register_fields({"first": link_fields.integer(1, 0, 9)})
     if "again" not in st.session_state:
         st.session_state["again"] = True
         st.rerun()
-    url.register_fields({"second": link_fields.whole(2, 0, 9)})
+    url.register_fields({"second": link_fields.integer(2, 0, 9)})
     st.write(f"{st.session_state['first']} {st.session_state['second']}")
     url.finish_run()
 

@@ -198,7 +198,7 @@ def _sum_first(data: HeadData) -> Step:
         above = st.container()
         st.markdown("**" + _("Output of the query") + "**")
         query = InsideOptions.query.draw_with_options(
-            otherwise=data.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(data.labels)
+            fallback=data.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(data.labels)
         )
         sums = sums_of_query(data.qkv, data.attention, query, head=data.head, causal=data.causal)
         left, right = above.columns(2)
