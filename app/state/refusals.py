@@ -6,63 +6,63 @@ from typing import Any
 from app.state.link_fields import Field
 from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quoted
 
-NAMED = 12
+MAX_NAMED = 12
 """Most rejected values that a notice names; it only counts the others."""
-WORD = 30
+MAX_LENGTH = 30
 """Most characters of a link's value that a notice repeats."""
 
 
-def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
+def notice_text(values: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
     """Return which values of a link do not fit and what is shown instead, as Markdown.
 
     Args:
-        state: the values shown, by name.
+        values: the values shown, by name.
         fields: the fields that the page knows.
         refused: the link's words, by name.
     """
-    instead = [_replaced(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
-    unknown = [_quoted([name]) for name in refused if name not in fields]
-    more = len(instead) - NAMED
+    replacements = [_explain(name, fields[name], values[name], refused[name]) for name in refused if name in fields]
+    unknown = [_quote([name]) for name in refused if name not in fields]
+    extra = len(replacements) - MAX_NAMED
     return paragraph(
         _("The link contains values that this page does not accept."),
-        *instead[:NAMED],
-        _n("{n} more value was replaced.", "{n} more values were replaced.", n=more) if more > 0 else "",
+        *replacements[:MAX_NAMED],
+        _n("{n} more value was replaced.", "{n} more values were replaced.", n=extra) if extra > 0 else "",
         _n(
             "This page has no parameter with the name {names}.",
             "This page has no parameters with the names {names}.",
             n=len(unknown),
-            names=_some_of(unknown),
+            names=_enumerate(unknown),
         )
         if unknown
         else "",
     )
 
 
-def _replaced(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
-    parts = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
-    if kind.describe_allowed and kind.is_out_of_bounds([*words]):
+def _explain(name: str, field: Field, shown: object, words: Sequence[str]) -> str:
+    values = {"name": name, "shown": _describe_value(field, shown), "word": _quote(words)}
+    if field.describe_allowed and field.is_out_of_bounds([*words]):
         return _(
             "For `{name}`, the page uses {shown} instead of {word} (allowed: {takes}).",
-            **parts,
-            takes=kind.describe_allowed(),
+            **values,
+            takes=field.describe_allowed(),
         )
-    return _("For `{name}`, the page uses {shown} instead of {word}.", **parts)
+    return _("For `{name}`, the page uses {shown} instead of {word}.", **values)
 
 
-def _some_of(items: Sequence[str]) -> str:
-    more = len(items) - NAMED
-    return enumeration([*items[:NAMED], _("{more} more", more=more) if more > 0 else ""])
+def _enumerate(items: Sequence[str]) -> str:
+    extra = len(items) - MAX_NAMED
+    return enumeration([*items[:MAX_NAMED], _("{more} more", more=extra) if extra > 0 else ""])
 
 
-def _quoted(words: Sequence[str]) -> str:
-    word = ", ".join(words[:NAMED])
-    return quoted(escape_markdown(word[:WORD] + ("…" if len(word) > WORD else "")))
+def _quote(words: Sequence[str]) -> str:
+    word = ", ".join(words[:MAX_NAMED])
+    return quoted(escape_markdown(word[:MAX_LENGTH] + ("…" if len(word) > MAX_LENGTH else "")))
 
 
-def _shown(kind: Field, value: object) -> str:
-    words = [] if value is None else kind.write(value)
+def _describe_value(field: Field, value: object) -> str:
+    words = [] if value is None else field.write(value)
     if not any(words):
         return _("no value")
-    if value == kind.default and len(", ".join(words)) > WORD:
+    if value == field.default and len(", ".join(words)) > MAX_LENGTH:
         return _("the default")
-    return _quoted(words)
+    return _quote(words)

@@ -6,8 +6,9 @@ falls back to its default and is named in a notice. ``Field.read`` makes the che
 ``restrict_to`` makes those that depend on the input or on other content of the screen, once that is known.
 """
 
+import dataclasses
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.state.link_fields import UNREADABLE, Field, TruncatedError
-from app.state.refusals import refusal
+from app.state.refusals import notice_text
 from app.words.i18n import LANGUAGE
 
 LINK = "link"
@@ -29,41 +30,42 @@ class Link:
     """The state of the address during one run.
 
     Attributes:
-        given: query of a new link, by name; None if the app itself wrote the address.
-        written: query that the last run wrote into the address.
+        query: query of a new link, by name; None if the app itself wrote the address.
+        written_query: query that the last run wrote into the address.
         page: Streamlit's hash of the page of the address.
         pending_queries: queries of earlier runs that the browser may still show, oldest first. A visitor who does not
             wait makes the next change from an address that is no longer the latest.
-        valid: last allowed value of each name.
-        opened: values set from an empty address, by name. Each page opens with its own until the visitor changes them.
+        valid_values: last allowed value of each name.
+        opening_values: values set from an empty address, by name. Each page opens with its own until the visitor
+            changes them.
         unchecked: words of values from a link that may still turn out not to fit what is on screen.
         fields: fields that this run has used.
         refused: words of rejected values, by name.
         reported: words that the notice named, by name: rejected values and parameters that the page does not know.
         keep_notice: whether the browser, not the visitor, causes the next run, so that the notice must stay.
-        place: element in which the notice is drawn.
+        notice_container: element in which the notice is drawn.
         is_first_run: whether this is the session's first run, which leaves the address unchanged. The address already
             represents what is shown, and rewriting it would add a step to the browser's history.
-        unread: query of a new link until a run has completed. Streamlit interrupts a run when the browser sends the
-            next request, and an interrupted run may have read only some of the values.
-        read: names of the fields that were already read from ``unread``.
+        unread_query: query of a new link until a run has completed. Streamlit interrupts a run when the browser sends
+            the next request, and an interrupted run may have read only some of the values.
+        read_names: names of the fields that were already read from ``unread_query``.
     """
 
-    given: dict[str, list[str]] | None
-    written: dict[str, list[str]]
+    query: dict[str, list[str]] | None
+    written_query: dict[str, list[str]]
     page: str = ""
-    pending_queries: list[dict[str, list[str]]] = field(default_factory=list)
-    valid: dict[str, Any] = field(default_factory=dict)
-    opened: dict[str, Any] = field(default_factory=dict)
-    unchecked: dict[str, list[str]] = field(default_factory=dict)
-    fields: dict[str, Field] = field(default_factory=dict)
-    refused: dict[str, list[str]] = field(default_factory=dict)
-    reported: dict[str, list[str]] = field(default_factory=dict)
+    pending_queries: list[dict[str, list[str]]] = dataclasses.field(default_factory=list)
+    valid_values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    opening_values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    unchecked: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    fields: dict[str, Field] = dataclasses.field(default_factory=dict)
+    refused: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    reported: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     keep_notice: bool = False
-    place: DeltaGenerator | None = None
+    notice_container: DeltaGenerator | None = None
     is_first_run: bool = False
-    unread: dict[str, list[str]] | None = None
-    read: set[str] = field(default_factory=set)
+    unread_query: dict[str, list[str]] | None = None
+    read_names: set[str] = dataclasses.field(default_factory=set)
 
 
 def open_link() -> None:
@@ -72,30 +74,30 @@ def open_link() -> None:
     A page change in the menu clears the address; the state then stays and is written again. A step back or forward in
     the browser requests the state of its address, even if the address is empty.
     """
-    state, query, context = st.session_state, st.query_params, get_script_run_ctx()
-    given = {name: query.get_all(name) for name in query}
+    state, params, context = st.session_state, st.query_params, get_script_run_ctx()
+    query = {name: params.get_all(name) for name in params}
     last: Link | None = state.get(LINK)
-    stepped, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
-    if last is None or stepped or (given and not _is_own_address(given, page, last)):
-        state[LINK] = Link(given, given, page, is_first_run=last is None, unread=given)
+    is_step, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
+    if last is None or is_step or (query and not _is_own_address(query, page, last)):
+        state[LINK] = Link(query, query, page, is_first_run=last is None, unread_query=query)
         return
     pending = last.pending_queries if page == last.page else []
-    if given == last.written:
+    if query == last.written_query:
         pending = []
-    elif given in pending:
-        pending = pending[pending.index(given) :]
+    elif query in pending:
+        pending = pending[pending.index(query) :]
     reported = last.reported if last.keep_notice else {}
     state[LINK] = Link(
         None,
-        last.written,
+        last.written_query,
         page,
         pending,
-        last.valid,
-        last.opened,
+        last.valid_values,
+        last.opening_values,
         last.unchecked,
         refused={**reported},
-        unread=last.unread,
-        read=last.read,
+        unread_query=last.unread_query,
+        read_names=last.read_names,
     )
 
 
@@ -105,11 +107,11 @@ def keep_notice_next_run() -> None:
         st.session_state[LINK].keep_notice = True
 
 
-def _is_own_address(given: dict[str, list[str]], page: str, last: Link) -> bool:
+def _is_own_address(query: dict[str, list[str]], page: str, last: Link) -> bool:
     """Return whether the app wrote an address, or a link of the app carries only the language that is already shown."""
-    if given == {LANGUAGE: [st.session_state.get(LANGUAGE)]}:
+    if query == {LANGUAGE: [st.session_state.get(LANGUAGE)]}:
         return True
-    return given == last.written or (page == last.page and given in last.pending_queries)
+    return query == last.written_query or (page == last.page and query in last.pending_queries)
 
 
 def register_fields(fields: Mapping[str, Field]) -> None:
@@ -120,36 +122,38 @@ def register_fields(fields: Mapping[str, Field]) -> None:
     state = st.session_state
     link: Link = state[LINK]
     link.fields.update(fields)
-    unread = {}
-    if link.unread is not None:
-        unread = {name: kind for name, kind in fields.items() if link.given is not None or name not in link.read}
-        _read_values(unread, link.unread, link)
-    for name, kind in fields.items():
-        if name in unread:
+    unread_fields = {}
+    if link.unread_query is not None:
+        unread_fields = {
+            name: field for name, field in fields.items() if link.query is not None or name not in link.read_names
+        }
+        _read_values(unread_fields, link.unread_query, link)
+    for name, field in fields.items():
+        if name in unread_fields:
             continue
-        if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
-            state[name] = link.opened[name] = kind.opening_value()
+        if name not in state or (name in link.opening_values and _read_value(name, link) == link.opening_values[name]):
+            state[name] = link.opening_values[name] = field.opening_value()
         else:
             # Streamlit deletes the state of a widget that a run does not draw, for example on another page. A value
             # that the script itself writes in every run stays.
-            state[name] = _value(name, link)
+            state[name] = _read_value(name, link)
 
 
-def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], link: Link) -> None:
+def _read_values(fields: Mapping[str, Field], query: Mapping[str, list[str]], link: Link) -> None:
     """Set the values that a new link carries in the session."""
     state = st.session_state
-    values, refused = read_link(given, fields)
-    if not [name for name in given if name not in link.fields or not link.fields[name].presentation_only]:
-        link.opened |= {name: kind.opening_value() for name, kind in fields.items() if name not in given}
-        values |= {name: link.opened[name] for name in fields if name not in given}
-    for name in set(values) - set(given):
+    values, refused = read_link(query, fields)
+    if not [name for name in query if name not in link.fields or not link.fields[name].presentation_only]:
+        link.opening_values |= {name: field.opening_value() for name, field in fields.items() if name not in query}
+        values |= {name: link.opening_values[name] for name in fields if name not in query}
+    for name in set(values) - set(query):
         if name in state and not fields[name].write(value(name)):
             del values[name]  # No address can hold this value, so a link without it must not reset it.
     state.update(values)
-    link.read |= {*fields}
-    link.valid |= values
-    link.refused |= {name: given[name] for name in refused}
-    link.unchecked |= {name: given[name] for name in fields if name in given and name not in refused}
+    link.read_names |= {*fields}
+    link.valid_values |= values
+    link.refused |= {name: query[name] for name in refused}
+    link.unchecked |= {name: query[name] for name in fields if name in query and name not in refused}
 
 
 def value(name: str) -> Any:  # noqa: ANN401 - any field's
@@ -158,37 +162,37 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
     If a visitor does not wait for a rerun, a widget may return a word that it no longer offers. The previous value then
     stays.
     """
-    return _value(name, st.session_state[LINK])
+    return _read_value(name, st.session_state[LINK])
 
 
-def _value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
-    state, kind = st.session_state, link.fields.get(name)
-    if kind is None:
+def _read_value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
+    state, field = st.session_state, link.fields.get(name)
+    if field is None:
         return state[name]
-    found = state.get(name, kind.default)
-    if kind.is_allowed(found):
-        link.valid[name] = found
-        return found
-    kept = link.valid.get(name, kind.default)
-    return kept if kind.is_allowed(kept) else kind.default
+    current = state.get(name, field.default)
+    if field.is_allowed(current):
+        link.valid_values[name] = current
+        return current
+    previous = link.valid_values.get(name, field.default)
+    return previous if field.is_allowed(previous) else field.default
 
 
-def untouched(names: Iterable[str]) -> bool:
+def are_unchanged(names: Iterable[str]) -> bool:
     """Return whether these values are still those that an empty address opens."""
     link: Link = st.session_state[LINK]
-    return all(name in link.opened and _value(name, link) == link.opened[name] for name in names)
+    return all(name in link.opening_values and _read_value(name, link) == link.opening_values[name] for name in names)
 
 
 def is_new_link() -> bool:
     """Return whether this run shows a newly opened link rather than a changed widget."""
     link: Link = st.session_state[LINK]
-    return link.given is not None
+    return link.query is not None
 
 
 def values() -> dict[str, Any]:
     """Return the current values of everything that a link carries, by name."""
     link: Link = st.session_state[LINK]
-    return {name: _value(name, link) for name in link.fields}
+    return {name: _read_value(name, link) for name in link.fields}
 
 
 def restrict_to(**options: Container[Any]) -> None:
@@ -204,25 +208,25 @@ def restrict_to(**options: Container[Any]) -> None:
     link: Link = state[LINK]
     for name, allowed in options.items():
         words = link.unchecked.pop(name, None)
-        now = value(name)
-        if now != link.fields[name].default and now not in allowed:
+        current = value(name)
+        if current != link.fields[name].default and current not in allowed:
             state[name] = link.fields[name].default
             if words is not None:
                 link.refused[name] = words
 
 
-def widget_arguments(name: str, options: Sequence[Any], otherwise: object, *, key: str) -> dict[str, Any]:
+def widget_arguments(name: str, options: Sequence[Any], fallback: object, *, key: str) -> dict[str, Any]:
     """Return the arguments of a widget that shows a value, or a fallback while no value that fits is chosen.
 
     Args:
         name: name of the value; its default need not be among the options, unlike that of a widget.
         options: values that can be chosen.
-        otherwise: value shown while none of the options is chosen.
+        fallback: value shown while none of the options is chosen.
         key: key of the widget.
     """
     restrict_to(**{name: options})
-    now = value(name)
-    st.session_state[key] = now if now in options else otherwise
+    current = value(name)
+    st.session_state[key] = current if current in options else fallback
     return {"key": key, "on_change": _store_widget_value, "args": (name, key)}
 
 
@@ -237,16 +241,16 @@ def sync_widget(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
         value: value to show; the order of a list does not count.
     """
     state = st.session_state
-    turn = state.get(f"{key}.turn", 0)
-    stands = state.get(_versioned_key(key, turn), value)
-    if (set(stands) != set(value)) if isinstance(value, list) else (stands != value):
-        turn += 1
-    state[f"{key}.turn"], state[_versioned_key(key, turn)] = turn, value
-    return _versioned_key(key, turn)
+    version = state.get(f"{key}.turn", 0)
+    shown = state.get(_versioned_key(key, version), value)
+    if (set(shown) != set(value)) if isinstance(value, list) else (shown != value):
+        version += 1
+    state[f"{key}.turn"], state[_versioned_key(key, version)] = version, value
+    return _versioned_key(key, version)
 
 
-def _versioned_key(key: str, turn: int) -> str:
-    return f"{key}.{turn}" if turn else key
+def _versioned_key(key: str, version: int) -> str:
+    return f"{key}.{version}" if version else key
 
 
 def _store_widget_value(name: str, key: str) -> None:
@@ -254,26 +258,26 @@ def _store_widget_value(name: str, key: str) -> None:
     st.session_state[name] = value(name)
 
 
-def show_notices(place: DeltaGenerator) -> None:
+def show_notices(container: DeltaGenerator) -> None:
     """Set the element in which rejected values of a link are reported."""
-    st.session_state[LINK].place = place
+    st.session_state[LINK].notice_container = container
 
 
 def write_and_report() -> None:
     """Write the address and report rejected values once a page has read its values; drawing takes longer."""
     link: Link = st.session_state[LINK]
     write_link()
-    unknown = {name: words for name, words in (link.given or {}).items() if name not in link.fields}
+    unknown = {name: words for name, words in (link.query or {}).items() if name not in link.fields}
     link.reported = link.refused | unknown
-    if link.place and link.reported:
-        link.place.warning(refusal(st.session_state, link.fields, link.reported))
+    if link.notice_container and link.reported:
+        link.notice_container.warning(notice_text(st.session_state, link.fields, link.reported))
 
 
 def finish_run() -> None:
     """Write the address and report rejected values again at the end of a run, after all checks."""
     write_and_report()
     link: Link = st.session_state[LINK]
-    link.is_first_run, link.unread = False, None
+    link.is_first_run, link.unread_query = False, None
 
 
 def write_link() -> None:
@@ -281,39 +285,39 @@ def write_link() -> None:
     link: Link = st.session_state[LINK]
     if link.is_first_run:
         return
-    written = {name: words for name, words in current_query().items() if words}
-    if written != link.written:
-        earlier = [each for each in (*link.pending_queries, link.written) if each != written]
-        link.written, link.pending_queries = written, earlier[-IN_FLIGHT:]
-    if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
-        st.query_params.from_dict(link.written)
+    query = {name: words for name, words in current_query().items() if words}
+    if query != link.written_query:
+        earlier = [each for each in (*link.pending_queries, link.written_query) if each != query]
+        link.written_query, link.pending_queries = query, earlier[-IN_FLIGHT:]
+    if {name: st.query_params.get_all(name) for name in st.query_params} != link.written_query:
+        st.query_params.from_dict(link.written_query)
 
 
-def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def read_link(query: Mapping[str, list[str]], fields: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return all values of a link, and the names of the values that were rejected."""
     values: dict[str, Any] = {}
     refused = []
-    for name, kind in known.items():
-        values[name] = kind.default
-        if name in given:
+    for name, field in fields.items():
+        values[name] = field.default
+        if name in query:
             try:
-                values[name] = kind.read(given[name])
-            except TruncatedError as cut:
-                values[name] = cut.value
+                values[name] = field.read(query[name])
+            except TruncatedError as error:
+                values[name] = error.value
                 refused.append(name)
             except UNREADABLE:
                 refused.append(name)
     return values, tuple(refused)
 
 
-def link_of(
-    state: Mapping[Any, Any],
+def to_query(
+    values: Mapping[Any, Any],
     fields: Mapping[str, Field],
     **changes: Any,  # noqa: ANN401 - any field's value
 ) -> dict[str, list[str]]:
-    """Return the query of the address of a state, with some values changed."""
-    now = {name: changes.get(name, state[name]) for name in fields}
-    return {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.default}
+    """Return the query of an address with these values, some of them changed."""
+    shown = {name: changes.get(name, values[name]) for name in fields}
+    return {name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.default}
 
 
 def current_query() -> dict[str, list[str]]:
@@ -322,12 +326,14 @@ def current_query() -> dict[str, list[str]]:
     On a first visit, too, it names every value that differs from its default, because the values of an empty address
     may change.
     """
-    now, fields = values(), st.session_state[LINK].fields
-    query = link_of(now, fields)
+    shown, fields = values(), st.session_state[LINK].fields
+    query = to_query(shown, fields)
     if all(fields[name].presentation_only for name in query):
         # If all values are defaults, this address would open the screen of a first visit, which is a different one. The
         # address then names the values that differ from a first visit.
-        query |= {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opening_value()}
+        query |= {
+            name: field.write(shown[name]) for name, field in fields.items() if shown[name] != field.opening_value()
+        }
     return query
 
 

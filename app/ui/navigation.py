@@ -27,7 +27,7 @@ def link_prefix(key: str, *, first_variant: str) -> str:
 
     ``key`` is the name of the page, and ``first_variant`` is the word of the variant that comes first on that page.
     """
-    query = url.link_of(url.values(), Options.shared())
+    query = url.to_query(url.values(), Options.shared())
     query.pop(VARIANTS, None)
     return key + url.query_string({**query, VARIANTS: [first_variant]}) + f"&{VARIANTS}="
 
@@ -61,8 +61,8 @@ def address(key: str) -> str:
 def _query(key: str, fields: Mapping[str, Sequence[str]], changes: Mapping[str, Any]) -> dict[str, list[str]]:
     query, shared = dict(fields), Options.shared()
     # If nothing was changed, the link needs no query but the language, like an entry of the menu.
-    if fields or changes or not url.untouched({*shared} - {LANGUAGE}):
-        query |= url.link_of(st.session_state, shared, **changes)
+    if fields or changes or not url.are_unchanged({*shared} - {LANGUAGE}):
+        query |= url.to_query(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _opening_query(key)
     query |= language_query()
@@ -78,7 +78,7 @@ def _opening_query(key: str) -> dict[str, list[str]]:
 
 def language_query() -> dict[str, list[str]]:
     """Return the query parameter of the language that the visitor chose; empty if the browser's is used."""
-    return url.link_of({LANGUAGE: st.session_state.get(LANGUAGE, BROWSER)}, LanguageOptions.fields())
+    return url.to_query({LANGUAGE: st.session_state.get(LANGUAGE, BROWSER)}, LanguageOptions.fields())
 
 
 def open_page(key: str, query: Mapping[str, Sequence[str]]) -> None:

@@ -46,7 +46,7 @@ def _toggle(key: str, family: str) -> None:
 
 def _rows(variants: Sequence[ac.Variant]) -> None:
     """Draw one row per variant, each with its matrix on the same small input."""
-    query = url.link_of(url.values(), Options.shared())
+    query = url.to_query(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
     rows = [row(each, query, dark=dark) for each in variants]
     st.markdown("\n\n".join(['<div class="family">', *rows, "</div>"]), unsafe_allow_html=True)

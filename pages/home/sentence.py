@@ -213,7 +213,7 @@ def _reset_word() -> None:
 
 def _matrices_address(text: str) -> str:
     """Return the address of this sentence on the Matrices page, without variants, which the browser adds."""
-    query = url.link_of(
+    query = url.to_query(
         url.values(),
         Options.shared(),
         input=TextSource.key,

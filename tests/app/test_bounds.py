@@ -75,7 +75,7 @@ def opened(options, name):
     def refusal_of(words):
         kinds = options.fields()
         values, refused = url.read_link({name: words}, kinds)
-        return refusals.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
+        return refusals.notice_text(values, kinds, dict.fromkeys(refused, words)) if refused else None
 
     return refusal_of
 

@@ -41,7 +41,7 @@ def test_an_outdated_widget_value_changes_neither_state_nor_address(kind, monkey
     assert not [each for each in at.warning if "link" in each.value]
     assert dict(at.query_params) == before or kind.startswith(BOUNDED)
     known = at.session_state[LINK]
-    assert url.read_link(known.written, known.fields)[1] == ()
+    assert url.read_link(known.written_query, known.fields)[1] == ()
     assert all(field.is_allowed(at.session_state[name]) for name, field in known.fields.items())
 
 

@@ -121,14 +121,14 @@ def test_invalid_values_fall_back_and_are_reported(page):
         for word in HOSTILE:
             values, refused = url.read_link({name: [word]}, {name: kind})
             assert (values, refused) == ({name: kind.default}, (name,)), (name, word)
-            assert f"For `{name}`, " in refusals.refusal(values, {name: kind}, {name: [word]})
+            assert f"For `{name}`, " in refusals.notice_text(values, {name: kind}, {name: [word]})
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
 def test_plain_text_in_an_address_gives_a_sentence_on_what_a_link_holds(word):
     fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
-    sentence = refusals.refusal(values, fields, {name: [word] for name in refused})
+    sentence = refusals.notice_text(values, fields, {name: [word] for name in refused})
     assert "a text of at most 20,000 characters in the lab's compressed form, or the name of an example: " in sentence
     assert "@story" in sentence
     assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
@@ -147,7 +147,7 @@ def test_every_value_is_restored_by_a_link(page):
     for name, kind in own(page).items():
         assert others(kind), name
         for value in others(kind):
-            link = url.link_of({name: value}, {name: kind})
+            link = url.to_query({name: value}, {name: kind})
             assert link[name]
             assert url.read_link(link, {name: kind}) == ({name: value}, ()), (name, value)
             assert kind.is_allowed(value)
@@ -156,8 +156,8 @@ def test_every_value_is_restored_by_a_link(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_with_a_link_of_only_invalid_values(page):
     known = list(own(page))
-    for start in range(0, len(known), refusals.NAMED):
-        names = known[start : start + refusals.NAMED]
+    for start in range(0, len(known), refusals.MAX_NAMED):
+        names = known[start : start + refusals.MAX_NAMED]
         at = open_tiny(page, dict.fromkeys(names, "perhaps"))
         assert not at.error
         for name in names:
@@ -168,7 +168,7 @@ def test_a_page_opens_with_a_link_of_only_invalid_values(page):
 def test_a_page_reads_a_link_with_all_options_and_writes_the_same(page):
     needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
     values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
-    link = url.link_of(values, own(page))
+    link = url.to_query(values, own(page))
     at = open_tiny(page, link)
     assert not at.warning
     assert {name: at.query_params.get(name) for name in link} == {
@@ -350,7 +350,7 @@ def test_every_changed_control_changes_the_link(page, used_options):
             TRIED.add(kind_of(key))
             assert dict(at.query_params) != before, key
             link = at.session_state[LINK]
-            values, refused = url.read_link(link.written, link.fields)
+            values, refused = url.read_link(link.written_query, link.fields)
             assert refused == ()
             assert all(at.session_state[name] == value for name, value in values.items())
     of_page = PAGES[page].options.controls | (SharedOptions.controls if page == "matrices" else {})

@@ -77,7 +77,7 @@ def test_its_options_are_in_links_and_choose_the_view(toy):
     at = visit("toy", {"toy_view": "dressed", "toy_warmth": "30"})
     assert_says(at, "It feels like 27.")
     at.number_input(key="toy_warmth").set_value(-5).run()
-    assert at.session_state[LINK].written == {"toy_view": ["dressed"], "toy_warmth": ["-5"]}
+    assert at.session_state[LINK].written_query == {"toy_view": ["dressed"], "toy_warmth": ["-5"]}
     assert_says(at, "It feels like -8.")
     at.button_group(key="toy_view").set_value("bare").run()
     assert_says(at, "It has -5 degrees.")

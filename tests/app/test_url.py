@@ -68,7 +68,7 @@ STATES = st.fixed_dictionaries(
 @settings(deadline=None, max_examples=60)
 def test_a_link_restores_the_state_that_it_was_made_from(changed):
     state = defaults() | changed
-    values, rejected = url.read_link(url.link_of(state, KNOWN), KNOWN)
+    values, rejected = url.read_link(url.to_query(state, KNOWN), KNOWN)
     assert values == state
     assert rejected == ()
 
@@ -77,9 +77,9 @@ def test_a_first_visit_may_open_with_values_other_than_the_defaults():
     # An omitted option keeps its old default. An address without options opens the state of a first visit.
     assert KNOWN["special"].default is True
     assert KNOWN["special"].opening_value() is False
-    assert url.link_of(defaults(), KNOWN) == {}
-    assert url.link_of(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
-    assert url.link_of(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
+    assert url.to_query(defaults(), KNOWN) == {}
+    assert url.to_query(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
+    assert url.to_query(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
 
 
 WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
@@ -107,7 +107,7 @@ def test_only_an_empty_address_hides_special_tokens_by_default():
 
 
 def test_a_preset_is_in_a_link_by_name_and_not_as_text():
-    link = url.link_of(defaults() | {"text": presets.texts()["chinese"]}, KNOWN)
+    link = url.to_query(defaults() | {"text": presets.texts()["chinese"]}, KNOWN)
     assert link == {"text": ["@chinese"]}
 
 
@@ -166,7 +166,7 @@ REFUSAL = {name: link_fields.one_of(default, range(50)) for name, default in (("
 
 
 def refused(**words):
-    return refusals.refusal({"a": 4, "b": None}, REFUSAL, words)
+    return refusals.notice_text({"a": 4, "b": None}, REFUSAL, words)
 
 
 def test_rejected_values_are_named_with_their_replacements():
@@ -177,7 +177,7 @@ def test_rejected_values_are_named_with_their_replacements():
         "The link contains values that this page does not accept. For `b`, the page uses no value instead of “7”. "
         "This page has no parameter with the name “c”."
     )
-    empty = refusals.refusal({"a": ""}, {"a": link_fields.one_of("", ("", "sparse"))}, {"a": ["7"]})
+    empty = refusals.notice_text({"a": ""}, {"a": link_fields.one_of("", ("", "sparse"))}, {"a": ["7"]})
     assert empty.endswith("For `a`, the page uses no value instead of “7” (allowed: sparse).")
     assert refused(c=["1"], d=["2"]) == (
         "The link contains values that this page does not accept. "
@@ -201,7 +201,7 @@ def test_rejected_values_are_named_with_their_replacements():
     ],
 )
 def test_a_value_out_of_bounds_gives_a_sentence_with_the_bounds(kind, word, expected):
-    assert refusals.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(expected)
+    assert refusals.notice_text({"a": 3}, {"a": kind}, {"a": [word]}).endswith(expected)
 
 
 def test_only_too_many_variants_are_told_the_limit():
@@ -210,44 +210,44 @@ def test_only_too_many_variants_are_told_the_limit():
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
         (["softmax", "local", "local"], "instead of “softmax, local, local” (allowed: up to 16 variants, each once)."),
     ):
-        assert refusals.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(text)
+        assert refusals.notice_text({"a": kind.default}, {"a": kind}, {"a": words}).endswith(text)
 
 
 def test_a_links_value_is_cut_and_never_markup():
-    assert "instead of “" + "x" * refusals.WORD + "”" in refused(a=["x" * refusals.WORD])
-    assert "instead of “" + "x" * refusals.WORD + "…”" in refused(a=["x" * (refusals.WORD + 1)])
+    assert "instead of “" + "x" * refusals.MAX_LENGTH + "”" in refused(a=["x" * refusals.MAX_LENGTH])
+    assert "instead of “" + "x" * refusals.MAX_LENGTH + "…”" in refused(a=["x" * (refusals.MAX_LENGTH + 1)])
     assert r"instead of “\*a\*”" in refused(a=["*a*"])
 
 
-@pytest.mark.parametrize(("count", "ends"), [(refusals.NAMED, "”."), (refusals.NAMED + 2, "” and 2 more.")])
+@pytest.mark.parametrize(("count", "ends"), [(refusals.MAX_NAMED, "”."), (refusals.MAX_NAMED + 2, "” and 2 more.")])
 def test_many_refused_values_are_counted(count, ends):
     words = refused(**{f"n{i}": ["1"] for i in range(count)})
-    assert words.endswith(f"“n{refusals.NAMED - 1}{ends}")
+    assert words.endswith(f"“n{refusals.MAX_NAMED - 1}{ends}")
 
 
 @pytest.mark.parametrize(
     ("count", "ends"),
     [
-        (refusals.NAMED, "instead of “99”."),
-        (refusals.NAMED + 1, "1 more value was replaced."),
-        (refusals.NAMED + 2, "2 more values were replaced."),
+        (refusals.MAX_NAMED, "instead of “99”."),
+        (refusals.MAX_NAMED + 1, "1 more value was replaced."),
+        (refusals.MAX_NAMED + 2, "2 more values were replaced."),
     ],
 )
 def test_many_replaced_values_are_counted(count, ends):
     names = [f"n{i}" for i in range(count)]
     kinds = dict.fromkeys(names, link_fields.one_of(3, range(50)))
-    words = refusals.refusal(dict.fromkeys(names, 4), kinds, {name: ["99"] for name in names})
-    assert words.count("the page uses") == refusals.NAMED
+    words = refusals.notice_text(dict.fromkeys(names, 4), kinds, {name: ["99"] for name in names})
+    assert words.count("the page uses") == refusals.MAX_NAMED
     assert words.endswith(ends)
 
 
 def test_a_long_default_is_described_instead_of_written():
-    long, brief = "x" * (refusals.WORD + 1), "x" * refusals.WORD
+    long, brief = "x" * (refusals.MAX_LENGTH + 1), "x" * refusals.MAX_LENGTH
     for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
-        assert f"the page uses {shown} instead of “?”" in refusals.refusal(
+        assert f"the page uses {shown} instead of “?”" in refusals.notice_text(
             {"a": default}, {"a": link_fields.one_of(default, [default])}, {"a": ["?"]}
         )
-    changed = refusals.refusal({"a": long}, {"a": link_fields.one_of("y", [long])}, {"a": ["?"]})
+    changed = refusals.notice_text({"a": long}, {"a": link_fields.one_of("y", [long])}, {"a": ["?"]})
     assert f"the page uses “{brief}…” instead of “?”" in changed
 
 

@@ -171,9 +171,9 @@ def test_links(link):
     values, rejected = url.read_link(link, FIELDS)
     assert all(kind.is_allowed(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
-    message = refusals.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
+    message = refusals.notice_text(values, FIELDS, {name: link[name] for name in rejected} | unknown)
     assert len(message) < 10_000
-    written = url.link_of(values, FIELDS)
+    written = url.to_query(values, FIELDS)
     again = url.read_link({name: words for name, words in written.items() if words}, FIELDS)
     assert again[1] == ()
 
@@ -303,7 +303,7 @@ def test_moves(page, monkeypatch):
             send(at, **words)
             assert not at.exception, words
             link = at.session_state[url.LINK]
-            assert url.read_link(link.written, link.fields)[1] == ()
+            assert url.read_link(link.written_query, link.fields)[1] == ()
 
 
 def as_in_address(word):
