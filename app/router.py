@@ -95,7 +95,7 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
-        options = SharedOptions.now()
+        options = SharedOptions.current()
         chosen = input_panel.read_input(options, page.only_input(options))
     except LabError:
         return None, ""  # The page, drawn later, reads the input again and shows this error.
@@ -153,7 +153,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 
 def _share(key: str) -> None:
     """Draw the link to the current screen, a list of what it omits, and the options for presenting and lessons."""
-    kind = discover()[key].input_kind(SharedOptions.now())
+    kind = discover()[key].input_kind(SharedOptions.current())
     if has_upload(kind):
         st.info(_("The link does not contain the uploaded file. Anyone who opens it must upload the file again."))
     elif kind == "text" and not write_text(SharedOptions.text.value):

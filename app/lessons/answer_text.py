@@ -23,7 +23,7 @@ def answer_lines(step: Step, translate: Callable[[str], str], guess: float | Non
     Raises:
         LabError: if the number cannot be computed.
     """
-    found, asked = answer.find(step), Screen.of(step.at, step.reveal)
+    found, asked = answer.find(step), Screen.from_link(step.at, step.reveal)
     names = choices(step, translate)
     chosen = None if guess is None or not names else names[int(guess)]
     if found is None:
@@ -58,7 +58,7 @@ def choices(step: Step, translate: Callable[[str], str]) -> list[str]:
     if step.choices:
         return list(map(translate, step.choices))
     if found is not None and found.rank:
-        return [_(ac.variant(key).title) for key in found.candidates(Screen.of(step.at, step.reveal))]
+        return [_(ac.variant(key).title) for key in found.candidates(Screen.from_link(step.at, step.reveal))]
     return []
 
 

@@ -152,7 +152,7 @@ def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
     found, guess, ready = answer.find(step), f"{key}.guess", True
     names = list(map(escape_markdown, choices(step, translate)))
     if curve := answer.find_curve(step):
-        screen = Screen.of(step.at, step.reveal)
+        screen = Screen.from_link(step.at, step.reveal)
         take = partial(_guesses().__setitem__, key)
         sketch.show(*curve, screen, mount_key=guess, drawn=_guesses().get(key), on_draw=take)
         ready = key in _guesses()
@@ -161,7 +161,7 @@ def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
         look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
         ready = st.pills(label, places, key=guess, on_change=_store_guess, args=(key,), **look) is not None
     elif found is not None:
-        _slider(found.measure, Screen.of(step.at, step.reveal), key)
+        _slider(found.measure, Screen.from_link(step.at, step.reveal), key)
         ready = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
@@ -221,7 +221,7 @@ def _reveal(step: Step, translate: Callable[[str], str], key: str, place: DeltaG
             lines = (
                 _compare_curves(step, key, guess)
                 if step.draw
-                else answer_lines(step, translate, guess, Screen.now(step.page))
+                else answer_lines(step, translate, guess, Screen.current(step.page))
             )
         except ac.LabError as error:
             lines = [sentence(error)]
@@ -246,7 +246,7 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
     Raises:
         LabError: if the page has not measured the curve.
     """
-    found, screen = answer.find_curve(step), Screen.of(step.at, step.reveal)
+    found, screen = answer.find_curve(step), Screen.from_link(step.at, step.reveal)
     assert found is not None
     curve, variant = found
     attention = screen.variant(variant)

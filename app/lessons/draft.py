@@ -36,7 +36,7 @@ def screen(page: str) -> str:
     Raises:
         LessonError: if no link can contain the screen.
     """
-    if has_upload(discover()[page].input_kind(SharedOptions.now())):
+    if has_upload(discover()[page].input_kind(SharedOptions.current())):
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )
@@ -83,7 +83,7 @@ def shows_answer(step: Step) -> bool:
     found, curve = answer.find(step), answer.find_curve(step)
     if found is None and curve is None:
         return False
-    asked, revealed = Screen.of(step.at), Screen.of(step.at, step.reveal)
+    asked, revealed = Screen.from_link(step.at), Screen.from_link(step.at, step.reveal)
     if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
         return False
     before, after = asked.visit.variants, revealed.visit.variants
@@ -102,8 +102,8 @@ def remove_asked_variant(place: int) -> None:
     if found is None or not (key := answer.variant_of(found.steps[place])):
         return
     step = found.steps[place]
-    words = [each.word for each in Screen.of(step.at, step.reveal).visit.variants]
-    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != key]
+    words = [each.word for each in Screen.from_link(step.at, step.reveal).visit.variants]
+    left = [each.word for each in Screen.from_link(step.at).visit.variants if each.key != key]
     name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
     update_step(
         place,

@@ -34,7 +34,7 @@ class Screen:
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, at: str, changed: str = "") -> "Screen":
+    def from_link(cls, at: str, changed: str = "") -> "Screen":
         """Return the screen that a link opens.
 
         Args:
@@ -47,7 +47,7 @@ class Screen:
         return cls(page, values)
 
     @classmethod
-    def now(cls, page: str) -> "Screen":
+    def current(cls, page: str) -> "Screen":
         """Return the screen of the current session."""
         return cls(page, url.values())
 

@@ -6,7 +6,7 @@ A page's options are a class of such lines, as ``Params`` is for a variant::
         unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
         band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
 
-``EntropyOptions.unit.draw()`` draws the widget. ``EntropyOptions.now().unit`` is the current value, here a ``str``.
+``EntropyOptions.unit.draw()`` draws the widget. ``EntropyOptions.current().unit`` is the current value, here a ``str``.
 ``EntropyOptions(unit="bits")`` represents a state in which the other options have their defaults. Links carry an option
 under its prefix and name, ``h_unit``, or under the name given as ``link``.
 """
@@ -191,7 +191,7 @@ class Options:
         return dict(item for _, options in sorted(Options._shared.items()) for item in options.fields().items())
 
     @classmethod
-    def now(cls) -> Self:
+    def current(cls) -> Self:
         """Return the current values in the session."""
         return cls(**{name: control.value for name, control in cls.controls.items()})
 

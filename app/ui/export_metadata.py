@@ -49,7 +49,7 @@ def read_origin(title: str, *, whole_input: bool = False) -> Origin:
         whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
     page, text = discover()[st.session_state[PAGE]], SharedOptions.text.value
-    kind = page.input_kind(SharedOptions.now())
+    kind = page.input_kind(SharedOptions.current())
     scope: Scope = st.session_state[SCOPE] or Scope()
     if whole_input:
         scope = scope.with_all_heads()

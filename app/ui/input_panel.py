@@ -59,7 +59,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     form.draw()
     SharedOptions.positions.draw(on_change=_match_causal)
     try:
-        if (source := form.source(SharedOptions.now())) is None:
+        if (source := form.source(SharedOptions.current())) is None:
             return
         if SharedOptions.input.value == "text" or SharedOptions.model.value in [
             info.key for info in ac.inputs.models.BUILT_IN
@@ -67,7 +67,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
             # A layer that the model lacks is replaced. For a model that is not built in, this loads the model.
             SharedOptions.layer.restrict_to(range(ac.inputs.models.layer_count(SharedOptions.model.value)))
         # ``restrict_to`` may have changed the layer, so the source is made again.
-        qkv = cached.record(source := form.source(SharedOptions.now()) or source)
+        qkv = cached.record(source := form.source(SharedOptions.current()) or source)
     except ac.LabError:
         return  # The page shows this error, because the sidebar has no room for a sentence.
     hides = hides_special and not SharedOptions.special.value
@@ -159,7 +159,7 @@ def require_input(
     """
     form = forms()[kind or SharedOptions.input.value]
     try:
-        chosen = read_input(SharedOptions.now(), kind)
+        chosen = read_input(SharedOptions.current(), kind)
         if chosen is None:
             if form.make:
                 form.make()
@@ -189,7 +189,7 @@ def has_cross_input() -> bool:
     if SharedOptions.input.value != UploadSource.key:
         return False
     with suppress(ac.LabError):  # The page shows this error.
-        chosen = read_input(SharedOptions.now())
+        chosen = read_input(SharedOptions.current())
         return chosen is not None and chosen.qkv.crosses
     return False
 
@@ -272,7 +272,7 @@ def is_ready() -> bool:
     """Return whether the chosen input needs no further computation."""
     form = forms()[SharedOptions.input.value]
     try:
-        return form.make is None or form.source(SharedOptions.now()) is not None
+        return form.make is None or form.source(SharedOptions.current()) is not None
     except ac.LabError:
         return True  # The page shows this error.
 
@@ -324,7 +324,7 @@ def select_head(choice: tuple[int, int]) -> None:
     layer, head = choice
     SharedOptions.head.set(head)
     with suppress(ac.LabError):  # The next run draws the page, which shows this error.
-        source = forms()[SharedOptions.input.value].source(SharedOptions.now())
+        source = forms()[SharedOptions.input.value].source(SharedOptions.current())
         # Synthetic data and uploads have a single layer. The layer chosen for the text is then kept for later.
         if source and source.layer_count > 1:
             SharedOptions.layer.set(layer)

@@ -65,7 +65,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
     n, labels = chosen.qkv.n, number_repeats(chosen.qkv.names)
     FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
-    options, gate = FadingOptions.now(), gates.selected_gate()
+    options, gate = FadingOptions.current(), gates.selected_gate()
     token = options.early
     lines = _lines(chosen, options)
     if gate is not None:
@@ -108,7 +108,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
 
 def scope(chosen: ChosenInput) -> Scope:
     """Return the scope of the view: the chosen head or the heads' average, and the variants whose curves are drawn."""
-    options, gate = FadingOptions.now(), gates.selected_gate()
+    options, gate = FadingOptions.current(), gates.selected_gate()
     words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     if gate is not None:
         words += [gates.gate_word(gate), gates.fixed_decay_word(gate)]
@@ -307,7 +307,7 @@ def _explain() -> None:
 
 
 def _export(lines: Sequence[Line], token: int, chosen: ChosenInput, gate_code: str) -> None:
-    options = FadingOptions.now()
+    options = FadingOptions.current()
     variant_words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
     # The weights are copied into lists: an array of one column would be a view that keeps all [n, n] weights in memory.
     weights_by_word = [(line.word, line.token_weight.weights.tolist()) for line in lines]

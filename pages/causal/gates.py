@@ -50,7 +50,7 @@ class GateOptions(Options, prefix="c_"):
 
 def selected_gate() -> Gate | None:
     """Return the chosen gate; None for no gate."""
-    options = GateOptions.now()
+    options = GateOptions.current()
     if options.gate == NO_GATE:
         return None
     # The seed affects only the gate with random weights. The other kind always gets the seed 0, so that its result is

@@ -132,7 +132,7 @@ def _last_word() -> int:
 
     If the text cannot be read, return the current index.
     """
-    source = input_forms.forms()["text"].source(SharedOptions.now())
+    source = input_forms.forms()["text"].source(SharedOptions.current())
     try:
         record = cached.record(source) if source else None
     except ac.LabError:

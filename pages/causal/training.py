@@ -82,7 +82,7 @@ def _compared_attentions() -> list[ac.Attention]:
 
 def _algorithms(chosen: ChosenInput, headline: DeltaGenerator) -> list[AgreementRow | CostRow]:
     """Compare the algorithms of every variant, count the costs of one, and draw both."""
-    attentions, options = _compared_attentions(), TrainingOptions.now()
+    attentions, options = _compared_attentions(), TrainingOptions.current()
     counted = next(a for a in attentions if a.key == options.counted)
     tasks = causal_modes.tasks(
         chosen.source, [a.word for a in attentions], head=chosen.head, word=counted.word, d=options.size

@@ -56,7 +56,7 @@ def scope(chosen: ChosenInput) -> Scope:
 
 
 def _question(chosen: ChosenInput) -> Question:
-    return options.make_question(chosen, EntropyOptions.now(), causal=SharedOptions.causal.value)
+    return options.make_question(chosen, EntropyOptions.current(), causal=SharedOptions.causal.value)
 
 
 PAGE = Page(

@@ -131,5 +131,5 @@ def current_question(chosen: ChosenInput) -> Question:
         heads=chosen.qkv.heads if chosen.head is None else 1,
         causal=SharedOptions.causal.value,
         attentions=variant_picker.with_causal_form(),
-        options=ErrorOptions.now(),
+        options=ErrorOptions.current(),
     )

@@ -164,14 +164,14 @@ def plan_of(options: LearnOptions, words: Sequence[str], seeds: tuple[int, ...])
 
 def _plan(seeds: tuple[int, ...], limit: int) -> Plan:
     """Return the plan of the first ``limit`` variants with these seeds; the view of parts adds runs without a part."""
-    full_plan = plan_of(LearnOptions.now(), [attention.word for attention in trainable()[0][:limit]], seeds)
+    full_plan = plan_of(LearnOptions.current(), [attention.word for attention in trainable()[0][:limit]], seeds)
     return with_parts_removed(full_plan) if LearnOptions.view.value == "parts" else full_plan
 
 
 def full_models() -> list[ModelSpec]:
     """Return the models of the chosen variants with all parts."""
     words = [attention.word for attention in trainable()[0][: max_variants(1)]]
-    return [spec.model for spec in plan_of(LearnOptions.now(), words, SEEDS[:1]).specs]
+    return [spec.model for spec in plan_of(LearnOptions.current(), words, SEEDS[:1]).specs]
 
 
 def live_plan() -> Plan:

@@ -149,7 +149,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
         )
         MasksOptions.front_way.draw(width="content")
         chart.draw_format_choice()
-    options = MasksOptions.now()
+    options = MasksOptions.current()
     token = n // 2 if options.front is None else options.front
     outgoing = options.front_way == "heard"
     first = all_first[:, token] if outgoing else all_first[token]

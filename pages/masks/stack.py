@@ -57,7 +57,7 @@ def show_editor() -> None:
 
 
 def _show_presets() -> None:
-    options = MasksOptions.now()
+    options = MasksOptions.current()
     names = {
         "local-atrous": _("Local, then atrous"),
         "local": _("Local × 6"),

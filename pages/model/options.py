@@ -198,7 +198,7 @@ class Question:
 
 def current_question() -> Question:
     """Return the measurement that the current options describe."""
-    return question_of(ModelOptions.now(), SharedOptions.text.value)
+    return question_of(ModelOptions.current(), SharedOptions.text.value)
 
 
 def question_of(options: ModelOptions, own_text: str) -> Question:
@@ -216,7 +216,7 @@ def question_of(options: ModelOptions, own_text: str) -> Question:
 
 def scope() -> Scope:
     """Return the scope of the page: the variants that replace softmax, the model, its layers and the text."""
-    options = ModelOptions.now()
+    options = ModelOptions.current()
     if options.view == "encoder":
         low, high = options.encoder_layers
         values = {"text": shorten(options.query), "model": model_title(embedding.ENCODER), "layers": f"{low}-{high}"}

@@ -23,7 +23,7 @@ def top() -> Subject:
     """Draw the finding, the open settings and the board, and return the subject."""
     placeholder = st.container(key="picture.headline")
     variant_picker.show_settings(keeps_all=True)
-    chosen = input_panel.require_input(switch=False, kind=panel.shown_kind(SharedOptions.now()))
+    chosen = input_panel.require_input(switch=False, kind=panel.shown_kind(SharedOptions.current()))
     source, qkv = chosen.source, chosen.qkv
     if isinstance(source, ImageSource):
         qkv = cached.record(source, source.size**2)

@@ -26,7 +26,7 @@ def shown_kind(visit: SharedOptions) -> str:
 
 def draw() -> None:
     """Draw the choice between an image and a digit, and the widgets of the chosen kind."""
-    options = SharedOptions.now()
+    options = SharedOptions.current()
     kind, titles = shown_kind(options), {ImageSource.key: _("Image"), TrainedSource.key: _("Handwritten digit")}
     key, names = url.sync_widget("picture.input", kind), titles.__getitem__
     st.segmented_control(
@@ -61,7 +61,7 @@ def _set_kind(key: str) -> None:
 
 def offer_digits() -> None:
     """Draw a link to training on digits if the chosen trained model reads something else."""
-    options = SharedOptions.now()
+    options = SharedOptions.current()
     if options.input == TrainedSource.key and shown_kind(options) == ImageSource.key:
         title = _(task_of(options.trained.model.task).title)
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="picture.digits"):

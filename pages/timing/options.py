@@ -91,7 +91,7 @@ def show() -> TimingSpec:
     if len(devices()) > 1:
         TimingOptions.device.draw()
     lazy_popover(_("Setup"), _show_setup, key="timing.set_up", icon=":material/tune:", type="tertiary")
-    options = TimingOptions.now()
+    options = TimingOptions.current()
     first, last = sorted((options.first, options.last))
     return TimingSpec(
         variants=tuple(attention.word for attention in timed_variants()),

@@ -28,12 +28,12 @@ from pages.model.measures import _question, _rows
 
 def asked(key, place):
     step = step_of(key, place)
-    return Screen.of(step.at)
+    return Screen.from_link(step.at)
 
 
 def revealed(key, place):
     step = step_of(key, place)
-    return Screen.of(step.at, step.reveal)
+    return Screen.from_link(step.at, step.reveal)
 
 
 def number(screen, measure, key=""):
@@ -387,7 +387,7 @@ def test_the_statements_of_a_step_are_true_of_its_screens(key, place):
 def test_no_step_shows_its_answer_too_early(key, place):
     step = step_of(key, place)
     assert not draft.shows_answer(step)
-    found, after = answer.find(step), Screen.of(step.at, step.reveal)
+    found, after = answer.find(step), Screen.from_link(step.at, step.reveal)
     at, name = begun(key, place), label(after.variant(found.key)) if found.key else ""
     shown = " ".join(str(each.value) for each in (*at.markdown, *at.caption))
     try:

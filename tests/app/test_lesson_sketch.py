@@ -66,7 +66,7 @@ def test_no_measurement_is_sent_before_the_answer(key, place):
     assert header["drawn"] is None
     assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
     curve, _variant = answer.find_curve(step)
-    screen = Screen.of(step.at, step.reveal)
+    screen = Screen.from_link(step.at, step.reveal)
     assert header["high"] == pytest.approx(curve.high(screen))
     shown = press(begun(key, place), ".show")
     numbers = [str(height)[:7] for _, height in canvas(shown)["measured"]]
@@ -140,7 +140,7 @@ def test_every_drawn_curve_has_a_score_no_larger_than_the_axis(heights):
 def test_the_points_are_some_of_the_measured_positions_with_both_ends(count):
     measured = [2.0**i for i in range(count)]
     curve = CurveMeasure(**{**CURVE.__dict__, "positions": lambda screen, attention: measured})
-    screen = Screen.of("entropy")
+    screen = Screen.from_link("entropy")
     found = sketch.positions(curve, "softmax", screen)
     assert len(found) == min(count, sketch.MOST_POINTS)
     assert found == sorted({*found} & {*measured})

@@ -180,7 +180,7 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
     at = begun(key, place)
     assert 'class="answer"' not in "".join(each.proto.body for each in at.get("html"))
     at = press(at, ".show")
-    screen = Screen.of(step.at, step.reveal)
+    screen = Screen.from_link(step.at, step.reveal)
     for one in found.candidates(screen) if found.rank else [found.key]:
         number = found.number(screen, one)
         assert agree(found.measure, number, SHOWN[name](at, screen.variant(one) if one else None))
@@ -203,7 +203,7 @@ def test_the_revealed_answer_equals_the_number_on_the_page(key, place):
 )
 def test_every_measure_equals_the_pages_number_of_each_variant(page, link):
     at = visit(page, parse_qs(link))
-    screen = Screen.of(f"{page}?{link}")
+    screen = Screen.from_link(f"{page}?{link}")
     for name, measure in discover()[page].measures.items():
         if name in ("sink", "connected", "complete"):
             continue  # on another view; covered by the lessons
@@ -244,7 +244,7 @@ def test_an_unmoved_slider_is_no_guess():
 @pytest.mark.parametrize(("key", "place"), NUMBERS)
 def test_the_slider_includes_the_answer_and_no_impossible_number(key, place):
     step = step_of(key, place)
-    found, screen = answer.find(step), Screen.of(step.at, step.reveal)
+    found, screen = answer.find(step), Screen.from_link(step.at, step.reveal)
     low, high = found.measure.low, found.measure.max_guess(screen)
     name = step.answer.split()[0]
     n = 1024 if key == "log_n" else screen.chosen.qkv.n - (0 if screen.visit.special else 2)

@@ -28,7 +28,7 @@ class ToyOptions(Options, prefix="toy_"):
 def top():
     ToyOptions.view.draw()
     ToyOptions.warmth.draw()
-    return ToyOptions.now()
+    return ToyOptions.current()
 
 
 def bare(options):

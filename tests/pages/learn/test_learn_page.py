@@ -478,11 +478,11 @@ def test_a_bad_link_opens_the_page_with_its_default(bad):
 
 
 def test_a_lesson_can_ask_only_about_recorded_runs():
-    screen = Screen.of("learn?variants=softmax")
+    screen = Screen.from_link("learn?variants=softmax")
     find = MEASURES["accuracy"].find
     assert find(screen, ac.get("softmax")) == pytest.approx(100.0, abs=0.5)
     with pytest.raises(LessonError, match="No runs of this variant are recorded"):
         find(screen, ac.get("sigmoid"))
     with pytest.raises(LessonError, match="No runs of this variant are recorded"):
-        find(Screen.of("learn?l_layers=3"), ac.get("softmax"))
+        find(Screen.from_link("learn?l_layers=3"), ac.get("softmax"))
     assert MEASURES["longest_accuracy"].find(screen, ac.get("local")) < 20

@@ -158,7 +158,7 @@ def test_a_bad_link_of_a_digit_shows_a_notice_and_an_image():
 
 def test_a_lesson_cannot_ask_for_the_psnr_of_a_digit():
     link = "&".join(f"trained={word}" for word in WORDS)
-    screen = Screen.of(f"picture?input=trained&{link}")
+    screen = Screen.from_link(f"picture?input=trained&{link}")
     assert MEASURES["psnr"].number(screen, ac.get("softmax")) is None
     assert "Choose a photograph" in verdict(MEASURES["psnr"], None, None)
 
