@@ -34,7 +34,7 @@ class Answer:
 
     def candidates(self, screen: Screen) -> list[str]:
         """Return the variants that can be the answer: all compared variants except the reference."""
-        return [each.key for each in screen.visit.variants if each.key != REFERENCE]
+        return [each.key for each in screen.shared.variants if each.key != REFERENCE]
 
     def winner(self, screen: Screen) -> str | None:
         """Return the variant with the smallest or the largest number, or None without such a variant."""

@@ -86,7 +86,7 @@ def shows_answer(step: Step) -> bool:
     asked, revealed = Screen.from_link(step.at), Screen.from_link(step.at, step.reveal)
     if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
         return False
-    before, after = asked.visit.variants, revealed.visit.variants
+    before, after = asked.shared.variants, revealed.shared.variants
     if curve:
         keys = [curve[1]]
     elif found and found.measure.per_variant:
@@ -102,8 +102,8 @@ def remove_asked_variant(place: int) -> None:
     if found is None or not (key := answer.variant_of(found.steps[place])):
         return
     step = found.steps[place]
-    words = [each.word for each in Screen.from_link(step.at, step.reveal).visit.variants]
-    left = [each.word for each in Screen.from_link(step.at).visit.variants if each.key != key]
+    words = [each.word for each in Screen.from_link(step.at, step.reveal).shared.variants]
+    left = [each.word for each in Screen.from_link(step.at).shared.variants if each.key != key]
     name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
     update_step(
         place,

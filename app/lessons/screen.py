@@ -34,16 +34,16 @@ class Screen:
     values: Mapping[str, Any]
 
     @classmethod
-    def from_link(cls, at: str, changed: str = "") -> "Screen":
+    def from_link(cls, link: str, changes: str = "") -> "Screen":
         """Return the screen that a link opens.
 
         Args:
-            at: the link: a page and its query.
-            changed: a query whose values replace those of the link.
+            link: the link: a page and its query.
+            changes: a query whose values replace those of the link.
         """
-        page, _mark, words = at.partition("?")
-        known = {**Options.shared(), **discover()[page].options.fields()}
-        values, _refused = url.read_link(query(words) | query(changed), known)
+        page, _mark, words = link.partition("?")
+        fields = {**Options.shared(), **discover()[page].options.fields()}
+        values, _refused = url.read_link(query(words) | query(changes), fields)
         return cls(page, values)
 
     @classmethod
@@ -56,7 +56,7 @@ class Screen:
         return kind(**{name: self.values[control.name] for name, control in kind.controls.items()})
 
     @property
-    def visit(self) -> SharedOptions:
+    def shared(self) -> SharedOptions:
         """The options that all pages share."""
         return self.options(SharedOptions)
 
@@ -67,22 +67,22 @@ class Screen:
         Raises:
             LabError: if the input cannot be read, or is a file that was not uploaded.
         """
-        found = input_panel.read_input(self.visit, discover()[self.page].only_input(self.visit))
-        if found is None:
+        chosen = input_panel.read_input(self.shared, discover()[self.page].only_input(self.shared))
+        if chosen is None:
             raise InputError(N_("There is no file yet. Upload one in the sidebar."))
-        return found
+        return chosen
 
     @property
     def view(self) -> View:
         """The view of the input; errors are those of ``chosen``."""
-        visit, chosen = self.visit, self.chosen
-        return View(source=chosen.source, head=chosen.head, causal=visit.causal, special=visit.special)
+        shared, chosen = self.shared, self.chosen
+        return View(source=chosen.source, head=chosen.head, causal=shared.causal, special=shared.special)
 
     def variant(self, key: str) -> ac.Attention:
         """Return a variant with this screen's settings, or with its defaults if it is not compared."""
-        return next((each for each in self.visit.variants if each.key == key), None) or ac.get(key)
+        return next((each for each in self.shared.variants if each.key == key), None) or ac.get(key)
 
-    def compared(self, attention: ac.Attention) -> MatrixComparison:
+    def compare(self, attention: ac.Attention) -> MatrixComparison:
         """Return a variant's matrix as the Matrices page draws it.
 
         Raises:

@@ -25,7 +25,7 @@ def _changed_outputs(screen: Screen, attention: ac.Attention) -> float:
 
 def _leaking(screen: Screen) -> float:
     """Return the number of compared variants that leak."""
-    return float(sum(_influence(screen, each).leaking_share > 0 for each in screen.visit.variants))
+    return float(sum(_influence(screen, each).leaking_share > 0 for each in screen.shared.variants))
 
 
 def _replaced_token(screen: Screen) -> int:
@@ -51,7 +51,7 @@ MEASURES = {
         N_("number of compared variants whose earlier outputs depend on later tokens (a leak)"),
         _leaking,
         unit=N_("variants"),
-        high=lambda screen: len(screen.visit.variants),
+        high=lambda screen: len(screen.shared.variants),
         tolerance=0,
     ),
 }

@@ -405,7 +405,7 @@ VIEW = View(
 
 
 def _question(screen: Screen) -> Question:
-    return make_question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+    return make_question(screen.chosen, screen.options(EntropyOptions), causal=screen.shared.causal)
 
 
 def _curve(screen: Screen, attention: ac.Attention) -> Spread:

@@ -15,7 +15,7 @@ from pages.error.options import ErrorOptions
 
 def _error(screen: Screen, attention: ac.Attention) -> float:
     """Return the median error over heads and seeds at the variant's chosen settings."""
-    chosen, causal = screen.chosen, screen.visit.causal
+    chosen, causal = screen.chosen, screen.shared.causal
     task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
     if screen.options(ErrorOptions).against == "length":
         task = replace(task, tokens=chosen.qkv.m, with_floors=False)

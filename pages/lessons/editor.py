@@ -180,7 +180,7 @@ def _set_kind(step: Step, index: int) -> None:
 
 def _variant_keys(step: Step) -> list[str]:
     """Return the keys of the variants on the screen that shows the answer, the reference last."""
-    keys = [each.key for each in Screen.from_link(step.at, step.reveal).visit.variants]
+    keys = [each.key for each in Screen.from_link(step.at, step.reveal).shared.variants]
     return [*keys[1:], keys[0]]
 
 

@@ -14,7 +14,7 @@ from pages.masks.options import MasksOptions
 
 def _pattern(screen: Screen, attention: ac.Attention) -> Pattern:
     chosen = screen.chosen
-    return cached.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
+    return cached.pattern(chosen.source, attention, head=chosen.head, causal=screen.shared.causal)
 
 
 def _allowed_share(screen: Screen, attention: ac.Attention) -> float:
@@ -29,10 +29,10 @@ def _layers_needed(screen: Screen, attention: ac.Attention) -> float | None:
 
 def _reach(screen: Screen) -> Reach | None:
     """Return the reach of the stack, without layers that cannot be causal; None for a stack without layers."""
-    visit, chosen = screen.visit, screen.chosen
+    shared, chosen = screen.shared, screen.chosen
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
-    usable = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))
-    view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=True)
+    usable = tuple(each for each in layers if not (shared.causal and each.variant.causal_reason))
+    view = View(source=chosen.source, head=chosen.head, causal=shared.causal, special=True)
     return cached.reach(view, usable, current().stack_layers) if usable else None
 
 

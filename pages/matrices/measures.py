@@ -15,9 +15,9 @@ def _effective_rank(screen: Screen, attention: ac.Attention) -> float:
 
 def _sink(screen: Screen) -> float | None:
     """Return softmax's weight on the first token in the chosen head, in per cent; None for the average of heads."""
-    chosen, visit = screen.chosen, screen.visit
-    scores = cached.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
-    layer = visit.layer if chosen.source.layer_count > 1 else 0
+    chosen, shared = screen.chosen, screen.shared
+    scores = cached.head_scores(chosen.source.at_layer(0), shared.causal, shared.special)
+    layer = shared.layer if chosen.source.layer_count > 1 else 0
     sinks = [s.sink for s in scores if (s.layer, s.head) == (layer, chosen.head)]
     return 100 * sinks[0] if sinks else None
 
@@ -25,13 +25,13 @@ def _sink(screen: Screen) -> float | None:
 def _shown_tokens(screen: Screen) -> int:
     """Return the number of tokens that the matrices show; special tokens may be hidden."""
     record = screen.chosen.qkv
-    return record.n if screen.visit.special else record.n - sum(record.special)
+    return record.n if screen.shared.special else record.n - sum(record.special)
 
 
 MEASURES = {
     "entropy": VariantMeasure(
         N_("mean entropy of the rows in the matrix of {name}"),
-        lambda screen, attention: screen.compared(attention).passport.entropy,
+        lambda screen, attention: screen.compare(attention).passport.entropy,
         unit=N_("nats"),
         high=lambda screen: math.log(max(_shown_tokens(screen), 1)),
         step=0.1,
@@ -50,7 +50,7 @@ MEASURES = {
     ),
     "matrix_error": VariantMeasure(
         N_("matrix error of {name}"),
-        lambda screen, attention: screen.compared(attention).passport.relative_error,
+        lambda screen, attention: screen.compare(attention).passport.relative_error,
         high=3,
         step=0.05,
         digits=2,
@@ -62,13 +62,13 @@ MEASURES = {
             "average share of a row's weight that {name} gives to different keys than its reference does (total "
             "variation)"
         ),
-        lambda screen, attention: 100 * screen.compared(attention).passport.total_variation,
+        lambda screen, attention: 100 * screen.compare(attention).passport.total_variation,
         unit="%",
         tolerance=8,
     ),
     "output_error": VariantMeasure(
         N_("output error of {name}"),
-        lambda screen, attention: 100 * screen.compared(attention).output_error,
+        lambda screen, attention: 100 * screen.compare(attention).output_error,
         unit="%",
         high=200,
         tolerance=8,

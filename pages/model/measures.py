@@ -17,7 +17,7 @@ from pages.model.options import ModelOptions, Question, question_of
 
 
 def _question(screen: Screen) -> Question:
-    return question_of(screen.options(ModelOptions), screen.visit.text)
+    return question_of(screen.options(ModelOptions), screen.shared.text)
 
 
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:

@@ -42,12 +42,12 @@ def number(screen, measure, key=""):
 
 
 def passport(screen, key):
-    return screen.compared(screen.variant(key)).passport
+    return screen.compare(screen.variant(key)).passport
 
 
 def uniform(screen):
     """Return the output error of uniform attention, in percent."""
-    return 100 * screen.compared(screen.variant("softmax")).uniform_error
+    return 100 * screen.compare(screen.variant("softmax")).uniform_error
 
 
 def median_error(screen, attention):
@@ -72,7 +72,7 @@ def denoised(screen, key):
 
 def flat_1():
     before, after = asked("flat", 1), revealed("flat", 1)
-    row = before.compared(before.variant("softmax")).weights.max(-1)
+    row = before.compare(before.variant("softmax")).weights.max(-1)
     assert row.max() > 0.5, "there is a row with one dark cell"
     most = math.log(before.chosen.qkv.n - 2)
     assert passport(after, "linear").entropy > 0.99 * most, "linear attention's rows are almost uniform"
@@ -108,7 +108,7 @@ def window_and_sink_1():
     before, after = asked("window_and_sink", 1), revealed("window_and_sink", 1)
     narrow, wide = number(before, "output_error", "local"), number(after, "output_error", "local")
     assert 25 < wide < 0.7 * narrow, "much is recovered, but by no means all"
-    assert not after.visit.special
+    assert not after.shared.special
     assert any(after.chosen.qkv.special)
     assert number(after, "matrix_error", "local") < 0.3 * wide / 100, "the weights shown say little about the rest"
 
@@ -117,7 +117,7 @@ def window_and_sink_2():
     hidden, shown = revealed("window_and_sink", 1), asked("window_and_sink", 2)
     assert shown.chosen.qkv.tokens[0] == "[CLS]"
     assert number(shown, "matrix_error", "local") > 4 * number(hidden, "matrix_error", "local")
-    weights = shown.compared(shown.variant("softmax")).weights
+    weights = shown.compare(shown.variant("softmax")).weights
     assert (weights[20:, 0] > 2 / len(weights)).mean() > 0.8, "the column is dark from top to bottom"
     assert weights[1:, 0].mean() == pytest.approx(number(shown, "sink") / 100, abs=1e-6)
 
@@ -202,7 +202,7 @@ def nystrom_performer_3():
 
 def nystrom_performer_4():
     screen, before = revealed("nystrom_performer", 4), asked("nystrom_performer", 3)
-    rank = number(Screen("matrices", screen.values | {"variants": screen.visit.variants}), "effective_rank", "softmax")
+    rank = number(Screen("matrices", screen.values | {"variants": screen.shared.variants}), "effective_rank", "softmax")
     assert rank < 0.25 * number(Screen("matrices", before.values), "effective_rank", "softmax")
     for key in ("nystrom", "performer"):
         assert median_error(screen, screen.variant(key)) < uniform(screen) / 100, "both beat the plain mean"
@@ -219,8 +219,8 @@ def pooling_1():
 
 def pooling_2():
     screen = revealed("pooling", 2)
-    assert len(screen.visit.variants) == 7
-    leaking = {each.key for each in screen.visit.variants if moved(screen, each, 20)[1] > 0}
+    assert len(screen.shared.variants) == 7
+    leaking = {each.key for each in screen.shared.variants if moved(screen, each, 20)[1] > 0}
     assert leaking == {"nystrom", "linformer", "funnel"}
     assert screen.variant("linformer").params.rank == 16
     assert screen.variant("funnel").params.stride == 4

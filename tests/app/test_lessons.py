@@ -208,8 +208,8 @@ def test_every_measure_equals_the_pages_number_of_each_variant(page, link):
         if name in ("sink", "connected", "complete"):
             continue  # on another view; covered by the lessons
         column = {"pairs": "of n²"}.get(name)
-        for each in screen.visit.variants if measure.per_variant else [None]:
-            shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
+        for each in screen.shared.variants if measure.per_variant else [None]:
+            shown = SHOWN[name] if column is None or not screen.shared.causal else of_table("of n (n + 1) / 2", 100)
             assert agree(measure, measure.number(screen, each), shown(at, each)), (name, each)
 
 
@@ -247,7 +247,7 @@ def test_the_slider_includes_the_answer_and_no_impossible_number(key, place):
     found, screen = answer.find(step), Screen.from_link(step.at, step.reveal)
     low, high = found.measure.low, found.measure.max_guess(screen)
     name = step.answer.split()[0]
-    n = 1024 if key == "log_n" else screen.chosen.qkv.n - (0 if screen.visit.special else 2)
+    n = 1024 if key == "log_n" else screen.chosen.qkv.n - (0 if screen.shared.special else 2)
     most = {"effective_rank": n, "depth": n, "moved": 20, "leaking": 7}
     most |= dict.fromkeys(("entropy", "last_entropy"), math.log(n))
     assert high <= most.get(name, math.inf) + 1e-9
