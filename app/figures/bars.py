@@ -6,12 +6,12 @@ import numpy as np
 
 from app.figures.theme import SERIES, Figure, annotation, axis, escape_label, finish, format_numbers
 
-FEW = 4
+MAX_UNCUT_LABELS = 4
 """Most bars whose labels fit below them without being cut or turned."""
 
 
 def row_multiples(
-    rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 40
+    rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, max_keys: int = 40
 ) -> Figure:
     """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
@@ -20,32 +20,36 @@ def row_multiples(
         tokens: one label per key.
         key_title: title of the horizontal axis.
         value_title: name of the values in the tooltip.
-        most: largest number of keys shown: those with the largest weight in any variant, in the order of the text.
+        max_keys: largest number of keys shown: those with the largest weight in any variant, in the order of the text.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
-    shown = np.sort([j for j in np.argsort(-sizes, kind="stable")[:most] if sizes[j] > 0]).astype(int)
-    places = [str(j) for j in shown]
+    indices = np.sort([j for j in np.argsort(-sizes, kind="stable")[:max_keys] if sizes[j] > 0]).astype(int)
+    categories = [str(j) for j in indices]
     gap = 0.3 / max(len(rows), 2)
-    high = (1 - gap * (len(rows) - 1)) / len(rows)
-    names = [[int(j), escape_label(tokens[j])] for j in shown]
+    share = (1 - gap * (len(rows) - 1)) / len(rows)
+    names = [[int(j), escape_label(tokens[j])] for j in indices]
     data, axes, titles = [], {}, []
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
-        place = str(i + 1) if i else ""
-        low = (len(rows) - 1 - i) * (high + gap)
-        axes[f"yaxis{place}"] = {"domain": [low, min(low + high, 1.0)], "nticks": 3, **({"matches": "y"} if i else {})}
+        number = str(i + 1) if i else ""
+        low = (len(rows) - 1 - i) * (share + gap)
+        axes[f"yaxis{number}"] = {
+            "domain": [low, min(low + share, 1.0)],
+            "nticks": 3,
+            **({"matches": "y"} if i else {}),
+        }
         titles.append(
-            annotation(name, 0, 1, xref="x domain", yref=f"y{place} domain", xanchor="left", yanchor="bottom")
+            annotation(name, 0, 1, xref="x domain", yref=f"y{number} domain", xanchor="left", yanchor="bottom")
         )
         data.append(
             {
                 "type": "bar",
                 "name": name,
-                "x": places,
-                "y": row[shown],
-                "yaxis": f"y{place}",
+                "x": categories,
+                "y": row[indices],
+                "yaxis": f"y{number}",
                 "marker": {"color": SERIES[0]},
-                "customdata": [[*key, weight] for key, weight in zip(names, format_numbers(row[shown]), strict=True)],
+                "customdata": [[*key, weight] for key, weight in zip(names, format_numbers(row[indices]), strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
                 + " %{customdata[2]}<extra>"
@@ -53,7 +57,7 @@ def row_multiples(
                 + "</extra>",
             }
         )
-    aliases = {str(j): escape_label(tokens[j], 14) for j in shown}
+    aliases = {str(j): escape_label(tokens[j], 14) for j in indices}
     return finish(
         data,
         height=78 * len(rows) + 110,
@@ -87,7 +91,7 @@ def grouped_bars(
         stacked: whether to stack the bars of one label instead of drawing them side by side.
         height: height in pixels.
     """
-    each = [[i, escape_label(label)] for i, label in enumerate(labels)]
+    label_data = [[i, escape_label(label)] for i, label in enumerate(labels)]
     data = [
         {
             "type": "bar",
@@ -95,18 +99,18 @@ def grouped_bars(
             "x": [str(i) for i in range(len(labels))],
             "y": np.asarray(values, dtype=float),
             "marker": {"color": SERIES[index % len(SERIES)]},
-            "customdata": [[*label, value] for label, value in zip(each, format_numbers(values), strict=True)],
+            "customdata": [[*label, value] for label, value in zip(label_data, format_numbers(values), strict=True)],
             "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{customdata[2]}<extra>" + name + "</extra>",
         }
         for index, (name, values) in enumerate(series.items())
     ]
-    few = len(labels) <= FEW
-    names = {str(i): escape_label(label, *([] if few else [14])) for i, label in enumerate(labels)}
+    has_room = len(labels) <= MAX_UNCUT_LABELS
+    names = {str(i): escape_label(label, *([] if has_room else [14])) for i, label in enumerate(labels)}
     return finish(
         data,
         height=height,
         # Plotly omits labels of the axis that would not fit; every bar still shows its label in its tooltip.
-        xaxis=axis(x_title, type="category", labelalias=names, tickangle=0 if few else -45),
+        xaxis=axis(x_title, type="category", labelalias=names, tickangle=0 if has_room else -45),
         yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
         barmode="relative" if stacked else "group",
     )

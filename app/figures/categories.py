@@ -34,8 +34,8 @@ LAYERS = (((16, 97, 75), (181, 224, 207)), ((143, 227, 196), (36, 88, 74)))
 HEX = "#{:02x}{:02x}{:02x}"
 
 
-def steps(count: int) -> tuple[tuple[str, str], ...]:
+def layer_colours(count: int) -> tuple[tuple[str, str], ...]:
     """Return a light-page and a dark-page colour for each layer: the first stands out most, later ones fade."""
-    places = np.linspace(0, 1, count)
-    light, dark = (np.rint(sample_ramp(ramp, places)).astype(int) for ramp in LAYERS)
+    positions = np.linspace(0, 1, count)
+    light, dark = (np.rint(sample_ramp(ramp, positions)).astype(int) for ramp in LAYERS)
     return tuple((HEX.format(*on_light), HEX.format(*on_dark)) for on_light, on_dark in zip(light, dark, strict=True))

@@ -23,13 +23,13 @@ class Row:
 
     Attributes:
         title: title above the row.
-        places: positions on the colour scale, ``[n]``: 0 equals the reference, from 1 on the last colour, NaN is
+        positions: positions on the colour scale, ``[n]``: 0 equals the reference, from 1 on the last colour, NaN is
             unknown.
         notes: tooltip of each cell.
     """
 
     title: str
-    places: np.ndarray
+    positions: np.ndarray
     notes: Sequence[str]
 
 
@@ -43,15 +43,15 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
         x_title: title of the axis that counts the cells from 0.
         scale: title of the colour scale.
     """
-    n = max((len(row.places) for row in rows), default=0)
+    n = max((len(row.positions) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
     for i, row in enumerate(rows):  # The line above each row of cells stays empty, as room for the row's title.
-        cells[2 * i + 1], notes[2 * i + 1] = row.places, [escape_label(note) for note in row.notes]
+        cells[2 * i + 1], notes[2 * i + 1] = row.positions, [escape_label(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
     stops = [
-        "rgb({:.0f},{:.0f},{:.0f})".format(*sample_ramp(ramps.negative if at >= 0 else ramps.positive, abs(at)))
-        for at in np.linspace(low, 1, STOPS)
+        "rgb({:.0f},{:.0f},{:.0f})".format(*sample_ramp(ramps.negative if p >= 0 else ramps.positive, abs(p)))
+        for p in np.linspace(low, 1, STOPS)
     ]
     return finish_rows(
         [
@@ -78,10 +78,10 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
 
 def colour_legend(title: str, ticks: Mapping[float, str], *, x: float, length: float) -> dict[str, Any]:
     """Return a horizontal colour bar above a figure, from ``x`` over a share of the figure's width."""
-    place = {"orientation": "h", "len": length, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom"}
-    look = {"xpad": 0, "ypad": 4, "thickness": 8, "outlinewidth": 0}
-    words = {"title": {"text": title, "side": "top", "font": {"size": 12}}}
-    return {**place, **look, **words, "tickvals": list(ticks), "ticktext": list(ticks.values())}
+    placement = {"orientation": "h", "len": length, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    style = {"xpad": 0, "ypad": 4, "thickness": 8, "outlinewidth": 0}
+    text = {"title": {"text": title, "side": "top", "font": {"size": 12}}}
+    return {**placement, **style, **text, "tickvals": list(ticks), "ticktext": list(ticks.values())}
 
 
 def finish_rows(
@@ -104,13 +104,13 @@ def finish_rows(
         layout: further properties of the layout.
     """
     row, head, foot = sizes
-    above = {"xanchor": "left", "yanchor": "middle", "xshift": -3}
+    title_place = {"xanchor": "left", "yanchor": "middle", "xshift": -3}
     return finish(
         data,
         height=row * len(titles) + head + foot,
         xaxis={**xaxis, "range": [-0.5, n - 0.5], "showgrid": False, "zeroline": False},
         yaxis={"visible": False, "range": [2 * len(titles) - 0.5, -0.5]},
-        annotations=[annotation(title, -0.5, 2 * i, **above) for i, title in enumerate(titles)],
+        annotations=[annotation(title, -0.5, 2 * i, **title_place) for i, title in enumerate(titles)],
         margin={"t": head, "b": foot},
         **layout,
     )

@@ -23,7 +23,7 @@ def memory(
     position: str,
     outputs_title: str,
     entry: str,
-    tallest: tuple[float, float],
+    keys_range: tuple[float, float],
 ) -> Figure:
     """Draw three charts in one figure, so that all of them update together; each has its own legend.
 
@@ -38,7 +38,7 @@ def memory(
         position: title of the second chart's horizontal axis.
         outputs_title: title of the last chart.
         entry: title of the last chart's horizontal axis.
-        tallest: lower and upper end of the first chart's vertical axis, the same for all tokens.
+        keys_range: lower and upper end of the first chart's vertical axis, the same for all tokens.
     """
     data: list[dict[str, Any]] = [
         {
@@ -58,14 +58,14 @@ def memory(
             "x": np.arange(len(values)),
             "y": values,
             "name": name,
-            "line": {"color": SERIES[place + 1], "width": 2},
+            "line": {"color": SERIES[i + 1], "width": 2},
             **_axes(2),
             "mode": "lines+markers" if len(values) == 1 else "lines",
             "legend": "legend",
             "hovertemplate": "%{x}: %{customdata}<extra>" + name + "</extra>",
             "customdata": format_numbers(values),
         }
-        for place, (name, values) in enumerate(sizes.items())
+        for i, (name, values) in enumerate(sizes.items())
     ]
     data += [
         {
@@ -73,24 +73,24 @@ def memory(
             "x": np.arange(len(values)),
             "y": values,
             "name": name,
-            "marker": {"color": SERIES[place + 1 + len(sizes)]},
+            "marker": {"color": SERIES[i + 1 + len(sizes)]},
             **_axes(3),
             "legend": "legend2",
             "hovertemplate": entry + " %{x}: %{customdata}<extra>" + name + "</extra>",
             "customdata": format_numbers(values, 4),
         }
-        for place, (name, values) in enumerate(outputs.items())
+        for i, (name, values) in enumerate(outputs.items())
     ]
     layout: dict[str, Any] = {}
     for number, ((low, high), title) in enumerate(zip(ROWS, (feature, position, entry), strict=True), 1):
-        letters = _axes(number)
-        own = letters["xaxis"][1:]
-        layout[f"xaxis{own}"] = {"title": {"text": title, "standoff": 6}, "anchor": letters["yaxis"]}
-        layout[f"yaxis{own}"] = {"domain": [low, high], "anchor": letters["xaxis"]}
-    layout["yaxis"]["range"] = list(tallest)
-    above = {"font": {"size": 13}, "xanchor": "left", "xref": "paper", "yanchor": "bottom", "yref": "paper"}
+        axis_names = _axes(number)
+        suffix = axis_names["xaxis"][1:]
+        layout[f"xaxis{suffix}"] = {"title": {"text": title, "standoff": 6}, "anchor": axis_names["yaxis"]}
+        layout[f"yaxis{suffix}"] = {"domain": [low, high], "anchor": axis_names["xaxis"]}
+    layout["yaxis"]["range"] = list(keys_range)
+    title_style = {"font": {"size": 13}, "xanchor": "left", "xref": "paper", "yanchor": "bottom", "yref": "paper"}
     texts = (keys_title, sizes_title, outputs_title)
-    titles = [annotation(text, 0, high, **above) for (_low, high), text in zip(ROWS, texts, strict=True)]
+    titles = [annotation(text, 0, high, **title_style) for (_low, high), text in zip(ROWS, texts, strict=True)]
     titles[1]["yshift"] = 26  # Above the legend.
     figure = finish(
         data,
@@ -108,5 +108,5 @@ def memory(
 
 def _axes(row: int) -> dict[str, str]:
     """Return plotly's names of the axes of a row: those of the first row have no number."""
-    own = "" if row == 1 else str(row)
-    return {"xaxis": f"x{own}", "yaxis": f"y{own}"}
+    suffix = "" if row == 1 else str(row)
+    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}

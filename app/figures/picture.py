@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 152, 72
 MARGIN = 10
 TYPE, LETTER, LINE = 12, 7.2, 16
 """Size of the type, width of a letter and height of a line of text."""
-MARKED = SERIES[1]
+MARK_COLOUR = SERIES[1]
 """Colour of the ground of marked words: orange."""
 INK = {False: "#31333f", True: "#fafafa"}
 """Colour of text, by whether the page is dark."""
@@ -69,13 +69,13 @@ def curves_url(
     points = np.array([point for line in lines for point in line], float)
     low, high = points.min(0), points.max(0)
     scale = (np.array((WIDTH, HEIGHT)) - 2 * MARGIN) / np.where(high > low, high - low, 1)
-    drawn = []
+    elements = []
     for i, (line, colour) in enumerate(zip(lines, colours, strict=True)):
-        places = MARGIN + (np.array(line, float) - low) * scale
-        path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in places)
-        look = 'stroke-dasharray="6 5" ' * (i == dashed)
-        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" {look}stroke-width="2.5"/>')
-    return _svg_url("".join(drawn), dark=dark)
+        pixels = MARGIN + (np.array(line, float) - low) * scale
+        path = " ".join(f"{x:.1f},{HEIGHT - y:.1f}" for x, y in pixels)
+        dash = 'stroke-dasharray="6 5" ' * (i == dashed)
+        elements.append(f'<polyline points="{path}" fill="none" stroke="{colour}" {dash}stroke-width="2.5"/>')
+    return _svg_url("".join(elements), dark=dark)
 
 
 def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> str:
@@ -86,18 +86,18 @@ def words_url(words: Sequence[str], marked: Collection[int], *, dark: bool) -> s
         marked: the indices of the words on an orange ground.
         dark: whether the page is dark.
     """
-    type_look = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
-    x, y, drawn = float(MARGIN), LINE, []
-    for place, word in enumerate(words):
+    font = f'font-family="monospace" font-size="{TYPE}" fill="{INK[dark]}"'
+    x, y, elements = float(MARGIN), LINE, []
+    for i, word in enumerate(words):
         width = LETTER * len(word)
         if x + width > WIDTH - MARGIN:
             x, y = MARGIN, y + LINE
-        if place in marked:
-            look = f'fill="{MARKED}" opacity="0.5" rx="2"'
-            drawn.append(f'<rect x="{x - 1:.1f}" y="{y - TYPE}" width="{width + 2:.1f}" height="{LINE}" {look}/>')
-        drawn.append(f'<text x="{x:.1f}" y="{y}" {type_look}>{html.escape(word)}</text>')
+        if i in marked:
+            mark = f'fill="{MARK_COLOUR}" opacity="0.5" rx="2"'
+            elements.append(f'<rect x="{x - 1:.1f}" y="{y - TYPE}" width="{width + 2:.1f}" height="{LINE}" {mark}/>')
+        elements.append(f'<text x="{x:.1f}" y="{y}" {font}>{html.escape(word)}</text>')
         x += width + LETTER
-    return _svg_url("".join(drawn), dark=dark)
+    return _svg_url("".join(elements), dark=dark)
 
 
 def unknown_url(*, dark: bool) -> str:

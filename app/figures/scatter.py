@@ -4,7 +4,7 @@ import numpy as np
 
 from app.figures.theme import DECIMALS, GREY, SERIES, Figure, axis, finish
 
-MOST = 3000
+MAX_POINTS = 3000
 """Largest number of points drawn."""
 
 
@@ -13,7 +13,7 @@ def scatter(
 ) -> Figure:
     """Draw points and the diagonal on logarithmic axes; points with a value that is not above zero are left out.
 
-    Of more than ``MOST`` points, evenly spaced ones in the order of the true values are drawn, including both ends.
+    Of more than ``MAX_POINTS`` points, evenly spaced ones in the order of the true values are drawn, with both ends.
 
     Args:
         name: name of the points in the legend.
@@ -27,8 +27,8 @@ def scatter(
     x, y = np.ravel(x), np.ravel(y)
     shown = np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)
     order = np.flatnonzero(shown)[np.argsort(x[shown], kind="stable")]
-    if len(order) > MOST:
-        order = order[np.linspace(0, len(order) - 1, MOST).round().astype(int)]
+    if len(order) > MAX_POINTS:
+        order = order[np.linspace(0, len(order) - 1, MAX_POINTS).round().astype(int)]
     points = {
         "type": "scatter",
         "x": x[order],

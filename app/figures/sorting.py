@@ -33,36 +33,36 @@ def sorting(
         kind: word before the number of a kind.
     """
     n = len(order)
-    place = np.empty(n, int)
-    place[order] = np.arange(n)
-    data, few = [], len(set(kinds)) <= COLOURS
+    rank = np.empty(n, int)
+    rank[order] = np.arange(n)
+    data, has_colours = [], len(set(kinds)) <= COLOURS
     for colour, number in enumerate(sorted(set(kinds))):
-        own = [i for i in range(n) if kinds[i] == number]
+        members = [i for i in range(n) if kinds[i] == number]
         data.append(
             {
                 "type": "scatter",
-                "x": [x for i in own for x in (i, int(place[i]), None)],
-                "y": [y for _ in own for y in (1, 0, None)],
-                "name": f"{kind} {number} ({len(own)})",
+                "x": [x for i in members for x in (i, int(rank[i]), None)],
+                "y": [y for _ in members for y in (1, 0, None)],
+                "name": f"{kind} {number} ({len(members)})",
                 "mode": "lines+markers",
-                "line": {"color": SERIES[colour % COLOURS], "width": 1.5 if few else 0.75},
-                "marker": {"size": 5 if few else 3},
-                "showlegend": few,
+                "line": {"color": SERIES[colour % COLOURS], "width": 1.5 if has_colours else 0.75},
+                "marker": {"size": 5 if has_colours else 3},
+                "showlegend": has_colours,
                 "customdata": [
-                    note for i in own for note in [escape_label(f"{i} “{isolated(labels[i])}” → {place[i]}")] * 3
+                    note for i in members for note in [escape_label(f"{i} “{isolated(labels[i])}” → {rank[i]}")] * 3
                 ],
                 "hovertemplate": "%{customdata}<extra>" + f"{kind} {number}" + "</extra>",
             }
         )
-    edge = {"color": SERIES[GREY], "width": 2}
-    ends = {"tickvals": [0, 1], "ticktext": [below, above], "range": [-0.12, 1.1]}
+    border_style = {"color": SERIES[GREY], "width": 2}
+    y_ticks = {"tickvals": [0, 1], "ticktext": [below, above], "range": [-0.12, 1.1]}
     return finish(
         data,
         height=360,
         xaxis=axis(x_title, range=[-0.8, n - 0.2], showgrid=False, zeroline=False),
-        yaxis={**ends, "showgrid": False, "zeroline": False},
+        yaxis={**y_ticks, "showgrid": False, "zeroline": False},
         shapes=[
-            {"type": "line", "x0": border - 0.5, "x1": border - 0.5, "y0": -0.08, "y1": 0.12, "line": edge}
+            {"type": "line", "x0": border - 0.5, "x1": border - 0.5, "y0": -0.08, "y1": 0.12, "line": border_style}
             for border in borders
         ],
     )

@@ -36,7 +36,7 @@ GREY = -1
 """Index of the grey, for references that are not variants, such as uniform attention."""
 COLOURS = len(SERIES) - 1
 """Number of colours without the grey."""
-ROUNDS = (
+MARKERS = (
     ("solid", "circle", "●○"),
     ("longdash", "square", "■□"),
     ("longdashdot", "diamond", "◆◇"),
@@ -46,7 +46,7 @@ ROUNDS = (
 )
 """Dash, marker and marker symbols (filled and open). Lines take the colours of ``SERIES`` in turn with the first row.
 When all colours are used, further lines take them again with the second row, and so on."""
-PLACES = COLOURS * len(ROUNDS)
+STYLE_COUNT = COLOURS * len(MARKERS)
 """Number of different combinations of colour, dash and marker."""
 
 
@@ -57,13 +57,13 @@ class Style:
     Attributes:
         colour: CSS colour.
         dash: plotly's dash, unless the dash of a line has a meaning of its own.
-        mark: plotly's name of the marker.
+        marker: plotly's name of the marker.
         signs: the marker as a character, filled and open.
     """
 
     colour: str
     dash: str
-    mark: str
+    marker: str
     signs: str
 
     def sign(self, *, hollow: bool) -> str:
@@ -71,11 +71,11 @@ class Style:
         return self.signs[hollow]
 
 
-def style(place: int) -> Style:
-    """Return the style with an index; the first ``PLACES`` indices have different styles."""
-    if place == GREY:
-        return Style(SERIES[GREY], *ROUNDS[0])
-    return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])
+def style(index: int) -> Style:
+    """Return the style with an index; the first ``STYLE_COUNT`` indices have different styles."""
+    if index == GREY:
+        return Style(SERIES[GREY], *MARKERS[0])
+    return Style(SERIES[index % COLOURS], *MARKERS[index // COLOURS % len(MARKERS)])
 
 
 Colour = tuple[int, int, int]
@@ -102,16 +102,16 @@ DARK = Ramps(
 )
 
 
-def sample_ramp(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
+def sample_ramp(ramp: Sequence[Colour], positions: float | np.ndarray) -> np.ndarray:
     """Return colours of a ramp, ``[..., 3]``, at places from 0 (first stop) to 1 (last stop)."""
     stops = np.linspace(0.0, 1.0, len(ramp))
-    return np.stack([np.interp(places, stops, channel) for channel in np.array(ramp, float).T], -1)
+    return np.stack([np.interp(positions, stops, channel) for channel in np.array(ramp, float).T], -1)
 
 
-def escape_label(label: str, most: int | None = None) -> str:
-    """Return a label cut to ``most`` letters, isolated (``app.words.isolation``), and escaped, as plotly reads tags."""
-    shown = isolated(label if most is None or len(label) <= most else label[: most - 1] + "…")
-    return shown.replace("&", "&amp;").replace("<", "&lt;")
+def escape_label(label: str, limit: int | None = None) -> str:
+    """Return a label cut to ``limit`` letters, isolated (see ``app.words.isolation``) and escaped for plotly."""
+    text = isolated(label if limit is None or len(label) <= limit else label[: limit - 1] + "…")
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def format_numbers(values: Iterable[float], digits: int = 3) -> list[str]:
@@ -124,25 +124,25 @@ DECIMALS = ",.3~r"
 
 ``format_numbers`` takes up to 30 µs per number.
 """
-FEW = 4.0
+MAX_DECADES = 4.0
 """Largest range of a logarithmic axis, in decades, at which multiples of 2 and 5 are labelled too."""
-WRITTEN_OUT = (1e-4, 1e6)
+PLAIN_RANGE = (1e-4, 1e6)
 """Range in which a logarithmic axis writes numbers like 0.05 and 20,000. Outside, it writes powers of ten, or 20M if
 all numbers are at least 1."""
 
 
-LARGE = 1e15
+MAX_PREFIXED = 1e15
 """Upper limit for the common prefixes k, M, G and T."""
 
 
-def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
+def axis(title: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
     """Return an axis with its title and further properties of plotly's."""
-    return {"title": {"text": title}, **look}
+    return {"title": {"text": title}, **properties}
 
 
-def annotation(text: str, x: float, y: float, **look: object) -> dict[str, Any]:
+def annotation(text: str, x: float, y: float, **properties: object) -> dict[str, Any]:
     """Return text without an arrow that begins at a place of a figure, with further properties of plotly's."""
-    return {"text": text, "x": x, "y": y, "showarrow": False, **look}
+    return {"text": text, "x": x, "y": y, "showarrow": False, **properties}
 
 
 def add_line(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
@@ -161,17 +161,17 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
         height: height in pixels.
         layout: axes, and properties that differ from the shared look.
     """
-    for name, look in layout.items():
-        if name[1:].startswith("axis") and look.get("type") == "log":
-            least, most = _ends(data, name[0], name[5:])
-            if WRITTEN_OUT[0] <= least and most <= WRITTEN_OUT[1]:
-                look["tickformat"] = DECIMALS
-            elif least >= 1 and most < LARGE:
-                look["tickformat"] = ".3~s"
+    for name, properties in layout.items():
+        if name[1:].startswith("axis") and properties.get("type") == "log":
+            smallest, largest = _data_range(data, name[0], name[5:])
+            if PLAIN_RANGE[0] <= smallest and largest <= PLAIN_RANGE[1]:
+                properties["tickformat"] = DECIMALS
+            elif smallest >= 1 and largest < MAX_PREFIXED:
+                properties["tickformat"] = ".3~s"
             else:  # Powers of ten instead of prefixes such as "1µ", because most of these axes have no physical unit.
-                look["exponentformat"] = "power"
-            if "tickvals" not in look and least < most <= least * 10**FEW:
-                look["dtick"] = "D2"
+                properties["exponentformat"] = "power"
+            if "tickvals" not in properties and smallest < largest <= smallest * 10**MAX_DECADES:
+                properties["dtick"] = "D2"
     shared: dict[str, Any] = {
         "height": height,
         "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The right margin has room for the button that saves the picture.
@@ -180,18 +180,18 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         "colorway": list(SERIES),
     }
-    for name, look in layout.items():
-        shared[name] = {**shared[name], **look} if name in shared else look
+    for name, properties in layout.items():
+        shared[name] = {**shared[name], **properties} if name in shared else properties
     return {"data": data, "layout": shared}
 
 
-def _ends(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
+def _data_range(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
     """Return the smallest and largest positive value of the data on an axis; zeros without such values."""
     values = [
         np.asarray(trace[letter], dtype=float)
         for trace in data
         if trace.get(letter) is not None and trace.get(f"{letter}axis", letter) == letter + number
     ]
-    shown = np.concatenate(values) if values else np.empty(0)
-    shown = shown[np.isfinite(shown) & (shown > 0)]
-    return (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 0.0)
+    positive = np.concatenate(values) if values else np.empty(0)
+    positive = positive[np.isfinite(positive) & (positive > 0)]
+    return (float(positive.min()), float(positive.max())) if len(positive) else (0.0, 0.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import attention_core as ac
-from app.figures.picture import MARKED, curves_url, data_url, pixels_url, unknown_url, words_url
+from app.figures.picture import MARK_COLOUR, curves_url, data_url, pixels_url, unknown_url, words_url
 from app.figures.theme import SERIES
 from app.jobs import cached
 from app.lessons import lesson
@@ -97,7 +97,7 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         nystrom = Picture(matrix_picture("nystrom", dark=dark), {known: ""})
         return nystrom, Picture(unknown_url(dark=dark), {unknown_one: ""})
     if key == "stand_in" and (found := _harder_words()):
-        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): MARKED}),)
+        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
     if key == "convolution_and_gate" and (lines := _accuracies()):
         names = {ac.variant("softmax").title: softmax, ac.variant("linear").title: linear}
         return (Picture(curves_url(lines, [*names.values()], dark=dark), names),)

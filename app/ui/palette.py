@@ -5,7 +5,7 @@ from functools import cache
 from itertools import count
 
 import attention_core as ac
-from app.figures.theme import PLACES
+from app.figures.theme import STYLE_COUNT
 
 COMPARED = ("softmax_log_n", "relu2", "retention")
 """Variants that pages draw even if the visitor did not choose them."""
@@ -36,7 +36,7 @@ def indices(words: Sequence[str]) -> list[int]:
     last free index, which does not change when a variant is added to the list.
     """
     result: list[int] = []
-    free_indices = count(PLACES - 1, -1)
+    free_indices = count(STYLE_COUNT - 1, -1)
     for word in words:
         index = _index_by_key().get(word.split("~")[0])
         result.append(next(free_indices) if index is None or index in result else index)
@@ -45,4 +45,4 @@ def indices(words: Sequence[str]) -> list[int]:
 
 def index(key: str) -> int:
     """Return the index of a variant in the series of colours; the last index for a key that is not a variant."""
-    return _index_by_key().get(key, PLACES - 1)
+    return _index_by_key().get(key, STYLE_COUNT - 1)

@@ -260,7 +260,7 @@ def _figure(history: StateHistory, i: int) -> None:
         position=_("token i"),
         outputs_title=_("output of token i"),
         entry=_("value entry"),
-        tallest=(min(0.0, float(features.min())), 1.05 * float(features.max())),
+        keys_range=(min(0.0, float(features.min())), 1.05 * float(features.max())),
     )
     chart.show(figure, key="causal.memory", name="state", alt=text)
 

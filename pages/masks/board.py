@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.categories import steps
+from app.figures.categories import layer_colours
 from app.matrix_board import Category, Knob, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import variant_picker
@@ -149,7 +149,7 @@ def _layer_categories(max_depth: int) -> list[Category]:
 
     A token is connected with itself before the first layer. The panel shows these pairs like those of layer 1.
     """
-    group, colours = _(LAYERS_HEADING), steps(max_depth)
+    group, colours = _(LAYERS_HEADING), layer_colours(max_depth)
     layers = [
         Category(_("layer {number}", number=number), *colour, group=group, frame=number)
         for number, colour in enumerate(colours, 1)

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.figures.categories import steps
-from app.figures.front import front
+from app.figures.categories import layer_colours
 from app.figures.lines.curves import Curve, curves
+from app.figures.reach_animation import reach_animation
 from app.figures.theme import GREY
 from app.jobs import cached
 from app.state.session import with_chosen_settings
@@ -154,10 +154,10 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
     outgoing = options.front_way == "heard"
     first = all_first[:, token] if outgoing else all_first[token]
     dark = st.context.theme.type == "dark"
-    colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]
+    colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in layer_colours(depth))]
     st.markdown(connected_counts(masks.labels[token], first, depth, outgoing=outgoing))
     chart.show(
-        front(
+        reach_animation(
             first,
             masks.labels,
             colours,
@@ -165,7 +165,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
             y_title=_("after layer"),
             play=_("Play"),
             pause=_("Pause"),
-            after=_("after layer"),
+            layer_word=_("after layer"),
         ),
         key="reach.front",
         name="front",

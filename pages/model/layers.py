@@ -210,7 +210,7 @@ def copying_row(word: str, points: Sequence[CurvePoint], copy_row: CopyRow) -> R
 
 def _row(word: str, values: Mapping[int, float], notes: Mapping[int, str]) -> Row:
     places = np.array([values.get(layer, math.nan) for layer in range(depth())])
-    return Row(title=display_name(word), places=places, notes=[notes.get(layer, "") for layer in range(depth())])
+    return Row(title=display_name(word), positions=places, notes=[notes.get(layer, "") for layer in range(depth())])
 
 
 def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:

@@ -6,7 +6,7 @@ from colour_vision import EYES, linear
 from driver import joined
 
 from app.board_messages.packing import pack
-from app.figures.categories import PRIMITIVES, steps
+from app.figures.categories import PRIMITIVES, layer_colours
 from app.figures.theme import DARK, LIGHT, sample_ramp
 from app.matrix_board import Panel
 from app.matrix_board.pair_kinds import Kinds
@@ -78,7 +78,7 @@ def test_colour_blind_viewers_distinguish_the_kinds_of_one_variant(names, mode):
 @pytest.mark.parametrize("count", range(1, 9))
 def test_each_layer_has_its_own_colour_in_order_of_contrast(count):
     for mode in (0, 1):
-        lightness = [lab(linear(pair[mode]))[0] for pair in steps(count)]
+        lightness = [lab(linear(pair[mode]))[0] for pair in layer_colours(count)]
         assert lightness == sorted(lightness, reverse=bool(mode))
         assert len(set(lightness)) == count
 

@@ -22,12 +22,12 @@ from plotly.io import to_json
 
 from app.figures import theme
 from app.figures.bars import row_multiples
-from app.figures.front import front
 from app.figures.heat import Row, heat
 from app.figures.lines.curves import Curve, curves
 from app.figures.lines.measurements import measurements
 from app.figures.lines.spread import spread
 from app.figures.picture import HEIGHT, LETTER, WIDTH, curves_url, picture, pixels_url, unknown_url, words_url
+from app.figures.reach_animation import reach_animation
 from app.figures.whiskers import whiskers
 from app.ui import chart
 
@@ -46,7 +46,7 @@ def test_bars_show_each_variants_weights_by_token():
 def test_bars_show_the_keys_with_most_weight_in_text_order():
     row = np.zeros(100)
     row[[70, 3, 41]] = [0.5, 0.3, 0.2]
-    figure = Figure(row_multiples({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", most=2))
+    figure = Figure(row_multiples({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", max_keys=2))
     assert list(figure.data[0].x) == ["3", "70"]
 
 
@@ -192,10 +192,10 @@ def test_cards_and_board_have_the_same_colours():
         assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1
 
 
-def test_the_front_figure_holds_the_layers_row_by_row():
+def test_the_reach_animation_holds_the_layers_row_by_row():
     first = np.array([2, 1, 0, 1, -1])
-    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "after": "after"}
-    figure = Figure(front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words))
+    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "layer_word": "after"}
+    figure = Figure(reach_animation(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words))
     nan = np.nan
     rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
     np.testing.assert_array_equal(figure.data[0].z, rows)
@@ -206,8 +206,8 @@ def test_the_front_figure_holds_the_layers_row_by_row():
 
 def test_a_map_has_orange_for_worse_blue_for_better_and_titles_between_its_rows():
     rows = [
-        Row(title="A", places=np.array([0.0, 3.0, np.nan]), notes=["a", "<b>", ""]),
-        Row(title="B", places=np.array([-0.5, 0.2, 1.0]), notes=["d", "e", "f"]),
+        Row(title="A", positions=np.array([0.0, 3.0, np.nan]), notes=["a", "<b>", ""]),
+        Row(title="B", positions=np.array([-0.5, 0.2, 1.0]), notes=["d", "e", "f"]),
     ]
     for dark in (False, True):
         figure = Figure(heat(rows, {0: "as it is", 1: "worse"}, dark=dark, x_title="layer", scale="loss"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app.figures.theme import COLOURS, GREY, PLACES, SERIES, style
+from app.figures.theme import COLOURS, GREY, SERIES, STYLE_COUNT, style
 from app.state.session import default_variants, first_variants
 from app.ui import palette
 
@@ -74,7 +74,7 @@ def test_the_default_variants_have_different_colours():
 
 
 def test_a_key_that_is_not_a_variant_takes_the_last_place():
-    assert palette.index("gate by surprise") == PLACES - 1 > max(palette.index(v.key) for v in ac.all_variants())
+    assert palette.index("gate by surprise") == STYLE_COUNT - 1 > max(palette.index(v.key) for v in ac.all_variants())
 
 
 def test_a_second_word_of_a_variant_has_another_style():

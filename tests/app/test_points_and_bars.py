@@ -18,7 +18,7 @@ TITLES = {"x_title": "true", "y_title": "estimate"}
 
 
 def test_many_points_are_thinned_but_both_ends_stay(monkeypatch):
-    monkeypatch.setattr(app.figures.scatter, "MOST", 50)
+    monkeypatch.setattr(app.figures.scatter, "MAX_POINTS", 50)
     x = np.random.default_rng(0).exponential(size=(100, 100))
     cloud, line = Figure(scatter("a", x, 2 * x, diagonal="equal", **TITLES)).data
     assert len(cloud.x) == 50

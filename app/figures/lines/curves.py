@@ -259,7 +259,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             if line.large is None
             else [line.size + LARGER * (i == line.large) for i in range(len(line.x))],
             "opacity": float(line.marks),
-            "symbol": line.symbol or look.mark + ("-open" if line.hollow else ""),
+            "symbol": line.symbol or look.marker + ("-open" if line.hollow else ""),
             "line": {"width": 2 if line.hollow else 0},
         },
         "customdata": list(notes),

@@ -272,10 +272,10 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     pairs = [CurvePoint(x=0, perplexity=20.0, copied=1.0), CurvePoint(x=2, perplexity=40.0, copied=6.0)]
     read_row = layers.perplexity_row("linear", pairs, read(20))
     copy_row = layers.copying_row("linear", pairs, COPY)
-    assert (read_row.title, len(read_row.places)) == ("Linear", 30)
-    assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
-    assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
-    assert math.isnan(read_row.places[1])
+    assert (read_row.title, len(read_row.positions)) == ("Linear", 30)
+    assert read_row.positions[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
+    assert copy_row.positions[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
+    assert math.isnan(read_row.positions[1])
     assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2 times that of the original model"
     assert copy_row.notes[2] == "Linear, layer 2: copying loss 6 nats per token, 1 in the original model"
 

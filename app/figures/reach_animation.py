@@ -7,8 +7,8 @@ import numpy as np
 from app.figures.theme import Figure, axis, escape_label, finish
 
 
-def front(
-    first: np.ndarray,
+def reach_animation(
+    layers: np.ndarray,
     labels: Sequence[str],
     colours: Sequence[str],
     *,
@@ -16,26 +16,26 @@ def front(
     y_title: str,
     play: str,
     pause: str,
-    after: str,
+    layer_word: str,
 ) -> Figure:
     """Draw one row per layer and one column per token; a token is coloured from the layer that first reaches it.
 
     Args:
-        first: first layer that connects each token to the given one, ``[n]``; 0 for itself, negative if none does.
+        layers: first layer that connects each token to the given one, ``[n]``; 0 for itself, negative if none does.
         labels: one label per token.
         colours: CSS colours of layers 0, 1, ....
         x_title: title of the horizontal axis.
         y_title: title of the vertical axis.
         play: label of the play button.
         pause: label of the pause button.
-        after: word before the layer on the slider.
+        layer_word: word before the layer on the slider.
     """
     count = len(colours)
     names = [escape_label(label) for label in labels]
     data = [
         {
             "type": "heatmap",
-            "z": _until(first, count - 1, count),
+            "z": _rows_up_to(layers, count - 1, count),
             "zmin": -0.5,
             "zmax": count - 0.5,
             "colorscale": _stepped_scale(colours),
@@ -47,12 +47,12 @@ def front(
             "hoverongaps": False,
         }
     ]
-    still = {"mode": "immediate", "transition": {"duration": 0}, "frame": {"duration": 0, "redraw": True}}
-    playing = {"fromcurrent": False, "transition": {"duration": 0}, "frame": {"duration": 700, "redraw": True}}
+    instant = {"mode": "immediate", "transition": {"duration": 0}, "frame": {"duration": 0, "redraw": True}}
+    play_options = {"fromcurrent": False, "transition": {"duration": 0}, "frame": {"duration": 700, "redraw": True}}
     figure = finish(
         data,
         height=270 + 24 * count,
-        xaxis=axis(x_title, range=[-0.5, len(first) - 0.5]),
+        xaxis=axis(x_title, range=[-0.5, len(layers) - 0.5]),
         yaxis=axis(y_title, range=[-0.5, count - 0.5], dtick=1),
         margin={"l": 8, "r": 8, "t": 8, "b": 160},
         updatemenus=[
@@ -66,8 +66,8 @@ def front(
                 "pad": {"t": 132},
                 "showactive": False,
                 "buttons": [
-                    {"label": f"▶ {play}", "method": "animate", "args": [None, playing]},
-                    {"label": f"❚❚ {pause}", "method": "animate", "args": [[None], still]},
+                    {"label": f"▶ {play}", "method": "animate", "args": [None, play_options]},
+                    {"label": f"❚❚ {pause}", "method": "animate", "args": [[None], instant]},
                 ],
             }
         ],
@@ -79,23 +79,25 @@ def front(
                 "y": 0,
                 "pad": {"t": 50},
                 "ticklen": 4,
-                "currentvalue": {"prefix": f"{after} ", "font": {"size": 13}},
+                "currentvalue": {"prefix": f"{layer_word} ", "font": {"size": 13}},
                 "steps": [
-                    {"label": str(layer), "method": "animate", "args": [[str(layer)], still]} for layer in range(count)
+                    {"label": str(layer), "method": "animate", "args": [[str(layer)], instant]}
+                    for layer in range(count)
                 ],
             }
         ],
     )
     frames = [
-        {"name": str(layer), "data": [{"type": "heatmap", "z": _until(first, layer, count)}]} for layer in range(count)
+        {"name": str(layer), "data": [{"type": "heatmap", "z": _rows_up_to(layers, layer, count)}]}
+        for layer in range(count)
     ]
     return {**figure, "frames": frames}
 
 
-def _until(first: np.ndarray, layer: int, count: int) -> np.ndarray:
+def _rows_up_to(layers: np.ndarray, layer: int, count: int) -> np.ndarray:
     """Return the heat map's values ``[count, n]`` with the rows after a layer still empty."""
     rows = np.arange(count)[:, None]
-    return np.where((first >= 0) & (first <= rows) & (rows <= layer), first, np.nan).astype(np.float32)
+    return np.where((layers >= 0) & (layers <= rows) & (rows <= layer), layers, np.nan).astype(np.float32)
 
 
 def _stepped_scale(colours: Sequence[str]) -> list[list[object]]:
