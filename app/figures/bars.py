@@ -27,17 +27,13 @@ def row_multiples(
     indices = np.sort([j for j in np.argsort(-sizes, kind="stable")[:max_keys] if sizes[j] > 0]).astype(int)
     categories = [str(j) for j in indices]
     gap = 0.3 / max(len(rows), 2)
-    share = (1 - gap * (len(rows) - 1)) / len(rows)
+    size = (1 - gap * (len(rows) - 1)) / len(rows)
     names = [[int(j), escape_label(tokens[j])] for j in indices]
     data, axes, titles = [], {}, []
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         number = str(i + 1) if i else ""
-        low = (len(rows) - 1 - i) * (share + gap)
-        axes[f"yaxis{number}"] = {
-            "domain": [low, min(low + share, 1.0)],
-            "nticks": 3,
-            **({"matches": "y"} if i else {}),
-        }
+        low = (len(rows) - 1 - i) * (size + gap)
+        axes[f"yaxis{number}"] = {"domain": [low, min(low + size, 1.0)], "nticks": 3, **({"matches": "y"} if i else {})}
         titles.append(
             annotation(name, 0, 1, xref="x domain", yref=f"y{number} domain", xanchor="left", yanchor="bottom")
         )

@@ -53,20 +53,20 @@ def small_figure(
         share: whether the values are shares from 0 to 1, whose ticks are percentages.
         alt: description of the picture.
     """
-    drawn = {name: _drawable(points, log_x and not categories, log_y) for name, points in series.items()}
-    heights = [y for line in drawn.values() for _x, y in line]
+    medians = {name: _medians(points, log_x and not categories, log_y) for name, points in series.items()}
+    heights = [y for line in medians.values() for _x, y in line]
     if not heights:
         return None
-    paint = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(drawn)}
+    colour_by_name = {name: SERIES[colours[name] if colours else i % COLOURS] for i, name in enumerate(medians)}
     dots = bool(categories) and not log_y and min(heights) > max(heights) / 2
-    low, high = ends(min(heights), max(heights), log=log_y, zero=bool(categories) and not dots)
-    ticks = [_tick(100 * each) + "%" if share else _tick(each) for each in (low, high)]
+    low, high = axis_range(min(heights), max(heights), log=log_y, zero=bool(categories) and not dots)
+    ticks = [_tick(100 * end) + "%" if share else _tick(end) for end in (low, high)]
     if categories:
-        return _bars(drawn, paint, categories, subject, (low, high), ticks, log_y, dots, share, y_title, alt)
-    return _lines(drawn, paint, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
+        return _bars(medians, colour_by_name, categories, subject, (low, high), ticks, log_y, dots, share, y_title, alt)
+    return _lines(medians, colour_by_name, (low, high), ticks, log_x, log_y, x_title, y_title, alt)
 
 
-def ends(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[float, float]:
+def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[float, float]:
     """Return round numbers at or beyond the smallest and the largest value, at which an axis ends.
 
     Args:
@@ -77,9 +77,9 @@ def ends(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[flo
     """
     if log:
         low, high = (low / 1.1, high) if zero else (low, high)  # the smallest bar stays visible
-        below, above = (_decade(each) for each in (low, high))
-        first = max(step * below for step in (1, 2, 5) if step * below <= low * (1 + 1e-9))
-        last = min(step * above for step in (1, 2, 5, 10) if step * above >= high * (1 - 1e-9))
+        low_decade, high_decade = (_decade(each) for each in (low, high))
+        first = max(step * low_decade for step in (1, 2, 5) if step * low_decade <= low * (1 + 1e-9))
+        last = min(step * high_decade for step in (1, 2, 5, 10) if step * high_decade >= high * (1 - 1e-9))
         return (first, last) if last > first else (first / 2, 2 * last)
     if zero or low == high or 0 <= low <= high / 3:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -90,17 +90,17 @@ def ends(low: float, high: float, *, log: bool, zero: bool = False) -> tuple[flo
     return float(f"{first * step:.10g}"), float(f"{last * step:.10g}")
 
 
-def spread(wanted: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
+def spread_labels(centres: Sequence[float], sizes: Sequence[float], room: float) -> list[float]:
     """Return the centres of labels, as close to the wanted ones as they can be without overlap, in the same order.
 
     Args:
-        wanted: the wanted centres, from 0 to ``room``, in ascending order.
+        centres: the wanted centres, from 0 to ``room``, in ascending order.
         sizes: the labels' heights.
         room: the available height, at least the sum of the sizes.
     """
-    tops = [0.0] * len(wanted)
+    tops = [0.0] * len(centres)
     bottom = 0.0
-    for i, (centre, size) in enumerate(zip(wanted, sizes, strict=True)):
+    for i, (centre, size) in enumerate(zip(centres, sizes, strict=True)):
         tops[i] = bottom = max(bottom, centre - size / 2)
         bottom += size
     limit = room
@@ -110,8 +110,8 @@ def spread(wanted: Sequence[float], sizes: Sequence[float], room: float) -> list
 
 
 def _lines(
-    drawn: Mapping[str, Line],
-    paint: Mapping[str, str],
+    medians: Mapping[str, Line],
+    colours: Mapping[str, str],
     axis: tuple[float, float],
     ticks: Sequence[str],
     log_x: bool,
@@ -121,40 +121,40 @@ def _lines(
     alt: str,
 ) -> str:
     """Return a chart of lines, with their names at the right in the order of their ends."""
-    places = sorted({x for line in drawn.values() for x, _y in line})
-    named = {name: _wrapped(name) for name, line in drawn.items() if line}
-    room = max(HEIGHT, sum(LINE * len(lines) for lines in named.values()))
-    across = _scale((places[0], places[-1]), (EDGE, WIDTH - EDGE), log=log_x)
-    up = _scale(axis, (room - EDGE, EDGE), log=log_y)
-    order = sorted(named, key=lambda name: up(drawn[name][-1][1]))
-    sizes = [LINE * len(named[name]) for name in order]
-    centres = spread([up(drawn[name][-1][1]) for name in order], sizes, room)
-    parts = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
+    xs = sorted({x for line in medians.values() for x, _y in line})
+    name_lines = {name: _wrap(name) for name, line in medians.items() if line}
+    room = max(HEIGHT, sum(LINE * len(lines) for lines in name_lines.values()))
+    x_pixel = _scale((xs[0], xs[-1]), (EDGE, WIDTH - EDGE), log=log_x)
+    y_pixel = _scale(axis, (room - EDGE, EDGE), log=log_y)
+    order = sorted(name_lines, key=lambda name: y_pixel(medians[name][-1][1]))
+    sizes = [LINE * len(name_lines[name]) for name in order]
+    centres = spread_labels([y_pixel(medians[name][-1][1]) for name in order], sizes, room)
+    shapes = [f'<path d="M{EDGE} {EDGE}V{room - 1}H{WIDTH}" stroke="{SERIES[GREY]}" fill="none"/>']
     for name in order:
-        points = [f"{across(x):.1f} {up(y):.1f}" for x, y in drawn[name]]
+        points = [f"{x_pixel(x):.1f} {y_pixel(y):.1f}" for x, y in medians[name]]
         # A round end makes a dot that is not stretched.
         end, thickness = ("h0", DOT) if len(points) == 1 else ("", 2)
-        look = f'stroke="{paint[name]}" stroke-width="{thickness}" stroke-linecap="round" fill="none"'
-        parts.append(f'<path d="M{"L".join(points)}{end}" {look}/>')
+        attributes = f'stroke="{colours[name]}" stroke-width="{thickness}" stroke-linecap="round" fill="none"'
+        shapes.append(f'<path d="M{"L".join(points)}{end}" {attributes}/>')
     tops = [centre - size / 2 for centre, size in zip(centres, sizes, strict=True)]
     gaps = [tops[0], *(b - a - size for (a, b), size in zip(pairwise(tops), sizes, strict=False))]
     names = "".join(
-        f'<span style="margin-top:{gap:.1f}px">{_dot(paint[name])}{"<br>".join(map(_text, named[name]))}</span>'
+        f'<span style="margin-top:{gap:.1f}px">{_dot(colours[name])}{"<br>".join(map(_text, name_lines[name]))}</span>'
         for name, gap in zip(order, gaps, strict=True)
     )
-    marks = [_tick(place) for place in dict.fromkeys((places[0], places[-1]))]
+    x_ticks = [_tick(x) for x in dict.fromkeys((xs[0], xs[-1]))]
     return (
         f'<span class="chart"><small>{_text(y_title)}</small>'
         f'<span class="ticks"><small>{ticks[1]}</small><small>{ticks[0]}</small></span>'
-        f'{_image(parts, room, alt)}<span class="names">{names}</span>'
-        f'<span class="marks"><small>{marks[0]}</small><small>{_text(x_title)}</small><small>{"".join(marks[1:])}'
+        f'{_image(shapes, room, alt)}<span class="names">{names}</span>'
+        f'<span class="marks"><small>{x_ticks[0]}</small><small>{_text(x_title)}</small><small>{"".join(x_ticks[1:])}'
         "</small></span></span>"
     )
 
 
 def _bars(
-    drawn: Mapping[str, Line],
-    paint: Mapping[str, str],
+    medians: Mapping[str, Line],
+    colours: Mapping[str, str],
     categories: Sequence[str],
     subject: str,
     axis: tuple[float, float],
@@ -170,37 +170,41 @@ def _bars(
     Bars begin at zero, or at the end of a logarithmic axis. Values that differ little are dots (``dots``), whose axis
     begins near the smallest value.
     """
-    alone = list(drawn) == list(categories)
-    values = {i: [(name, y) for name, line in drawn.items() for x, y in line if x == i] for i in range(len(categories))}
+    one_series = list(medians) == list(categories)
+    values = {
+        i: [(name, y) for name, line in medians.items() for x, y in line if x == i] for i in range(len(categories))
+    }
     order = sorted(values, key=lambda i: [y for _name, y in values[i][:1]])
-    named = [_wrapped(categories[i]) for i in order]
-    rows = [max(LINE * len(lines), 0 if alone or dots else BAR * len(drawn)) + EDGE / 2 for lines in named]
-    along = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
-    foot = 1.0 if dots else along(axis[0] if log_y else 0.0)
-    parts = [f'<path d="M{foot:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
-    for i, (name, line) in enumerate(drawn.items()):
+    name_lines = [_wrap(categories[i]) for i in order]
+    rows = [max(LINE * len(lines), 0 if one_series or dots else BAR * len(medians)) + EDGE / 2 for lines in name_lines]
+    x_pixel = _scale(axis, (EDGE if dots else 1, WIDTH - EDGE), log=log_y)
+    baseline = 1.0 if dots else x_pixel(axis[0] if log_y else 0.0)
+    shapes = [f'<path d="M{baseline:.1f} 0V{sum(rows):.1f}" stroke="{SERIES[GREY]}"/>']
+    for i, (name, line) in enumerate(medians.items()):
         for x, y in line:
-            row, size = order.index(int(x)), BAR if not alone else LINE - EDGE / 2
+            row, size = order.index(int(x)), BAR if not one_series else LINE - EDGE / 2
             middle = sum(rows[:row]) + rows[row] / 2
             if dots:
-                place = f'd="M{along(y):.1f} {middle:.1f}h0"'  # A round end makes a dot that is not stretched.
-                parts.append(f'<path {place} stroke="{paint[name]}" stroke-width="{DOT}" stroke-linecap="round"/>')
+                point = f'd="M{x_pixel(y):.1f} {middle:.1f}h0"'  # A round end makes a dot that is not stretched.
+                shapes.append(f'<path {point} stroke="{colours[name]}" stroke-width="{DOT}" stroke-linecap="round"/>')
                 continue
-            top = middle - size / 2 if alone else middle + (i - len(drawn) / 2) * BAR
-            start, end = sorted((foot, along(y)))
-            parts.append(
+            top = middle - size / 2 if one_series else middle + (i - len(medians) / 2) * BAR
+            start, end = sorted((baseline, x_pixel(y)))
+            shapes.append(
                 f'<rect x="{start:.1f}" y="{top:.1f}" width="{max(end - start, 1):.1f}" height="{size - 1:.1f}" '
-                f'fill="{paint[name]}"/>'
+                f'fill="{colours[name]}"/>'
             )
     # Text in a series' own colour would have too little contrast.
-    tints = {name: "" if alone else f"color:color-mix(in srgb,{paint[name]} 60%,currentcolor)" for name in drawn}
-    looks = [
+    tints = {
+        name: "" if one_series else f"color:color-mix(in srgb,{colours[name]} 60%,currentcolor)" for name in medians
+    }
+    styles = [
         f"height:{size:.1f}px" + (";font-weight:bold" if categories[i] == subject else "")
         for i, size in zip(order, rows, strict=True)
     ]
-    names = "".join(
-        f'<span style="{look}">{"<br>".join(map(_text, lines))}</span>'
-        for lines, look in zip(named, looks, strict=True)
+    names_html = "".join(
+        f'<span style="{style}">{"<br>".join(map(_text, lines))}</span>'
+        for lines, style in zip(name_lines, styles, strict=True)
     )
     texts = [
         " · ".join(
@@ -209,11 +213,11 @@ def _bars(
         )
         for i in order
     ]
-    sizes = "".join(f'<span style="{look}">{text}</span>' for text, look in zip(texts, looks, strict=True))
-    legend = "" if alone else "".join(f"<span>{_dot(paint[name])}{_text(name)}</span>" for name in drawn)
+    values_html = "".join(f'<span style="{style}">{text}</span>' for text, style in zip(texts, styles, strict=True))
+    legend = "" if one_series else "".join(f"<span>{_dot(colours[name])}{_text(name)}</span>" for name in medians)
     return (
-        f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names}</span>'
-        f'{_image(parts, sum(rows), alt)}<span class="names">{sizes}</span>'
+        f'<span class="chart bars"><small>{_text(y_title)} {legend}</small><span class="names">{names_html}</span>'
+        f'{_image(shapes, sum(rows), alt)}<span class="names">{values_html}</span>'
         f'<span class="marks"><small>{ticks[0]}</small><small>{ticks[1]}</small></span></span>'
     )
 
@@ -239,9 +243,9 @@ def _decade(value: float) -> float:
     return 10.0 ** math.floor(math.log10(value) + 1e-9)
 
 
-def _wrapped(name: str) -> list[str]:
+def _wrap(name: str) -> list[str]:
     """Return the lines of a name."""
-    wide = any(east_asian_width(sign) in "FW" for sign in name)
+    wide = any(east_asian_width(character) in "FW" for character in name)
     return wrap_name(name, NAME) if wide else textwrap.wrap(name, NAME, break_on_hyphens=False)
 
 
@@ -251,25 +255,27 @@ def _dot(colour: str) -> str:
 
 def _text(text: str) -> str:
     """Return a text in which neither HTML nor Markdown finds markup."""
-    return "".join(f"&#{ord(sign)};" if sign in "<>&\"'*_$`[]~:|\\" else sign for sign in text)
+    return "".join(f"&#{ord(c)};" if c in "<>&\"'*_$`[]~:|\\" else c for c in text)
 
 
-def _image(parts: Iterable[str], height: float, alt: str) -> str:
+def _image(shapes: Iterable[str], height: float, alt: str) -> str:
     """Return a picture that the page stretches to its width; lines keep their thickness."""
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.1f}" preserveAspectRatio="none">'
-        f"<style>path{{vector-effect:non-scaling-stroke}}</style>{''.join(parts)}</svg>"
+        f"<style>path{{vector-effect:non-scaling-stroke}}</style>{''.join(shapes)}</svg>"
     )
     address = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")
     return f'<img alt="{_text(alt)}" style="height:{height:.1f}px" src="{address}">'
 
 
-def _drawable(points: Points, log_x: bool, log_y: bool) -> Line:
+def _medians(points: Points, log_x: bool, log_y: bool) -> Line:
     """Return the medians in order of position, without values that are not on a logarithmic axis."""
-    at: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for x, y in points:
         if math.isfinite(x) and math.isfinite(y):
-            at.setdefault(x, []).append(y)
+            values.setdefault(x, []).append(y)
     return [
-        (x, y) for x, y in ((x, median(at[x])) for x in sorted(at)) if (x > 0 or not log_x) and (y > 0 or not log_y)
+        (x, y)
+        for x, y in ((x, median(values[x])) for x in sorted(values))
+        if (x > 0 or not log_x) and (y > 0 or not log_y)
     ]

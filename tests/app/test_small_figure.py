@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.figures.small_figure import EDGE, HEIGHT, LINE, WIDTH, _wrapped, ends, small_figure, spread
+from app.figures.small_figure import EDGE, HEIGHT, LINE, WIDTH, _wrap, axis_range, small_figure, spread_labels
 from app.figures.theme import COLOURS, GREY, SERIES
 
 TITLES = {"x_title": "tokens n", "y_title": "error (%)"}
@@ -84,12 +84,12 @@ def test_a_single_point_and_a_level_line_are_visible():
     ],
 )
 def test_an_axis_ends_at_round_numbers(low, high, options, expected):
-    assert ends(low, high, **options) == pytest.approx(expected)
+    assert axis_range(low, high, **options) == pytest.approx(expected)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.booleans(), st.booleans())
 def test_an_axis_includes_all_values(a, b, log, zero):
-    low, high = ends(min(a, b), max(a, b), log=log, zero=zero)
+    low, high = axis_range(min(a, b), max(a, b), log=log, zero=zero)
     assert low <= min(a, b) * (1 + 1e-8)
     assert high >= max(a, b) * (1 - 1e-8)
     assert low < high
@@ -109,7 +109,7 @@ def test_names_keep_their_order_and_do_not_overlap(given_labels):
     labels = sorted(given_labels)
     sizes = [LINE * lines for _place, lines in labels]
     room = max(HEIGHT, sum(sizes))
-    centres = spread([place for place, _lines in labels], sizes, room)
+    centres = spread_labels([place for place, _lines in labels], sizes, room)
     edges = [(centre - size / 2, centre + size / 2) for centre, size in zip(centres, sizes, strict=True)]
     assert edges[0][0] >= -1e-9
     assert edges[-1][1] <= room + 1e-9
@@ -117,7 +117,7 @@ def test_names_keep_their_order_and_do_not_overlap(given_labels):
 
 
 def test_names_without_neighbours_stay_at_their_lines():
-    assert spread([20.0, 90.0], [16, 16], 120) == [20.0, 90.0]
+    assert spread_labels([20.0, 90.0], [16, 16], 120) == [20.0, 90.0]
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -191,4 +191,4 @@ def test_more_series_than_colours_repeat_colours_without_grey():
     ],
 )
 def test_a_long_chinese_name_breaks_next_to_marks_or_at_a_space(name, lines):
-    assert _wrapped(name) == lines
+    assert _wrap(name) == lines
