@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.figures.theme import COLOURS, GREY, SERIES, Figure, axis, escape_label, finish
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 
 
 def sorting(
@@ -49,7 +49,7 @@ def sorting(
                 "marker": {"size": 5 if has_colours else 3},
                 "showlegend": has_colours,
                 "customdata": [
-                    note for i in members for note in [escape_label(f"{i} “{isolated(labels[i])}” → {rank[i]}")] * 3
+                    note for i in members for note in [escape_label(f"{i} “{isolate(labels[i])}” → {rank[i]}")] * 3
                 ],
                 "hovertemplate": "%{customdata}<extra>" + f"{kind} {number}" + "</extra>",
             }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 from attention_core.formatting import number
 
 Figure = dict[str, Any]
@@ -110,7 +110,7 @@ def sample_ramp(ramp: Sequence[Colour], positions: float | np.ndarray) -> np.nda
 
 def escape_label(label: str, limit: int | None = None) -> str:
     """Return a label cut to ``limit`` letters, isolated (see ``app.words.isolation``) and escaped for plotly."""
-    text = isolated(label if limit is None or len(label) <= limit else label[: limit - 1] + "…")
+    text = isolate(label if limit is None or len(label) <= limit else label[: limit - 1] + "…")
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 

@@ -8,7 +8,7 @@ from app.lessons.answer import Answer
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.measures import verdict
-from app.words.i18n import _, ended, enumeration, paragraph
+from app.words.i18n import _, end_sentence, enumeration, paragraph
 
 
 def answer_lines(step: Step, translate: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
@@ -80,7 +80,7 @@ def numbers(found: Answer, screen: Screen) -> str:
     """Return a sentence with the number of every variant among the choices."""
     values = {_(ac.variant(key).title): found.number(screen, key) for key in found.candidates(screen)}
     known = [f"{name} {found.measure.format(value)}" for name, value in values.items() if value is not None]
-    return ended(enumeration(known))
+    return end_sentence(enumeration(known))
 
 
 def own_settings_text(answered: str) -> str:

@@ -6,7 +6,7 @@ const ISOLATED = /\u2068[^\u2068\u2069]*\u2069/g;
 
 /**
  * Return words so that they can stand inside a sentence: right-to-left words swap places with the numbers and quotation
- * marks next to them unless they are isolated. `isolated` in app/words/isolation.py does the same in Python.
+ * marks next to them unless they are isolated. `isolate` in app/words/isolation.py does the same in Python.
  * @param {string} words
  */
 export const isolated = (words) => (RIGHT_TO_LEFT.test(words.replace(ISOLATED, "")) ? `\u2068${words}\u2069` : words);

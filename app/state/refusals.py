@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.state.link_fields import Field
-from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quoted
+from app.words.i18n import _, _n, enumeration, escape_markdown, paragraph, quote
 
 MAX_NAMED = 12
 """Most rejected values that a notice names; it only counts the others."""
@@ -56,7 +56,7 @@ def _enumerate(items: Sequence[str]) -> str:
 
 def _quote(words: Sequence[str]) -> str:
     word = ", ".join(words[:MAX_NAMED])
-    return quoted(escape_markdown(word[:MAX_LENGTH] + ("…" if len(word) > MAX_LENGTH else "")))
+    return quote(escape_markdown(word[:MAX_LENGTH] + ("…" if len(word) > MAX_LENGTH else "")))
 
 
 def _describe_value(field: Field, value: object) -> str:

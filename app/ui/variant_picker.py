@@ -15,7 +15,7 @@ from app.state.session import REFERENCE, SharedOptions
 from app.ui import input_panel
 from app.ui.lazy import lazy_popover
 from app.words.i18n import _, _n, clauses, enumeration, escape_markdown, paragraph
-from app.words.labels import family_title, label, readable
+from app.words.labels import family_title, label, setting_name
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
 
@@ -95,7 +95,7 @@ def board_knob(attention: ac.Attention, n: int) -> Knob | None:
     if budget is None:
         return None
     now = getattr(attention.params, budget.name)
-    return Knob(readable(budget.name), stops(budget, now, n), now)
+    return Knob(setting_name(budget.name), stops(budget, now, n), now)
 
 
 def _close() -> None:
@@ -207,11 +207,11 @@ def draw_knobs(
 def _draw_knob(attention: ac.Attention, setting: Setting, on_change: SettingCallback, key: str) -> None:
     # The widget gets its value from the chosen variants, which a link or a reset may have changed since the last run.
     st.session_state[key] = getattr(attention.params, setting.name)
-    title, help_ = readable(setting.name).capitalize(), _(setting.help)
+    title, help_ = setting_name(setting.name).capitalize(), _(setting.help)
     callback = partial(_report_change, setting.name, key, on_change)
     if setting.kind == "choice":
         st.segmented_control(
-            title, setting.choices, format_func=readable, key=key, help=help_, on_change=callback, required=True
+            title, setting.choices, format_func=setting_name, key=key, help=help_, on_change=callback, required=True
         )
     elif setting.kind == "bool":
         st.toggle(title, key=key, help=help_, on_change=callback)

@@ -8,30 +8,30 @@ from typing import IO, Any
 import attention_core as ac
 from app.words.i18n import SETTING
 
-_OF_VARIANTS = "help summary title mechanism causal_reason cross_reason note complexity reference_name noncausal_method"
-_OF_CLAIMS = "statement short experiment rule finding details theorem label brief x_title y_title"
-SHOWN = {*_OF_VARIANTS.split(), *_OF_CLAIMS.split()}
+VARIANT_ARGS = "help summary title mechanism causal_reason cross_reason note complexity reference_name noncausal_method"
+CLAIM_ARGS = "statement short experiment rule finding details theorem label brief x_title y_title"
+TEXT_ARGUMENTS = {*VARIANT_ARGS.split(), *CLAIM_ARGS.split()}
 """Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext", "C_": "pgettext"}
 """Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""
 
 Message = tuple[int, None, str, list[str]]
-WithContext = tuple[int, str, tuple[str, str], list[str]]
-Marked = tuple[int, str, str | tuple[str, ...], list[str]]
+ContextMessage = tuple[int, str, tuple[str, str], list[str]]
+MarkedMessage = tuple[int, str, str | tuple[str, ...], list[str]]
 
 
-def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
+def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[MarkedMessage]:  # noqa: ANN401
     """Yield the messages that `app.words.i18n` marks in ``app`` and ``pages``, inside f-strings too (for Babel).
 
     The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
-            texts = [word for given in node.args for _, _, word, _ in _messages(_possible_values(given))]
+            texts = [text for argument in node.args for _, _, text, _ in _messages(_possible_values(argument))]
             if function in ("ngettext", "pgettext"):
                 yield node.lineno, function, tuple(texts), []
             else:
-                yield from ((node.lineno, function, word, []) for word in texts)
+                yield from ((node.lineno, function, text, []) for text in texts)
 
 
 def _possible_values(value: ast.AST) -> Iterator[ast.AST]:
@@ -43,22 +43,22 @@ def _possible_values(value: ast.AST) -> Iterator[ast.AST]:
         yield value
 
 
-def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message | WithContext]:  # noqa: ANN401
+def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message | ContextMessage]:  # noqa: ANN401
     """Yield the messages of ``attention_core``: sentences of errors and notices, and texts of records (for Babel).
 
     The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Module):
-            yield from _of_claim(node)
+            yield from _claim_messages(node)
         if isinstance(node, ast.ClassDef):
-            yield from _of_enumeration(node)
+            yield from _enumeration_messages(node)
             if node.name == "Setting":
-                yield from _of_settings(node.lineno)
+                yield from _setting_messages(node.lineno)
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        texts = [word.value for word in node.keywords if word.arg in SHOWN]
+        texts = [keyword.value for keyword in node.keywords if keyword.arg in TEXT_ARGUMENTS]
         if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
             texts += node.args[:1]
         if name == "Quantity":
@@ -71,14 +71,14 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
 
     The arguments and the yielded tuples are those of Babel's extraction methods; only ``file`` is used.
     """
-    found = tomllib.load(file)
-    sentences = [found[name] for name in ("title", "question", "seen") if name in found]
-    for step in found["step"]:
+    data = tomllib.load(file)
+    sentences = [data[name] for name in ("title", "question", "seen") if name in data]
+    for step in data["step"]:
         sentences += [step[name] for name in ("say", "do", "ask", "then") if name in step] + step.get("choices", [])
-    yield from ((1, None, words, []) for words in sentences)
+    yield from ((1, None, text, []) for text in sentences)
 
 
-def _of_claim(module: ast.Module) -> Iterator[Message]:
+def _claim_messages(module: ast.Module) -> Iterator[Message]:
     """Yield the strings in constants of a module of claims, which name lines and bars of figures.
 
     Words of variants, such as ``local~window~32``, are left out. A name that equals such a word is marked with ``N_``.
@@ -86,23 +86,23 @@ def _of_claim(module: ast.Module) -> Iterator[Message]:
     assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
     if "CLAIM" in assigned:
         del assigned["CLAIM"]
-        found = _messages(word for value in assigned.values() for word in ast.walk(value))
+        messages = _messages(node for value in assigned.values() for node in ast.walk(value))
         variants = {variant.key for variant in ac.all_variants()}
-        yield from (message for message in found if message[2].partition("~")[0] not in variants)
+        yield from (message for message in messages if message[2].partition("~")[0] not in variants)
 
 
-def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
+def _enumeration_messages(enumeration: ast.ClassDef) -> Iterator[Message]:
     """Yield the values of a string enumeration, such as the verdicts on claims."""
     if any(getattr(base, "id", "") == "StrEnum" for base in enumeration.bases):
         yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
 
 
-def _of_settings(line: int) -> Iterator[WithContext]:
+def _setting_messages(line: int) -> Iterator[ContextMessage]:
     """Yield names and choices of all settings, which the source code does not contain as marked strings."""
     for variant in ac.all_variants():
         for setting in variant.params.settings():
-            for word in (setting.name, *setting.choices):
-                yield line, "pgettext", (SETTING, word.replace("_", " ")), []
+            for name in (setting.name, *setting.choices):
+                yield line, "pgettext", (SETTING, name.replace("_", " ")), []
 
 
 def _messages(values: Iterable[ast.AST]) -> Iterator[Message]:

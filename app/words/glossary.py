@@ -259,5 +259,5 @@ ENTRIES = (
 
 def translated_entries(language: str) -> list[tuple[str, list[str]]]:
     """Return every definition with the forms of its term, in a language."""
-    said = catalogue(language).gettext
-    return [(said(entry.definition), said(entry.forms).split("|")) for entry in ENTRIES]
+    translate = catalogue(language).gettext
+    return [(translate(entry.definition), translate(entry.forms).split("|")) for entry in ENTRIES]

@@ -11,7 +11,7 @@ from string import Formatter
 import numpy as np
 import streamlit as st
 
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 from attention_core.errors import LabError, Name, Names, Notice
 from attention_core.formatting import N_ as N_
 from attention_core.formatting import FormattedFloat
@@ -50,8 +50,8 @@ def languages() -> Mapping[str, str]:
 
 def language_names() -> dict[str, str]:
     """Return the name of each installed language in the language itself, by its code."""
-    own = C_("name of this language", "English")
-    return {code: _without_context(catalogue(code).gettext(own)) for code in languages()}
+    message = C_("name of this language", "English")
+    return {code: _strip_context(catalogue(code).gettext(message)) for code in languages()}
 
 
 @cache
@@ -95,41 +95,41 @@ def C_(context: str, message: str) -> str:  # noqa: N802 - like N_, which marks 
     return f"{context}{CONTEXT}{message}"
 
 
-def _without_context(message: str) -> str:
+def _strip_context(message: str) -> str:
     return message.rpartition(CONTEXT)[2]
 
 
 def _(message: str, **values: object) -> str:
     """Return a message in the visitor's language, with its values filled in."""
     # For an empty message, gettext would return the header of the catalogue.
-    words = _without_context(catalogue(language()).gettext(message)) if message else ""
-    return _filled(words, values) if values else words
+    text = _strip_context(catalogue(language()).gettext(message)) if message else ""
+    return _fill(text, values) if values else text
 
 
-def _filled(template: str, values: Mapping[str, object]) -> str:
+def _fill(template: str, values: Mapping[str, object]) -> str:
     """Return a template with its values, and without its spaces between two Chinese words.
 
     Chinese templates have spaces next to their values, because there is a space between a Chinese and a Latin word.
     """
-    words = _marked(template).format(**_written(values))
-    return _SUPERFLUOUS.sub(r"\1\2", words).replace(_SPACE, " ") if _SPACE in words else words
+    text = _mark_spaces(template).format(**_format_values(values))
+    return _SUPERFLUOUS.sub(r"\1\2", text).replace(_SPACE, " ") if _SPACE in text else text
 
 
 @cache
-def _marked(template: str) -> str:
+def _mark_spaces(template: str) -> str:
     """Return a Chinese template with ``_SPACE`` for its spaces next to values; return other templates unchanged."""
     return _NEXT_TO_VALUE.sub(_SPACE, template) if re.search(_HAN, template) else template
 
 
-def _written(values: Mapping[str, object]) -> dict[str, object]:
+def _format_values(values: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a message: numbers in this app's format and isolated strings."""
-    return {name: _written_value(value) for name, value in values.items()}
+    return {name: _format_value(value) for name, value in values.items()}
 
 
-def _written_value(value: object) -> object:
+def _format_value(value: object) -> object:
     if isinstance(value, float | np.floating):
         return FormattedFloat(value)
-    return isolated(value) if isinstance(value, str) else value
+    return isolate(value) if isinstance(value, str) else value
 
 
 def _n(one: str, many: str, *, n: int, **values: object) -> str:
@@ -141,50 +141,50 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
         n: the number; fills ``{n}``.
         **values: further values to fill in.
     """
-    return _filled(catalogue(language()).ngettext(one, many, n), {"n": n, **values})
+    return _fill(catalogue(language()).ngettext(one, many, n), {"n": n, **values})
 
 
 def paragraph(*sentences: str) -> str:
     """Return the sentences one after another, without empty ones; Chinese puts no space between them."""
-    return _joined(C_("two sentences", "{first} {next}"), sentences)
+    return _join(C_("two sentences", "{first} {next}"), sentences)
 
 
 def enumeration(items: Iterable[str]) -> str:
     """Return a list of names or numbers as one phrase, without empty ones, such as ``softmax, local and linear``."""
     *others, last = [item for item in items if item] or [""]
-    first = _joined(C_("two items of a list", "{first}, {next}"), others)
+    first = _join(C_("two items of a list", "{first}, {next}"), others)
     return _("{others} and {last}", others=first, last=last) if first else last
 
 
 def clauses(items: Iterable[str]) -> str:
     """Return a list of phrases that may contain commas as one phrase, without empty ones."""
-    return _joined(C_("two phrases of a list", "{first}; {next}"), items)
+    return _join(C_("two phrases of a list", "{first}; {next}"), items)
 
 
-def quoted(words: str) -> str:
+def quote(text: str) -> str:
     """Return words from a visitor or a token in quotation marks, isolated."""
-    return _("“{words}”", words=words)
+    return _("“{words}”", words=text)
 
 
-def ended(words: str) -> str:
+def end_sentence(text: str) -> str:
     """Return a phrase with the full stop of the visitor's language."""
-    return _(C_("end of a sentence", "{words}."), words=words)
+    return _(C_("end of a sentence", "{words}."), words=text)
 
 
-def _joined(pair: str, items: Iterable[str]) -> str:
+def _join(pair: str, items: Iterable[str]) -> str:
     """Return the items joined by the text between the two placeholders of ``pair``, a message for two items."""
-    between = _(pair).removeprefix("{first}").removesuffix("{next}")
-    return between.join(filter(None, items))
+    separator = _(pair).removeprefix("{first}").removesuffix("{next}")
+    return separator.join(filter(None, items))
 
 
 def sentence(message: LabError | Notice) -> str:
     """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
-    quoted = {name for _words, name, _form, conversion in Formatter().parse(message.template) if conversion}
+    conversions = {name for _words, name, _form, conversion in Formatter().parse(message.template) if conversion}
     fields = dict(message.fields).items()
-    return _(message.template, **{name: value if name in quoted else _translated(value) for name, value in fields})
+    return _(message.template, **{name: value if name in conversions else _translate(value) for name, value in fields})
 
 
-def _translated(value: object) -> object:
+def _translate(value: object) -> object:
     """Return a value of an error or a notice in the visitor's language."""
     if isinstance(value, LabError | Notice):
         return sentence(value)
@@ -193,8 +193,8 @@ def _translated(value: object) -> object:
     return _(value) if isinstance(value, str) and not isinstance(value, Name) else value
 
 
-def escape_markdown(words: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text that a visitor typed, isolated and escaped, so that Streamlit's Markdown shows it unchanged."""
     # Markdown turns web addresses into links. A backslash does not prevent that, but an invisible word joiner does.
-    words = ADDRESS.sub("\u2060\\g<0>", isolated(words))
-    return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in words)
+    text = ADDRESS.sub("\u2060\\g<0>", isolate(text))
+    return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in text)

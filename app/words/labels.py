@@ -8,33 +8,33 @@ import attention_core as ac
 from app.jobs import cached
 from app.state.session import REFERENCE
 from app.words.i18n import C_, SETTING, _, language
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 from attention_core.variant import Paper
 
 
 def label(attention: ac.Attention) -> str:
     """Return a variant's name with its budget, ``Nyström · landmarks 16``; softmax's with its changed settings."""
-    budget, p = attention.variant.budget, attention.params
-    names = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
-    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in names)])
+    budget, params = attention.variant.budget, attention.params
+    names = params.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{setting_name(name)} {getattr(params, name)}" for name in names)])
 
 
-def readable(name: str) -> str:
+def setting_name(name: str) -> str:
     """Return a setting's name, or the name of one of its choices, as words."""
     return _(C_(SETTING, name.replace("_", " ")))
 
 
-def tokens(labels: Sequence[str]) -> dict[str, Any]:
+def token_options(labels: Sequence[str]) -> dict[str, Any]:
     """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
         # The widget may still have an index from a longer text. Streamlit formats it before it rejects it.
-        return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
+        return f"{i}  {isolate(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}
 
 
-def computing(name: str) -> AbstractContextManager[None]:
+def spinner(name: str) -> AbstractContextManager[None]:
     """Return a spinner that shows that something of this name is being computed."""
     return cached.spinner(_("Computing {name} …", name=name))
 
@@ -72,7 +72,7 @@ def family_title(family: str) -> str:
     }[family]
 
 
-def family_line(family: str) -> str:
+def family_summary(family: str) -> str:
     """Return a sentence on what a family's variants have in common."""
     return {
         "dense": _("Every query attends to every key. The variants differ in how logits are computed and normalised."),

@@ -20,7 +20,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, escape_markdown, paragraph
-from app.words.labels import computing, readable, tokens
+from app.words.labels import setting_name, spinner, token_options
 from attention_core.analysis.state.gating import Gate, Gated
 from attention_core.analysis.state.token_weight import DECAYS, fade, first_tokens_share, variants
 from attention_core.formatting import formatted, number
@@ -40,7 +40,7 @@ MIN_WEIGHT = 1e-8
 def feature_maps() -> dict[str, str]:
     """Return the feature maps of linear attention with their names on screen."""
     choices = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
-    return {name: readable(name) for name in choices}
+    return {name: setting_name(name) for name in choices}
 
 
 class FadingOptions(Options, prefix="c_"):
@@ -69,7 +69,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     token = options.early
     lines = _lines(chosen, options)
     if gate is not None:
-        with computing(gates.gate_name(gate)):
+        with spinner(gates.gate_name(gate)):
             gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
     headline.markdown(summary(lines, token, labels))
@@ -119,7 +119,7 @@ def _lines(chosen: ChosenInput, options: FadingOptions) -> list[Line]:
     """Return the lines of softmax, linear attention and retention at each chosen decay."""
     dashes, lines = iter(DASHES), []
     for attention in variants(sorted(options.decays), options.feature_map):
-        with computing(_name(attention)):
+        with spinner(_name(attention)):
             weights = cached.causal_weights(chosen.source, attention, head=chosen.head)
         lines.append(
             Line(
@@ -172,7 +172,7 @@ def _show_controls(labels: tuple[str, ...]) -> None:
     left, right = st.columns([8, 2], vertical_alignment="bottom")
     with left:
         if len(labels) > 1:
-            FadingOptions.early.draw(**tokens(labels))
+            FadingOptions.early.draw(**token_options(labels))
     with right:
         lazy_popover(_("Curves"), _show_curve_options, key="causal.curves", icon=":material/tune:", type="tertiary")
 

@@ -23,7 +23,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph
 from app.words.i18n import sentence as words_of
-from app.words.labels import label, tokens
+from app.words.labels import label, token_options
 from attention_core.analysis.matrix.influence import MAX_TOKENS, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
 from attention_core.formatting import format_readable
@@ -62,7 +62,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
         with left:
-            t = LeaksOptions.token.draw(**tokens(labels))
+            t = LeaksOptions.token.draw(**token_options(labels))
         with right:
             chart.draw_format_choice()
     _strips(influences, t, labels)

@@ -21,7 +21,7 @@ from app.ui.input_panel import ChosenInput
 from app.ui.lazy import lazy_expander, lazy_popover
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
-from app.words.labels import computing, tokens
+from app.words.labels import spinner, token_options
 from attention_core.analysis.low_rank.factors import lengths
 from attention_core.analysis.state.recurrent_state import StateHistory, followed_tokens
 from attention_core.inputs.labels import number_repeats
@@ -54,7 +54,7 @@ def show(chosen: ChosenInput, headline: DeltaGenerator) -> None:
     """Draw the choice of the variant, the animated part, the explanation and the downloads."""
     attention, head = _choose_variant(), chosen.head or 0
     load_history = partial(cached.state_history, chosen.source, attention, head=head)
-    with computing(_(attention.title)):
+    with spinner(_(attention.title)):
         history = load_history()
     headline.markdown(state_size(history))
     labels = number_repeats(chosen.qkv.names[: len(history.sums)])
@@ -170,7 +170,7 @@ def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tup
                 on_click=StateOptions.last.set,
                 args=(i + 1,),
             )
-            i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
+            i = StateOptions.last.draw(label_visibility="collapsed", **token_options(labels))
     _board(history, labels, i)
     st.markdown("  \n".join(filter(None, (output_distance(history, i, labels), state_change(history, i)))))
     _figure(history, i)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from app.figures.lines.curves import Curve
 from app.ui import palette
 from app.words.i18n import N_, _, enumeration
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.experiments.error import ErrorPoint
 from pages.error import words
 from pages.error.options import Question
@@ -31,7 +31,9 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
             curves.append(curve(question, attention, group * 2, budget_range, name=_(attention.title), marks=False))
             continue
         group = sorted(group, key=lambda p: p.budget)
-        name = f"{_(attention.title)} · {readable(budget.name)}{' × n' if isinstance(group[0].value, float) else ''}"
+        name = (
+            f"{_(attention.title)} · {setting_name(budget.name)}{' × n' if isinstance(group[0].value, float) else ''}"
+        )
         name, xs = (name + (" ↓" if gets_cheaper(group) else ""), [p.budget for p in group])
         curves.append(curve(question, attention, group, xs, name=name))
         if question.options.measure == "matrix" and any((p.floor or 0.0) > MAX_HIDDEN_FLOOR for p in group):

@@ -15,7 +15,7 @@ from app.jobs import runs
 from app.state.session import REFERENCE
 from app.ui import palette
 from app.words.i18n import N_, _
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
@@ -147,7 +147,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         labelled = [p for p in labelled if question.format_error(p.middle) != question.format_error(0.0)]
         texts = [number(p.value, 3) if p in labelled and isinstance(p.value, (int, float)) else "" for p in group]
         if budget is not None:
-            setting, current_value = readable(budget.name), getattr(attention.params, budget.name)
+            setting, current_value = setting_name(budget.name), getattr(attention.params, budget.name)
             large = next((i for i, p in enumerate(group) if p.value == current_value), None)
             line = replace(line, label=f"{name} · {setting}", large=large)
             visible = [text != "" and p.middle <= end for text, p in zip(texts, group, strict=True)]

@@ -7,7 +7,7 @@ import attention_core as ac
 from app.figures.lines.curves import Curve
 from app.ui.about import describe_counts
 from app.words.i18n import _, _n, enumeration
-from app.words.labels import every_key, label, readable
+from app.words.labels import every_key, label, setting_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint
 from attention_core.formatting import percent
 from pages.error.options import Question
@@ -84,7 +84,7 @@ def settings_beyond_axis(
         count += len(expensive)
         budget = attention.variant.budget
         settings = (
-            "" if budget is None else f" · {readable(budget.name)} {enumeration(f'{value}' for value in expensive)}"
+            "" if budget is None else f" · {setting_name(budget.name)} {enumeration(f'{value}' for value in expensive)}"
         )
         names += [_(attention.title) + settings] if expensive else []
     if not names:

@@ -21,7 +21,7 @@ from app.state.session import REFERENCE
 from app.ui import chart, export, navigation, palette, sweep
 from app.ui.lazy import lazy_popover
 from app.words.i18n import N_, _, paragraph
-from app.words.labels import label, readable, reference_name
+from app.words.labels import label, reference_name, setting_name
 from attention_core.experiments import error
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask
 from attention_core.formatting import number
@@ -241,7 +241,7 @@ def tooltip(question: Question, point: ErrorPoint) -> str:
     if point.low < point.high:
         text = paragraph(text, _("({low} to {high})", low=low, high=high))
     if point.setting is not None and isinstance(point.value, (int, float)):
-        text = f"{readable(point.setting)} {number(point.value, 3)}<br>{text}"
+        text = f"{setting_name(point.setting)} {number(point.value, 3)}<br>{text}"
     if point.floor:
         text += f"<br>{floor_text(point)}"
     counts = {"n": point.n, "count": point.multiply_adds}

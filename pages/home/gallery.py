@@ -13,7 +13,7 @@ from app.state.session import REFERENCE, SharedOptions, opens_causal
 from app.ui.lazy import lazy_expander
 from app.ui.matrix_picture import matrix_picture
 from app.words.i18n import _, paragraph
-from app.words.labels import family_line, family_title
+from app.words.labels import family_summary, family_title
 from pages.home.options import HomeOptions
 
 
@@ -33,7 +33,7 @@ def show() -> None:
             members = [each for each in ac.all_variants() if each.family == family]
             key = url.sync_widget(f"home.family.{family}", family in open_families)
             title = _(
-                "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_line(family)
+                "**{family}** ({n}) · {line}", family=family_title(family), n=len(members), line=family_summary(family)
             )
             lazy_expander(title, partial(_rows, members), key=key, on_change=partial(_toggle, key, family))
 

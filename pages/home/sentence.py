@@ -15,7 +15,7 @@ from app.state import presets, url
 from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, SharedOptions
 from app.words.i18n import _, escape_markdown, paragraph, sentence
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.analysis.matrix.budgets import LONG_TEXT_TOKENS, BudgetComparison, BudgetSteps
 from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
@@ -134,7 +134,7 @@ def row(steps: BudgetSteps) -> Row:
     return Row(
         key=variant.key,
         title=_(variant.title),
-        knob="" if budget is None else readable(budget.name),
+        knob="" if budget is None else setting_name(budget.name),
         note=_("all pairs") if variant.key == REFERENCE else _("all pairs, no exponential"),
         why=_difference_reasons().get(variant.key, {}),
         settings=[_budget_value(each) for each in steps.attentions],

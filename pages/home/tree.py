@@ -9,7 +9,7 @@ from app.state.controls import Options
 from app.state.session import REFERENCE
 from app.ui.matrix_picture import SAMPLE
 from app.words.i18n import _, enumeration, paragraph
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
 from attention_core.formatting import format_readable, number
@@ -69,16 +69,16 @@ def conditions(edge: Edge) -> str:
     """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
     general, special = edge.case.settings, edge.case.other
     both = [name for name in general if name in special and general[name] == special[name]]
-    parts = [_("{setting} = {value} in both", setting=readable(name), value=_text(general[name])) for name in both]
+    parts = [_("{setting} = {value} in both", setting=setting_name(name), value=_text(general[name])) for name in both]
     parts += [
-        _("{setting} = {value}", setting=readable(n), value=_text(v)) for n, v in general.items() if n not in both
+        _("{setting} = {value}", setting=setting_name(n), value=_text(v)) for n, v in general.items() if n not in both
     ]
     parts += [
-        _("{setting} = {value} in the parent", setting=readable(n), value=_text(v))
+        _("{setting} = {value} in the parent", setting=setting_name(n), value=_text(v))
         for n, v in special.items()
         if n not in both
     ]
-    parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
+    parts += [_("same {setting}", setting=setting_name(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
         parts.append(_("causal") if edge.case.causal else _("not causal"))
     return enumeration(parts)
@@ -87,7 +87,7 @@ def conditions(edge: Edge) -> str:
 def _text(value: Value) -> str:
     if value == TOKENS:
         return "n"
-    return readable(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
+    return setting_name(str(value)) if isinstance(value, str | bool) else format_readable(value, None)
 
 
 def difference_text(difference: float) -> str:

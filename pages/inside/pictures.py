@@ -13,7 +13,7 @@ from app.figures.scatter import scatter
 from app.matrix_board import Panel, matrix_board
 from app.ui import chart
 from app.words.i18n import _
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 from app.words.labels import reference_name
 from pages.inside.story import HeadData
 
@@ -91,7 +91,7 @@ def reference_panel(data: HeadData) -> Panel:
     totals, name = data.reference.sum(0), reference_name(data.attention)
     darkest = int(totals.argmax())
     caption = (
-        _("reference · dark column “{token}”", token=isolated(data.labels[darkest]))
+        _("reference · dark column “{token}”", token=isolate(data.labels[darkest]))
         if totals[darkest] > COLUMN_RATIO * totals.mean()
         else _("reference")
     )

@@ -12,8 +12,8 @@ import streamlit as st
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
 from app.words.i18n import N_, _, _n, escape_markdown, paragraph
-from app.words.isolation import isolated
-from app.words.labels import tokens
+from app.words.isolation import isolate
+from app.words.labels import token_options
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.masks import provenance
 from pages.inside import pictures
@@ -29,7 +29,7 @@ BLUR_TITLE, LEAK_TITLE = N_("Best possible error"), N_("Leakage")
 def name(data: HeadData, pool: Pool) -> str:
     """Return the name of a pool: its first and last token."""
     first, last = pool
-    return " … ".join(isolated(data.labels[i]) for i in dict.fromkeys((first, last)))
+    return " … ".join(isolate(data.labels[i]) for i in dict.fromkeys((first, last)))
 
 
 def pool_text(data: HeadData, pool: Pool) -> str:
@@ -80,7 +80,7 @@ def draw_strip(data: HeadData, weights: np.ndarray | None = None) -> None:
 def pool_names(data: HeadData) -> list[str]:
     """Return one short label per pool, for the axis of a matrix."""
     pools = provenance.spans(data.parts["provenance"])
-    return [f"{first}–{last}" if first < last else f"{first} {isolated(data.labels[first])}" for first, last in pools]
+    return [f"{first}–{last}" if first < last else f"{first} {isolate(data.labels[first])}" for first, last in pools]
 
 
 def pools_step(data: HeadData) -> Step:
@@ -131,7 +131,7 @@ def weights_step(data: HeadData, extra: str = "", *, n_keys: int | None = None) 
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_with_options(
-            fallback=int(i), key=f"{key}.query", width=240, **tokens(data.labels)
+            fallback=int(i), key=f"{key}.query", width=240, **token_options(data.labels)
         )
         draw_strip(data, left[query])
         st.caption(_("The shading shows how much weight the selected query gives to each pooled key."))

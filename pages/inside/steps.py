@@ -9,7 +9,7 @@ from app.jobs import cached
 from app.state.session import SharedOptions
 from app.ui.input_panel import ChosenInput
 from app.words.i18n import _, paragraph
-from app.words.labels import computing
+from app.words.labels import spinner
 from attention_core.inputs.labels import number_repeats
 from pages.inside import downloads
 from pages.inside.headline import headline
@@ -54,7 +54,7 @@ def show(chosen: ChosenInput) -> None:
             ":material/info: " + _("Showing head 0, because an average over heads cannot be broken down into steps.")
         )
     head = chosen.head or 0
-    with computing(_(attention.title)):
+    with spinner(_(attention.title)):
         parts = cached.inside(chosen.source, attention, head, causal)
         data = HeadData(
             attention=attention,
@@ -79,7 +79,7 @@ def show(chosen: ChosenInput) -> None:
         with row:
             index = _choose_step([step.title for step in steps], link_numbers(attention.key, len(steps)))
         step = steps[index]
-        findings = step.findings  # This builds the step, which may take long, while `computing` shows a spinner.
+        findings = step.findings  # This builds the step, which may take long, while `spinner` shows a spinner.
     with row:
         _draw_formula(step)
     st.markdown("  \n".join(filter(None, (step.mechanism, findings))))

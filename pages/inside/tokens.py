@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from app.figures.theme import SERIES
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 
 MAX_BORDERED_BOXES = 40
 """Number of boxes in a strip's row from which their vertical borders would not fit on a narrow screen."""
@@ -71,7 +71,7 @@ def strip(
         cells = []
         sides = "2px 0;border-width:1px 0;border-radius:0" if len(pools) > MAX_BORDERED_BOXES else "2px 3px"
         for number, ((first, last), name) in enumerate(zip(pools, words, strict=True)):
-            note = f"{first}–{last}: {isolated(name)}" if last > first else f"{first}: {isolated(name)}"
+            note = f"{first}–{last}: {isolate(name)}" if last > first else f"{first}: {isolate(name)}"
             shade = 0.12 + 0.2 * (number % 2)
             if shares is not None:
                 shade = 0.75 * shares[level][number] / (top or 1.0)

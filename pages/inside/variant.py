@@ -9,7 +9,7 @@ from app.state.session import SharedOptions, opens_causal
 from app.ui.lazy import lazy_popover
 from app.ui.variant_picker import draw_knobs, with_setting
 from app.words.i18n import _
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.variant import Value
 from pages.inside.options import InsideOptions
 from pages.inside.steps import link_numbers
@@ -52,7 +52,7 @@ def _settings_label(attention: ac.Attention) -> str:
     budget = attention.variant.budget
     if budget is None:
         return _("Settings")
-    return f"{readable(budget.name).capitalize()} {getattr(attention.params, budget.name)}"
+    return f"{setting_name(budget.name).capitalize()} {getattr(attention.params, budget.name)}"
 
 
 def _set_variant() -> None:

@@ -19,7 +19,7 @@ from app.state.session import with_chosen_settings
 from app.ui import chart, palette
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, _n, enumeration, escape_markdown
-from app.words.labels import label, tokens
+from app.words.labels import label, token_options
 from attention_core.analysis.masks.pattern import Pattern
 from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
@@ -145,7 +145,7 @@ def _show_front(masks: Masks, all_first: np.ndarray, depth: int) -> None:
             index=None,
             placeholder=_("{place}  {token} (middle)", place=n // 2, token=masks.labels[n // 2]),
             width=320,
-            **tokens(masks.labels),
+            **token_options(masks.labels),
         )
         MasksOptions.front_way.draw(width="content")
         chart.draw_format_choice()

@@ -7,7 +7,7 @@ from app.matrix_board import Strip, row_strips
 from app.state.session import REFERENCE
 from app.ui import chart
 from app.words.i18n import _, escape_markdown
-from app.words.labels import reference_name, tokens
+from app.words.labels import reference_name, token_options
 from attention_core.analysis.matrix.informative_query import heaviest_keys, most_changed_keys
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Comparison
@@ -40,7 +40,7 @@ def show(comparison: Comparison) -> None:
             on_change=_set_row,
             label_visibility="collapsed",
             width=240,
-            **tokens(comparison.labels),
+            **token_options(comparison.labels),
         )
         if comparison.row is not None and not comparison.chosen.qkv.crosses:
             st.caption(_("Click a word in the text to make it the query and see its weights."), width="content")

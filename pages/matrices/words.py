@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from app.state.session import REFERENCE
-from app.words.i18n import _, _n, ended, enumeration, paragraph, quoted
+from app.words.i18n import _, _n, end_sentence, enumeration, paragraph, quote
 from app.words.labels import every_key, label, reference_name
 from attention_core.analysis.matrix.compare import MatrixComparison
 from attention_core.analysis.matrix.head_scores import HeadScores
@@ -111,7 +111,7 @@ def details(attention: Attention, compared: MatrixComparison, *, hidden: str) ->
             _("negative weights make up {share:.1%} of the sum of absolute weights", share=metrics.negative_mass)
         )
     text = " · ".join(parts)
-    return paragraph(ended(text), excluded_note(hidden)) if hidden else text
+    return paragraph(end_sentence(text), excluded_note(hidden)) if hidden else text
 
 
 def joined_tokens(tokens: Sequence[str]) -> str:
@@ -190,7 +190,7 @@ def largest_changes(
 
 
 def _key_list(shares: Sequence[KeyWeight], labels: Sequence[str], form: str) -> str:
-    return enumeration(f"{quoted(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
+    return enumeration(f"{quote(labels[each.key])} {formatted(each.weight, form)}" for each in shares)
 
 
 def head_description(scores: HeadScores) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from app.figures.lines.curves import Curve, curves
 from app.ui import chart
 from app.words.i18n import _, enumeration, paragraph
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow, SwapTask
@@ -77,7 +77,7 @@ def _setting(word: str) -> str:
     """Return the name of a variant's budget."""
     setting = registry.from_word(word).variant.budget
     assert setting is not None
-    return readable(setting.name)
+    return setting_name(setting.name)
 
 
 def curve_name(word: str) -> str:
@@ -86,8 +86,8 @@ def curve_name(word: str) -> str:
     setting = attention.variant.budget
     assert setting is not None
     others = attention.params.changed().keys() - {setting.name}
-    values = (f"{readable(name)} {_(str(getattr(attention.params, name)))}" for name in sorted(others))
-    return " · ".join([_(attention.title), readable(setting.name), *values])
+    values = (f"{setting_name(name)} {_(str(getattr(attention.params, name)))}" for name in sorted(others))
+    return " · ".join([_(attention.title), setting_name(setting.name), *values])
 
 
 def budget_value(word: str) -> float:

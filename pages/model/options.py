@@ -15,7 +15,7 @@ from app.state.session import SharedOptions, read_text, write_text
 from app.ui.export_metadata import shorten
 from app.ui.scope import Scope
 from app.words.i18n import C_, N_, _, _n
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
@@ -258,7 +258,7 @@ def display_name(word: str) -> str:
     attention = registry.from_word(word)
     budget, changed = attention.variant.budget, attention.params.changed()
     names = dict.fromkeys([*([budget.name] if budget else []), *changed])
-    values = (f"{readable(name)} {_(str(getattr(attention.params, name)))}" for name in names)
+    values = (f"{setting_name(name)} {_(str(getattr(attention.params, name)))}" for name in names)
     return " · ".join([_(attention.title), *values])
 
 

@@ -12,7 +12,7 @@ from app.jobs import dispatch, runs
 from app.ui import chart
 from app.ui.lazy import lazy_expander
 from app.words.i18n import _, escape_markdown, paragraph, sentence
-from app.words.labels import computing
+from app.words.labels import spinner
 from attention_core.experiments import next_token
 from attention_core.experiments.next_token import NextTokenRow
 from attention_core.experiments.swap import ReadingRow
@@ -71,7 +71,7 @@ def _predictions(question: Question, word: str, token: int) -> None:
     name, placeholder = display_name(word), st.empty()
     [task] = next_token.tasks(question.text, word, question.layers, token)
     try:
-        with computing(name):
+        with spinner(name):
             [row] = dispatch.rows(
                 "next_token",
                 task,

@@ -7,7 +7,7 @@ from app.figures.lines.curves import Curve, curves, guide
 from app.jobs import cached
 from app.ui import chart, palette
 from app.words.i18n import _
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.analysis.denoised_image import assess, box_blur, mean_image
 from attention_core.experiments.denoising import budgets, image_columns
 from pages.picture.photo import Images
@@ -55,13 +55,13 @@ def _line(images: Images, attention: ac.Attention) -> Curve:
     attentions = list(budgets(attention, images.source.size**2))
     setting = attention.variant.budget
     return Curve(
-        " · ".join([name(attention), *([readable(setting.name)] if setting else [])]),
+        " · ".join([name(attention), *([setting_name(setting.name)] if setting else [])]),
         [100 * cost_share(each, qkv) for each in attentions],
         [cached.denoised(images.source, each).psnr for each in attentions],
         colour=palette.index(attention.key),
         label=name(attention),
         notes=[]
         if setting is None
-        else [f"{readable(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
+        else [f"{setting_name(setting.name)} {getattr(each.params, setting.name):g}" for each in attentions],
         dash="dash" if image_columns(attention) else "solid",
     )

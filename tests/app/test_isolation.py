@@ -2,24 +2,24 @@
 
 import pytest
 
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 
 START, END = "\u2068", "\u2069"
 
 
 @pytest.mark.parametrize("words", ["שלום", "كلمة", "٣", "a שלום", "\u200fa"])
 def test_right_to_left_words_are_isolated_once(words):
-    assert isolated(words) == f"{START}{words}{END}" == isolated(isolated(words))
+    assert isolate(words) == f"{START}{words}{END}" == isolate(isolate(words))
 
 
 @pytest.mark.parametrize("words", ["", "cat", "“猫” $&", "naïve − 7 %", "two\nlines\tand"])
 def test_other_words_are_unchanged(words):
-    assert isolated(words) == words
+    assert isolate(words) == words
 
 
 def test_a_sentence_with_isolated_words_is_unchanged():
-    sentence = f"“{isolated('שלום')}” 7 %, “{isolated('כן ' + isolated('לא'))}” 3 %"
-    assert isolated(sentence) == sentence
+    sentence = f"“{isolate('שלום')}” 7 %, “{isolate('כן ' + isolate('לא'))}” 3 %"
+    assert isolate(sentence) == sentence
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_sentence_with_isolated_words_is_unchanged():
     ],
 )
 def test_control_characters_neither_hide_nor_reorder_what_follows(words, shown):
-    assert isolated(words) == shown == isolated(shown)
+    assert isolate(words) == shown == isolate(shown)

@@ -88,15 +88,15 @@ def test_lists_sentences_and_quotes_follow_the_language(chinese, monkeypatch):
     assert i18n.enumeration(["a", "", "b", "c"]) == "a, b and c"
     assert i18n.enumeration(["a"]) == "a"
     assert i18n.clauses(iter(["a, b", "c"])) == "a, b; c"
-    assert i18n.ended("a, b") == "a, b."
+    assert i18n.end_sentence("a, b") == "a, b."
     assert i18n.enumeration([]) == i18n.paragraph() == ""
-    assert i18n.quoted("שלום") == "“\u2068שלום\u2069”"
+    assert i18n.quote("שלום") == "“\u2068שלום\u2069”"
     speak(monkeypatch, "zh")
     assert i18n.paragraph("甲。", "", "乙。") == "甲。乙。"
     assert i18n.enumeration(["甲", "{first}", "{next}"]) == "甲、{first} 和 {next}"
     assert i18n.enumeration(["甲", "乙"]) == "甲和乙"
     assert i18n.clauses(["甲、乙", "丙"]) == "甲、乙；丙"
-    assert i18n.ended("甲") == "甲。"
+    assert i18n.end_sentence("甲") == "甲。"
 
 
 @pytest.mark.parametrize(

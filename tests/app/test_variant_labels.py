@@ -1,7 +1,7 @@
 """Tests of the labels of variants."""
 
 import attention_core as ac
-from app.words.labels import family_title, label, readable, reference_name, tokens
+from app.words.labels import family_title, label, reference_name, setting_name, token_options
 
 
 def test_only_softmax_is_labelled_with_its_changed_settings():
@@ -11,7 +11,7 @@ def test_only_softmax_is_labelled_with_its_changed_settings():
 
 
 def test_settings_and_references_are_written_as_words():
-    assert readable("base_length") == "base length"
+    assert setting_name("base_length") == "base length"
     assert reference_name(ac.get("local")) == "softmax"
     assert reference_name(ac.get("reformer")) == "shared-QK softmax"
 
@@ -22,5 +22,5 @@ def test_every_family_has_its_own_title():
 
 
 def test_a_token_index_beyond_the_text_has_a_name():
-    named = tokens(("the", "cat"))["format_func"]
+    named = token_options(("the", "cat"))["format_func"]
     assert [named(i) for i in (0, 1, 2)] == ["0  the", "1  cat", "2"]

@@ -9,7 +9,7 @@ import streamlit as st
 import attention_core as ac
 from app.figures.theme import GREY
 from app.words.i18n import _, paragraph
-from app.words.labels import readable, tokens
+from app.words.labels import setting_name, token_options
 from attention_core.analysis.low_rank.factors import cosines, perplexity
 from attention_core.analysis.low_rank.feature_maps import feature_map
 from attention_core.analysis.state.running_sum import QuerySums, sums_of_query
@@ -68,7 +68,7 @@ def _map(data: HeadData) -> Step:
         )
         lines = [
             Curve(
-                _("softmax × {d}, if all other entries are 0", d=d) if name == "softmax" else readable(name),
+                _("softmax × {d}, if all other entries are 0", d=d) if name == "softmax" else setting_name(name),
                 x.tolist(),
                 [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
@@ -198,7 +198,11 @@ def _sum_first(data: HeadData) -> Step:
         above = st.container()
         st.markdown("**" + _("Output of the query") + "**")
         query = InsideOptions.query.draw_with_options(
-            fallback=data.last_word, key=f"{key}.query", width=240, label_visibility="collapsed", **tokens(data.labels)
+            fallback=data.last_word,
+            key=f"{key}.query",
+            width=240,
+            label_visibility="collapsed",
+            **token_options(data.labels),
         )
         sums = sums_of_query(data.qkv, data.attention, query, head=data.head, causal=data.causal)
         left, right = above.columns(2)

@@ -12,7 +12,7 @@ from app.figures.lines.curves import guide
 from app.figures.lines.spread import Spread, spread
 from app.jobs import runs
 from app.words.i18n import _, paragraph
-from app.words.labels import readable
+from app.words.labels import setting_name
 from attention_core.analysis.low_rank import factors
 from attention_core.analysis.matrix.inside import anatomy_of_head, logits
 from attention_core.experiments import performer_error
@@ -90,7 +90,7 @@ def _directions(data: HeadData) -> Step:
         }
         lines = [
             Curve(
-                readable(name),
+                setting_name(name),
                 range(1, m + 1),
                 norm.tolist(),
                 colour=i,
@@ -280,7 +280,7 @@ def _more_features(data: HeadData) -> Step:
             }
             lines = [
                 each.curve(
-                    f"{readable(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
+                    f"{setting_name(kind)} · {_('orthogonal') if orthogonal else _('independent')}",
                     kinds.index(kind),
                     dash="solid" if orthogonal else "dot",
                     band=orthogonal,
@@ -370,7 +370,7 @@ def fall_sentence(errors: dict[tuple[str, bool], Spread], *, row_norms: str) -> 
             "With the largest number of directions, the smallest error is {least} (**{best}** features). The error of "
             "**trig** features is {trig}.",
             least=number(ends[best]),
-            best=readable(best[0]),
+            best=setting_name(best[0]),
             trig=number(errors["trig", True].middle[-1], 3),
         ),
     )

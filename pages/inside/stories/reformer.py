@@ -10,8 +10,8 @@ from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.ui import chart
-from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quoted
-from app.words.isolation import isolated
+from app.words.i18n import N_, _, _n, enumeration, escape_markdown, paragraph, quote
+from app.words.isolation import isolate
 from app.words.labels import reference_name
 from attention_core.analysis.masks.pattern import HashOrder
 from pages.inside import pictures
@@ -103,7 +103,7 @@ def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) ->
 
 def quoted_tokens(tokens: Sequence[str]) -> str:
     """Return the first few tokens in quotes, and how many more there are."""
-    names = [quoted(escape_markdown(token)) for token in tokens[:MAX_NAMED]]
+    names = [quote(escape_markdown(token)) for token in tokens[:MAX_NAMED]]
     more = len(tokens) - MAX_NAMED
     return enumeration([*names, _("{more} more", more=more) if more > 0 else ""])
 
@@ -305,8 +305,8 @@ def _missed(data: HeadData) -> Step:
             st.dataframe(
                 [
                     {
-                        _("query"): f"{i} {isolated(data.labels[i])}",
-                        _("key"): f"{j} {isolated(data.labels[j])}",
+                        _("query"): f"{i} {isolate(data.labels[i])}",
+                        _("key"): f"{j} {isolate(data.labels[j])}",
                         _("softmax weight"): 100 * float(full[i, j]),
                         _("why the pair is missed"): _("different chunks")
                         if together[i, j]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.jobs import cached
 from app.words.i18n import N_, _, _n, paragraph
-from app.words.isolation import isolated
+from app.words.isolation import isolate
 from attention_core.analysis.state.gau import EXPANSION, UnitAnalysis, shared_size
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.formatting import number
@@ -158,7 +158,7 @@ def _normalisers(data: HeadData) -> Step:
 
 def _notes(data: HeadData, values: np.ndarray) -> list[str]:
     return [
-        f"{i} “{isolated(label)}”: {number(z, 3)}"
+        f"{i} “{isolate(label)}”: {number(z, 3)}"
         for i, (label, z) in enumerate(zip(data.labels, values.tolist(), strict=True))
     ]
 

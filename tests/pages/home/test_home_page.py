@@ -18,7 +18,7 @@ from app.lessons.shipped import shipped
 from app.page import SECTIONS, discover
 from app.ui import matrix_picture
 from app.ui.lazy import OPENED
-from app.words.labels import family_line, family_title
+from app.words.labels import family_summary, family_title
 
 ROW = '<div class="variant">'
 OPENING = {
@@ -46,7 +46,7 @@ def of(family):
 
 def test_the_gallery_names_every_family_and_its_size():
     labels = [each.label for each in open_page("home").expander]
-    assert labels == [f"**{family_title(f)}** ({len(of(f))}) · {family_line(f)}" for f in ac.families()]
+    assert labels == [f"**{family_title(f)}** ({len(of(f))}) · {family_summary(f)}" for f in ac.families()]
 
 
 def test_the_gallery_has_a_row_for_every_variant_by_family():
