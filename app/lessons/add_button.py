@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.lessons import draft
-from app.lessons.lesson import MOST_STEPS
+from app.lessons.lesson import MAX_STEPS
 from app.lessons.options import write_lesson
 from app.ui import navigation
 from app.words.i18n import _, _n, escape_markdown, sentence
@@ -27,7 +27,7 @@ def show(page: str) -> None:
     except ac.LabError as error:
         st.caption(escape_markdown(sentence(error)))
         return
-    full = found is not None and len(found.steps) >= MOST_STEPS
+    full = found is not None and len(found.steps) >= MAX_STEPS
     st.button(
         _("Add this screen to a lesson"),
         icon=":material/add_to_photos:",

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_core as ac
 from app.lessons import answer, sketch
 from app.lessons.answer_text import answer_lines, choices
-from app.lessons.lesson import Lesson, Step, query, write
+from app.lessons.lesson import Lesson, Step, parse_query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
 from app.lessons.shipped import lesson_pictures, shipped
@@ -89,7 +89,7 @@ def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, l
         LessonOptions.present.name: ["1"] if present else [],
         **navigation.language_query(),
     }
-    return step.page, query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
+    return step.page, parse_query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
 
 
 def address(lesson: Lesson, place: int, *, present: bool) -> str:
@@ -202,7 +202,7 @@ def _take(step: Step, key: str, *, guessed: bool) -> None:
     """Store the guess, or that the visitor made none, and apply the step's ``reveal`` to the screen."""
     state = st.session_state
     state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
-    words = query(step.reveal)
+    words = parse_query(step.reveal)
     known = {name: field for name, field in state[url.LINK].fields.items() if name in words}
     values, _refused = url.read_link(words, known)
     state.update(values)

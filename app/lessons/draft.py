@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.lessons import answer
-from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
+from app.lessons.lesson import MAX_LENGTHS, MAX_STEPS, Lesson, LessonError, Step, parse_query
 from app.lessons.screen import Screen
 from app.page import discover
 from app.state import url
@@ -43,7 +43,7 @@ def screen(page: str) -> str:
     words = url.query_string(
         {name: each for name, each in url.current_query().items() if name not in LESSON_PARAMETERS}
     )
-    if len(page + words) > LENGTHS["at"]:
+    if len(page + words) > MAX_LENGTHS["at"]:
         raise LessonError(N_("This screen's text is too long for a step. Use a shorter text."))
     return page + words
 
@@ -59,7 +59,7 @@ def add(at: str) -> None:
         at: a screen from ``screen``.
     """
     found = draft() or Lesson(title="My lesson")
-    if len(found.steps) < MOST_STEPS:
+    if len(found.steps) < MAX_STEPS:
         keep(replace(found, steps=(*found.steps, Step(at=at))))
         st.session_state[OPEN] = len(found.steps)
 
@@ -70,7 +70,7 @@ def set_reveal(at: str, place: int) -> None:
     if found is None:
         return
     step = found.steps[place]
-    before, after = (query(each.partition("?")[2]) for each in (step.at, at))
+    before, after = (parse_query(each.partition("?")[2]) for each in (step.at, at))
     changed = {name: words for name, words in after.items() if before.get(name) != words}
     update_step(place, reveal=url.query_string(changed)[1:])
 
@@ -104,11 +104,11 @@ def remove_asked_variant(place: int) -> None:
     step = found.steps[place]
     words = [each.word for each in Screen.from_link(step.at, step.reveal).shared.variants]
     left = [each.word for each in Screen.from_link(step.at).shared.variants if each.key != key]
-    name, at = SharedOptions.variants.name, query(step.at.partition("?")[2])
+    name, at = SharedOptions.variants.name, parse_query(step.at.partition("?")[2])
     update_step(
         place,
         at=step.page + url.query_string({**at, name: left}),
-        reveal=url.query_string({**query(step.reveal), name: words})[1:],
+        reveal=url.query_string({**parse_query(step.reveal), name: words})[1:],
     )
 
 

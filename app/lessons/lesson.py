@@ -43,12 +43,12 @@ from app.words.i18n import N_
 from attention_core.errors import LabError, Name, Names
 
 VERSION = 1
-MOST_BYTES = 2**16
+MAX_BYTES = 2**16
 """The largest size of a file in bytes: forty steps with a paragraph each, and their links."""
-MOST_STEPS = 40
-MOST_MINUTES = 600
-MOST_CHOICES = 8
-LENGTHS = {
+MAX_STEPS = 40
+MAX_MINUTES = 600
+MAX_CHOICES = 8
+MAX_LENGTHS = {
     "title": 100,
     "question": 150,
     "seen": 600,
@@ -64,7 +64,7 @@ LENGTHS = {
 """The largest number of characters of each string in a file; a link may contain a text."""
 LESSON_TEXTS = ("title", "question", "seen")
 """The texts of a whole lesson; the other strings in a file belong to a step."""
-CHOICE = 100
+CHOICE_LENGTH = 100
 """The largest number of characters of a choice."""
 LINK_LESSON = 3_500
 """The largest number of characters of a packed lesson in a link, which may also hold ``LINK_TEXT`` of text."""
@@ -135,9 +135,9 @@ class Lesson:
     key: str = ""
 
 
-def query(words: str) -> dict[str, list[str]]:
+def parse_query(text: str) -> dict[str, list[str]]:
     """Return a query string's values by name."""
-    return parse_qs(words, max_num_fields=200)
+    return parse_qs(text, max_num_fields=200)
 
 
 def read(data: bytes, key: str = "") -> Lesson:
@@ -150,8 +150,8 @@ def read(data: bytes, key: str = "") -> Lesson:
     Raises:
         LessonError: if the file is not valid; the message says what is wrong, and where.
     """
-    if len(data) > MOST_BYTES:
-        raise LessonError(N_("A lesson file has at most {most:,} bytes. This file is larger."), most=MOST_BYTES)
+    if len(data) > MAX_BYTES:
+        raise LessonError(N_("A lesson file has at most {most:,} bytes. This file is larger."), most=MAX_BYTES)
     try:
         values = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
@@ -166,44 +166,47 @@ def read(data: bytes, key: str = "") -> Lesson:
             ),
             version=VERSION,
         )
-    _refuse_others(values, {"lesson", "title", "question", "minutes", "seen", "step"}, 0)
+    _check_names(values, {"lesson", "title", "question", "minutes", "seen", "step"}, 0)
     steps = values.get("step", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
-    if not 1 <= len(steps) <= MOST_STEPS:
-        raise LessonError(N_("A lesson has 1 to {most} steps. This lesson has {n}."), most=MOST_STEPS, n=len(steps))
+    if not 1 <= len(steps) <= MAX_STEPS:
+        raise LessonError(N_("A lesson has 1 to {most} steps. This lesson has {n}."), most=MAX_STEPS, n=len(steps))
     return Lesson(
-        **{name: _words(values, name, 0) for name in LESSON_TEXTS},
-        minutes=_whole(values, "minutes", 0, MOST_MINUTES),
-        steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
+        **{name: _read_text(values, name, 0) for name in LESSON_TEXTS},
+        minutes=_read_int(values, "minutes", 0, MAX_MINUTES),
+        steps=tuple(_read_step(step, number) for number, step in enumerate(steps, 1)),
         key=key,
     )
 
 
-def _step(given: Mapping[str, Any], place: int) -> Step:
+def _read_step(values: Mapping[str, Any], number: int) -> Step:
     names = {field.name for field in fields(Step)}
-    _refuse_others(given, names, place)
+    _check_names(values, names, number)
     step = Step(
-        **{name: _words(given, name, place) for name in names & set(LENGTHS)},
-        choices=tuple(_clean(each, "choices", CHOICE, place) for each in _listed(given, "choices", str, place)),
-        bounds=tuple(map(float, _listed(given, "bounds", (int, float), place))),
-        right=_whole(given, "right", place, MOST_CHOICES),
+        **{name: _read_text(values, name, number) for name in names & set(MAX_LENGTHS)},
+        choices=tuple(
+            _clean(each, "choices", CHOICE_LENGTH, number) for each in _read_list(values, "choices", str, number)
+        ),
+        bounds=tuple(map(float, _read_list(values, "bounds", (int, float), number))),
+        right=_read_int(values, "right", number, MAX_CHOICES),
     )
     queries = (step.at.partition("?")[2], step.reveal)
     if step.page not in discover() or not all(map(QUERY.fullmatch, queries)):
         raise LessonError(
-            N_("Step {place}: “at” must be the end of an address of this app, such as “matrices?layer=2”."), place=place
+            N_("Step {place}: “at” must be the end of an address of this app, such as “matrices?layer=2”."),
+            place=number,
         )
     try:
-        for words in queries:
-            query(words)
+        for text in queries:
+            parse_query(text)
     except ValueError as error:
-        raise LessonError(N_("Step {place}: the address in “at” or “reveal” cannot be read."), place=place) from error
-    check(step, place)
+        raise LessonError(N_("Step {place}: the address in “at” or “reveal” cannot be read."), place=number) from error
+    check_question(step, number)
     return step
 
 
-def check(step: Step, place: int) -> None:
+def check_question(step: Step, number: int) -> None:
     """Raise an error for an invalid question.
 
     Raises:
@@ -211,24 +214,24 @@ def check(step: Step, place: int) -> None:
     """
     from app.lessons import answer  # not imported at the top, because it imports all pages
 
-    page, many = discover()[step.page], len(step.choices)
-    rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
-    found, message = answer.find(step), ""
+    page, count = discover()[step.page], len(step.choices)
+    is_rising = all(map(math.isfinite, step.bounds)) and [*step.bounds] == sorted({*step.bounds})
+    target, message = answer.find(step), ""
     if not step.ask:
-        if step.answer or step.draw or many or step.right or step.bounds:
+        if step.answer or step.draw or count or step.right or step.bounds:
             message = N_("Step {place} has an answer but no question. Write the question in the field “ask”.")
     elif step.draw:
-        if step.answer or many or step.right or step.bounds:
+        if step.answer or count or step.right or step.bounds:
             message = N_("Step {place}: “draw” cannot be combined with “answer”, “choices”, “bounds” or “right”.")
         elif answer.find_curve(step) is None:
             message = N_("Step {place}: “draw” must name a variant and a curve of the step's page. Curves: {known}.")
     elif step.right:
-        if step.answer or step.bounds or many < max(2, step.right):
+        if step.answer or step.bounds or count < max(2, step.right):
             message = N_(
                 "Step {place}: “right” must be the number of a choice, counted from 1. A step with “right” needs at "
                 "least two “choices” and no “answer”."
             )
-    elif found is None:
+    elif target is None:
         message = (
             N_("Step {place}: “answer” must name one of the numbers that the step's page can report: {known}.")
             if step.answer
@@ -237,95 +240,97 @@ def check(step: Step, place: int) -> None:
                 "step's page can report: {known}."
             )
         )
-    elif (many or step.bounds) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
+    elif (count or step.bounds) and (target.rank or len(step.bounds) != count - 1 or count < 2 or not is_rising):
         message = N_(
             "Step {place}: “bounds” must be increasing numbers, one fewer than the “choices”. “answer” must name a "
             "number that the step's page can report."
         )
     if message:
-        known = Names(page.curves if step.draw else page.measures) or "–"
-        raise LessonError(message, place=place, known=known)
+        names = Names(page.curves if step.draw else page.measures) or "–"
+        raise LessonError(message, place=number, known=names)
 
 
-def _refuse_others(given: Mapping[str, Any], known: set[str], place: int) -> None:
-    for name in given:
-        if name not in known:
-            shown = name[:30]
-            if place:
-                raise LessonError(N_("Step {place}: “{name}” is not a field of a step."), place=place, name=Name(shown))
-            raise LessonError(N_("“{name}” is not a field of a lesson file."), name=Name(shown))
+def _check_names(values: Mapping[str, Any], allowed: set[str], number: int) -> None:
+    for name in values:
+        if name not in allowed:
+            start = name[:30]
+            if number:
+                raise LessonError(
+                    N_("Step {place}: “{name}” is not a field of a step."), place=number, name=Name(start)
+                )
+            raise LessonError(N_("“{name}” is not a field of a lesson file."), name=Name(start))
 
 
-def _words(given: Mapping[str, Any], name: str, place: int) -> str:
-    found = given.get(name, "")
-    words = _clean(found, name, LENGTHS[name], place) if isinstance(found, str) else None
-    if words is None or (not words and name in ("title", "at")):
-        if place:
-            raise LessonError(N_("Step {place}: “{name}” must be text in quotes."), place=place, name=Name(name))
+def _read_text(values: Mapping[str, Any], name: str, number: int) -> str:
+    value = values.get(name, "")
+    text = _clean(value, name, MAX_LENGTHS[name], number) if isinstance(value, str) else None
+    if text is None or (not text and name in ("title", "at")):
+        if number:
+            raise LessonError(N_("Step {place}: “{name}” must be text in quotes."), place=number, name=Name(name))
         raise LessonError(N_("A lesson needs a “title” in quotes."))
-    return words
+    return text
 
 
-def _clean(words: str, name: str, most: int, place: int) -> str:
+def _clean(text: str, name: str, max_length: int, number: int) -> str:
     """Return a string on one line, without unprintable characters, or raise an error if it is too long."""
-    kept = " ".join("".join(c for c in " ".join(words.split()) if c.isprintable() or c in JOINERS).split())
-    if len(kept) > most:
+    line = " ".join("".join(c for c in " ".join(text.split()) if c.isprintable() or c in JOINERS).split())
+    if len(line) > max_length:
         raise LessonError(
             N_("Step {place}: “{name}” is longer than {most:,} characters.")
-            if place
+            if number
             else N_("The lesson's “{name}” is longer than {most:,} characters."),
-            place=place,
+            place=number,
             name=Name(name),
-            most=most,
+            most=max_length,
         )
-    return kept
+    return line
 
 
-def _listed(given: Mapping[str, Any], name: str, kind: Any, place: int) -> list[Any]:  # noqa: ANN401 - a type or some
-    found = given.get(name, [])
-    if not isinstance(found, list) or len(found) > MOST_CHOICES:
+def _read_list(values: Mapping[str, Any], name: str, kind: Any, number: int) -> list[Any]:  # noqa: ANN401 - a type or some
+    items = values.get(name, [])
+    if not isinstance(items, list) or len(items) > MAX_CHOICES:
         raise LessonError(
             N_("Step {place}: “{name}” must be a list of at most {most} entries."),
-            place=place,
+            place=number,
             name=Name(name),
-            most=MOST_CHOICES,
+            most=MAX_CHOICES,
         )
-    if not all(isinstance(each, kind) and not isinstance(each, bool) for each in found):
-        raise LessonError(N_("Step {place}: “{name}” has an entry of the wrong type."), place=place, name=Name(name))
-    return found
+    if not all(isinstance(each, kind) and not isinstance(each, bool) for each in items):
+        raise LessonError(N_("Step {place}: “{name}” has an entry of the wrong type."), place=number, name=Name(name))
+    return items
 
 
-def _whole(given: Mapping[str, Any], name: str, place: int, most: int) -> int:
-    found = given.get(name, 0)
-    if type(found) is not int or not 0 <= found <= most:
-        if place:
+def _read_int(values: Mapping[str, Any], name: str, number: int, high: int) -> int:
+    value = values.get(name, 0)
+    if type(value) is not int or not 0 <= value <= high:
+        if number:
             raise LessonError(
                 N_("Step {place}: “{name}” must be a whole number up to {most}."),
-                place=place,
+                place=number,
                 name=Name(name),
-                most=most,
+                most=high,
             )
-        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=Name(name), most=most)
-    return found
+        raise LessonError(N_("A lesson's “{name}” must be a whole number up to {most}."), name=Name(name), most=high)
+    return value
 
 
 def write(lesson: Lesson) -> str:
     """Return the file of a lesson."""
     lines = [f"lesson = {VERSION}"]
     for name in (*LESSON_TEXTS, "minutes"):
-        lines += [f"{name} = {_quoted(value)}"] if (value := getattr(lesson, name)) else []
+        lines += [f"{name} = {_quote(value)}"] if (value := getattr(lesson, name)) else []
     for step in lesson.steps:
         lines += ["", "[[step]]"]
         for field in fields(Step):
             value = getattr(step, field.name)
             if isinstance(value, tuple) and value:
-                lines.append(f"{field.name} = [{', '.join(map(_quoted, value))}]")
+                lines.append(f"{field.name} = [{', '.join(map(_quote, value))}]")
             elif value:
-                lines.append(f"{field.name} = {_quoted(value)}")
+                lines.append(f"{field.name} = {_quote(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     # A JSON string is also a valid TOML string, unless it contains the control character U+007F, which is removed.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
 
@@ -345,8 +350,8 @@ def unpack(word: str) -> Lesson:
         ValueError: if the string holds no file, or one that is too long.
     """
     packed = base64.urlsafe_b64decode(word[:LINK_LESSON].encode("ascii") + b"=" * (-len(word[:LINK_LESSON]) % 4))
-    inflate = zlib.decompressobj()
-    data = inflate.decompress(packed, MOST_BYTES)
-    if inflate.unconsumed_tail or not inflate.eof:
+    decompressor = zlib.decompressobj()
+    data = decompressor.decompress(packed, MAX_BYTES)
+    if decompressor.unconsumed_tail or not decompressor.eof:
         raise ValueError
     return read(data)

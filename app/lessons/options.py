@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.lessons import lesson
-from app.lessons.lesson import MOST_STEPS, Lesson
+from app.lessons.lesson import MAX_STEPS, Lesson
 from app.lessons.shipped import shipped
 from app.state import link_fields
 from app.state.controls import Options, integer, link_only_option
@@ -34,7 +34,7 @@ class LessonOptions(Options, shared=2):
     """Options about the current lesson, in the link to every page. They do not change what a page computes."""
 
     lesson = link_only_option(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, presentation_only=True))
-    lesson_step = integer(1, 1, MOST_STEPS, N_("Step"))
+    lesson_step = integer(1, 1, MAX_STEPS, N_("Step"))
     present = link_only_option(
         lambda: replace(link_fields.switch(False), presentation_only=True),
         C_("show to a class", "Present"),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
-from app.lessons.lesson import query
+from app.lessons.lesson import parse_query
 from app.page import discover
 from app.state import url
 from app.state.controls import Options
@@ -43,7 +43,7 @@ class Screen:
         """
         page, _mark, words = link.partition("?")
         fields = {**Options.shared(), **discover()[page].options.fields()}
-        values, _refused = url.read_link(query(words) | query(changes), fields)
+        values, _refused = url.read_link(parse_query(words) | parse_query(changes), fields)
         return cls(page, values)
 
     @classmethod

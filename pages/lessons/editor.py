@@ -10,7 +10,7 @@ import streamlit as st
 import attention_core as ac
 from app.lessons import answer, card, draft, lesson
 from app.lessons.draft import OPEN
-from app.lessons.lesson import CHOICE, LENGTHS, MOST_CHOICES, Lesson, Step
+from app.lessons.lesson import CHOICE_LENGTH, MAX_CHOICES, MAX_LENGTHS, Lesson, Step
 from app.lessons.screen import Screen
 from app.page import discover
 from app.state.session import REFERENCE
@@ -47,7 +47,7 @@ def show() -> None:
     with left:
         labels = {"title": _("Title"), "question": _("Question in the list of lessons"), "seen": _("Conclusion")}
         for name, label in labels.items():
-            _text(label, name, getattr(edited, name), LENGTHS[name], partial(_set_lesson_text, edited, name))
+            _text(label, name, getattr(edited, name), MAX_LENGTHS[name], partial(_set_lesson_text, edited, name))
         for i, step in enumerate(edited.steps):
             text = escape_markdown((step.ask or step.say or "…")[:MAX_CHARACTERS])
             st.button(
@@ -259,7 +259,7 @@ def _show_choices(step: Step, index: int) -> None:
         _("Choices, one per line"),
         key=key,
         height=110,
-        max_chars=MOST_CHOICES * CHOICE,
+        max_chars=MAX_CHOICES * CHOICE_LENGTH,
         on_change=_set_choices,
         args=(index, key),
     )
@@ -275,8 +275,8 @@ def _show_choices(step: Step, index: int) -> None:
 
 
 def _set_choices(index: int, key: str) -> None:
-    lines = [" ".join(line.split())[:CHOICE] for line in st.session_state[key].splitlines() if line.strip()]
-    draft.update_step(index, choices=tuple(lines[:MOST_CHOICES]), right=1)
+    lines = [" ".join(line.split())[:CHOICE_LENGTH] for line in st.session_state[key].splitlines() if line.strip()]
+    draft.update_step(index, choices=tuple(lines[:MAX_CHOICES]), right=1)
 
 
 def _show_reveal(step: Step, index: int) -> None:
@@ -300,7 +300,7 @@ def _show_reveal(step: Step, index: int) -> None:
 
 def _show_text_field(step: Step, index: int, name: str, label: str) -> None:
     on_change = lambda words: draft.update_step(index, **{name: words})  # noqa: E731 - used once
-    _text(label, f"{index}.{name}", getattr(step, name), LENGTHS[name], on_change)
+    _text(label, f"{index}.{name}", getattr(step, name), MAX_LENGTHS[name], on_change)
 
 
 def _set_lesson_text(edited: Lesson, name: str, words: str) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.lessons import card, draft, lesson
-from app.lessons.lesson import MOST_BYTES
+from app.lessons.lesson import MAX_BYTES
 from app.lessons.shipped import shipped
 from app.page import Page
 from app.ui.lazy import lazy_expander
@@ -34,7 +34,7 @@ def _open_file() -> None:
     if uploaded is None:
         return
     try:
-        opened_lesson = lesson.read(uploaded.getvalue() if uploaded.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
+        opened_lesson = lesson.read(uploaded.getvalue() if uploaded.size <= MAX_BYTES else b"x" * (MAX_BYTES + 1))
     except ac.LabError as error:
         st.error(escape_markdown(sentence(error)), icon=":material/error:")
         return

@@ -19,7 +19,7 @@ import attention_core as ac
 from app.figures.theme import style
 from app.lessons import answer, answer_text
 from app.lessons.card import ANSWERED, address, length, overview, progress
-from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
+from app.lessons.lesson import LINK_LESSON, MAX_BYTES, MAX_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, _harder_words, lesson_pictures, shipped
 from app.measures import PageMeasure, verdict
@@ -448,7 +448,7 @@ REFUSED = {
     "not text": b"\xff\xfe\x00",
     "not toml": b"<html>",
     "deep": b"x = " + b"[" * 30_000,
-    "too long": b"#" * (MOST_BYTES + 1),
+    "too long": b"#" * (MAX_BYTES + 1),
     "another version": file(top='lesson = 2\ntitle = "T"'),
     "a version that is true": file(top='lesson = true\ntitle = "T"'),
     "no title": file(top="lesson = 1"),
@@ -458,7 +458,7 @@ REFUSED = {
     "unknown on top": file(top='lesson = 1\ntitle = "T"\nscript = "x"'),
     "minutes": file(top='lesson = 1\ntitle = "T"\nminutes = -3'),
     "no steps": b'lesson = 1\ntitle = "T"\n',
-    "too many steps": b'lesson = 1\ntitle = "T"\n' + b'[[step]]\nat = "home"\n' * (MOST_STEPS + 1),
+    "too many steps": b'lesson = 1\ntitle = "T"\n' + b'[[step]]\nat = "home"\n' * (MAX_STEPS + 1),
     "steps that are words": b'lesson = 1\ntitle = "T"\nstep = ["matrices"]\n',
     "nowhere": file("say = 'x'"),
     "elsewhere": file('at = "https://example.org/"'),

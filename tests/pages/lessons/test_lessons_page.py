@@ -5,7 +5,7 @@ from driver import go, open_page, spoken, visit
 
 from app.lessons import draft, lesson
 from app.lessons.draft import DRAFT
-from app.lessons.lesson import MOST_BYTES, MOST_STEPS, Lesson, Step
+from app.lessons.lesson import MAX_BYTES, MAX_STEPS, Lesson, Step
 
 TINY = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "variants": ["softmax", "local~window~3"]}
 
@@ -78,7 +78,7 @@ def test_a_lesson_can_have_screens_of_several_pages():
 
 def test_an_added_screen_excludes_the_current_lesson():
     at = add(visit("masks", {**TINY, "lesson": "flat", "present": "1", "lesson_step": "2"}))
-    assert not {"lesson", "present"} & lesson.query(made(at).steps[0].at.partition("?")[2]).keys()
+    assert not {"lesson", "present"} & lesson.parse_query(made(at).steps[0].at.partition("?")[2]).keys()
 
 
 def test_each_kind_of_question_makes_a_valid_lesson():
@@ -131,7 +131,7 @@ def test_the_answer_can_be_shown_on_another_step():
     )
     at = at.button(key="lessons.step.0").click().run()
     at = button(at, "Show the answer on the screen of step 2").click().run()
-    assert lesson.query(made(at).steps[0].reveal) == {"variants": ["softmax", "local~window~2"]}
+    assert lesson.parse_query(made(at).steps[0].reveal) == {"variants": ["softmax", "local~window~2"]}
     at = button(at, "Show the answer on the same screen").click().run()
     assert made(at).steps[0].reveal == ""
 
@@ -150,9 +150,9 @@ def test_a_measure_and_its_variant_are_chosen():
 def test_files_up_to_the_maximum_length_are_opened(beyond, opens):
     data = lesson.write(Lesson(title="From a file", steps=(Step(at="masks", say="Look."),))).encode() + b"#"
     at = open_page("lessons", **{"lessons.file": True}).file_uploader(key="lessons.upload")
-    at = at.set_value(("a.toml", data.ljust(MOST_BYTES + beyond, b"#"), "")).run()
+    at = at.set_value(("a.toml", data.ljust(MAX_BYTES + beyond, b"#"), "")).run()
     assert ("**From a file**" in spoken(at)) == opens
-    assert [f"at most {MOST_BYTES:,} bytes" in error.value for error in at.error] == [True] * (not opens)
+    assert [f"at most {MAX_BYTES:,} bytes" in error.value for error in at.error] == [True] * (not opens)
 
 
 def test_a_link_carries_a_lesson_to_the_editor():
@@ -182,7 +182,7 @@ def test_screens_that_cannot_be_steps_are_explained(page):
 
 
 def test_a_full_lesson_accepts_no_more_steps():
-    at = open_page("masks", **{DRAFT: Lesson(title="T", steps=(Step(at="masks"),) * MOST_STEPS)}, **{"n": 12})
+    at = open_page("masks", **{DRAFT: Lesson(title="T", steps=(Step(at="masks"),) * MAX_STEPS)}, **{"n": 12})
     assert button(at, "Add this screen to a lesson").disabled
 
 
@@ -198,9 +198,9 @@ def test_an_answer_on_the_steps_own_screen_can_be_hidden():
     assert "already shows the answer" in at.warning[0].value
     at = button(at, "Hide Local until the answer is shown").click().run()
     [step] = made(at).steps
-    assert lesson.query(step.at.partition("?")[2])["variants"] == ["softmax", "linear"]
-    assert lesson.query(step.reveal)["variants"] == ["softmax", "local~window~3", "linear"]
-    assert lesson.query(step.at.partition("?")[2])["n"] == ["12"], "nothing else has changed"
+    assert lesson.parse_query(step.at.partition("?")[2])["variants"] == ["softmax", "linear"]
+    assert lesson.parse_query(step.reveal)["variants"] == ["softmax", "local~window~3", "linear"]
+    assert lesson.parse_query(step.at.partition("?")[2])["n"] == ["12"], "nothing else has changed"
     assert not at.warning
 
 
