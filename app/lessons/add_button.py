@@ -19,30 +19,30 @@ def show(page: str) -> None:
     Args:
         page: the page that is shown.
     """
-    found = draft.draft()
+    lesson = draft.current()
     if page == PAGE:
         return
     try:
-        at = draft.screen(page)
+        screen = draft.current_screen(page)
     except ac.LabError as error:
         st.caption(escape_markdown(sentence(error)))
         return
-    full = found is not None and len(found.steps) >= MAX_STEPS
+    is_full = lesson is not None and len(lesson.steps) >= MAX_STEPS
     st.button(
         _("Add this screen to a lesson"),
         icon=":material/add_to_photos:",
         key="lesson.add",
-        disabled=full,
+        disabled=is_full,
         on_click=_add,
-        args=(at,),
+        args=(screen,),
     )
-    if found is not None:
-        label = _n("Edit your lesson ({n} step)", "Edit your lesson ({n} steps)", n=len(found.steps))
-        navigation.link(PAGE, label, fields={draft.DRAFT: write_lesson(found)} if write_lesson(found) else {})
+    if lesson is not None:
+        label = _n("Edit your lesson ({n} step)", "Edit your lesson ({n} steps)", n=len(lesson.steps))
+        navigation.link(PAGE, label, fields={draft.DRAFT: write_lesson(lesson)} if write_lesson(lesson) else {})
 
 
-def _add(at: str) -> None:
-    draft.add(at)
-    found = draft.draft()
-    if found is not None:
-        st.toast(_("This screen is now step {n} of your lesson.", n=len(found.steps)), icon=":material/check:")
+def _add(screen: str) -> None:
+    draft.add_step(screen)
+    lesson = draft.current()
+    if lesson is not None:
+        st.toast(_("This screen is now step {n} of your lesson.", n=len(lesson.steps)), icon=":material/check:")

@@ -29,8 +29,8 @@ class Answer:
 
     def number(self, screen: Screen, key: str = "") -> float | None:
         """Return the number on a screen; errors are those of ``Measure.number``."""
-        named = key or self.key
-        return self.measure.number(screen, screen.variant(named) if named else None)
+        variant_key = key or self.key
+        return self.measure.number(screen, screen.variant(variant_key) if variant_key else None)
 
     def candidates(self, screen: Screen) -> list[str]:
         """Return the variants that can be the answer: all compared variants except the reference."""
@@ -39,9 +39,9 @@ class Answer:
     def winner(self, screen: Screen) -> str | None:
         """Return the variant with the smallest or the largest number, or None without such a variant."""
         numbers = {key: self.number(screen, key) for key in self.candidates(screen)}
-        found = {key: number for key, number in numbers.items() if number is not None}
+        measured = {key: number for key, number in numbers.items() if number is not None}
         best = min if self.rank == "least" else max
-        return best(found, key=lambda key: found[key], default=None)
+        return best(measured, key=lambda key: measured[key], default=None)
 
     def title(self, name: str = "") -> str:
         """Return the title of the measured quantity."""
@@ -70,10 +70,10 @@ def find_curve(step: Step) -> tuple[CurveMeasure, str] | None:
     return (curve, key) if curve is not None and _is_variant(key) else None
 
 
-def variant_of(step: Step) -> str:
+def find_variant(step: Step) -> str:
     """Return the key of the variant whose number or curve a step asks for; empty if it asks for no single variant."""
-    found, curve = find(step), find_curve(step)
-    return curve[1] if curve else found.key if found else ""
+    target, curve = find(step), find_curve(step)
+    return curve[1] if curve else target.key if target else ""
 
 
 def _is_variant(key: str) -> bool:

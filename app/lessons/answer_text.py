@@ -11,54 +11,54 @@ from app.measures import verdict
 from app.words.i18n import _, end_sentence, enumeration, paragraph
 
 
-def answer_lines(step: Step, translate: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
+def answer_lines(step: Step, translate: Callable[[str], str], guess: float | None, screen: Screen) -> list[str]:
     """Return the answer for the step's own screen, and the answer for the visitor's screen if it differs.
 
     Args:
         step: the step.
         translate: translates the step's text.
         guess: a number, or the index of a choice; None for a visitor who asked for the answer directly.
-        now: the screen that is shown.
+        screen: the screen that is shown.
 
     Raises:
         LabError: if the number cannot be computed.
     """
-    found, asked = answer.find(step), Screen.from_link(step.at, step.reveal)
+    target, step_screen = answer.find(step), Screen.from_link(step.at, step.reveal)
     names = choices(step, translate)
     chosen = None if guess is None or not names else names[int(guess)]
-    if found is None:
+    if target is None:
         return [choice_verdict(names[step.right - 1], chosen)]
-    if found.rank:
-        return _ranked(found, asked, now, chosen)
-    truth, here = found.number(asked), found.number(now)
+    if target.rank:
+        return _ranked_lines(target, step_screen, screen, chosen)
+    truth, own_number = target.number(step_screen), target.number(screen)
     if truth is None:
-        return [verdict(found.measure, None, guess)]
-    shown = found.measure.format(truth)
+        return [verdict(target.measure, None, guess)]
+    shown = target.measure.format(truth)
     if names:
         right = choice_verdict(names[interval_index(step.bounds, truth)], chosen)
         lines = [paragraph(right, _("Measured: {truth}.", truth=shown))]
     else:
-        lines = [verdict(found.measure, truth, guess)]
-    if here is not None and found.measure.format(here) != shown:
-        lines.append(own_settings_text(found.measure.format(here)))
+        lines = [verdict(target.measure, truth, guess)]
+    if own_number is not None and target.measure.format(own_number) != shown:
+        lines.append(own_settings_text(target.measure.format(own_number)))
     return lines
 
 
-def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> list[str]:
-    first, leader = found.winner(asked), found.winner(now)
+def _ranked_lines(target: Answer, step_screen: Screen, screen: Screen, chosen: str | None) -> list[str]:
+    first, leader = target.winner(step_screen), target.winner(screen)
     if first is None:
         return [_("This screen has no variant to choose from.")]
-    lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers(found, asked)]
+    lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers_text(target, step_screen)]
     return lines if leader in (None, first) else [*lines, own_settings_text(_(ac.variant(str(leader)).title))]
 
 
 def choices(step: Step, translate: Callable[[str], str]) -> list[str]:
     """Return the choices of a step in words; empty if the question asks for a number."""
-    found = answer.find(step)
+    target = answer.find(step)
     if step.choices:
         return list(map(translate, step.choices))
-    if found is not None and found.rank:
-        return [_(ac.variant(key).title) for key in found.candidates(Screen.from_link(step.at, step.reveal))]
+    if target is not None and target.rank:
+        return [_(ac.variant(key).title) for key in target.candidates(Screen.from_link(step.at, step.reveal))]
     return []
 
 
@@ -76,13 +76,13 @@ def choice_verdict(right: str, chosen: str | None) -> str:
     return _("Your choice: {chosen}. Answer: {right}.", chosen=chosen, right=right)
 
 
-def numbers(found: Answer, screen: Screen) -> str:
+def numbers_text(target: Answer, screen: Screen) -> str:
     """Return a sentence with the number of every variant among the choices."""
-    values = {_(ac.variant(key).title): found.number(screen, key) for key in found.candidates(screen)}
-    known = [f"{name} {found.measure.format(value)}" for name, value in values.items() if value is not None]
-    return end_sentence(enumeration(known))
+    values = {_(ac.variant(key).title): target.number(screen, key) for key in target.candidates(screen)}
+    items = [f"{name} {target.measure.format(value)}" for name, value in values.items() if value is not None]
+    return end_sentence(enumeration(items))
 
 
-def own_settings_text(answered: str) -> str:
+def own_settings_text(answer_text: str) -> str:
     """Return the sentence that gives the answer for the visitor's own settings."""
-    return _("With your current settings, the answer would be {answer}.", answer=answered)
+    return _("With your current settings, the answer would be {answer}.", answer=answer_text)

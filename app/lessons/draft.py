@@ -19,18 +19,18 @@ OPEN = "lessons.open"
 """The session-state key of the index of the step being edited, from 0."""
 
 
-def draft() -> Lesson | None:
+def current() -> Lesson | None:
     """Return the draft, or None before its first step."""
-    found = st.session_state.get(DRAFT)
-    return found if isinstance(found, Lesson) else None
+    lesson = st.session_state.get(DRAFT)
+    return lesson if isinstance(lesson, Lesson) else None
 
 
-def keep(found: Lesson | None) -> None:
+def store(lesson: Lesson | None) -> None:
     """Store the draft. A lesson without steps is deleted, and an included lesson becomes the visitor's own copy."""
-    st.session_state[DRAFT] = replace(found, key="") if found and found.steps else None
+    st.session_state[DRAFT] = replace(lesson, key="") if lesson and lesson.steps else None
 
 
-def screen(page: str) -> str:
+def current_screen(page: str) -> str:
     """Return the current screen in the form of ``Step.at``.
 
     Raises:
@@ -40,39 +40,39 @@ def screen(page: str) -> str:
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step, because a lesson does not contain the file.")
         )
-    words = url.query_string(
+    query_string = url.query_string(
         {name: each for name, each in url.current_query().items() if name not in LESSON_PARAMETERS}
     )
-    if len(page + words) > MAX_LENGTHS["at"]:
+    if len(page + query_string) > MAX_LENGTHS["at"]:
         raise LessonError(N_("This screen's text is too long for a step. Use a shorter text."))
-    return page + words
+    return page + query_string
 
 
 LESSON_PARAMETERS = ("lesson", "lesson_step", "present", DRAFT, LANGUAGE)
 """Query parameters that do not belong to the screen itself."""
 
 
-def add(at: str) -> None:
+def add_step(screen: str) -> None:
     """Add a screen as the last step.
 
     Args:
-        at: a screen from ``screen``.
+        screen: a screen from ``current_screen``.
     """
-    found = draft() or Lesson(title="My lesson")
-    if len(found.steps) < MAX_STEPS:
-        keep(replace(found, steps=(*found.steps, Step(at=at))))
-        st.session_state[OPEN] = len(found.steps)
+    lesson = current() or Lesson(title="My lesson")
+    if len(lesson.steps) < MAX_STEPS:
+        store(replace(lesson, steps=(*lesson.steps, Step(at=screen))))
+        st.session_state[OPEN] = len(lesson.steps)
 
 
-def set_reveal(at: str, place: int) -> None:
+def set_reveal(screen: str, index: int) -> None:
     """Set the screen that shows a step's answer; ``reveal`` becomes its differences from the step's own screen."""
-    found = draft()
-    if found is None:
+    lesson = current()
+    if lesson is None:
         return
-    step = found.steps[place]
-    before, after = (parse_query(each.partition("?")[2]) for each in (step.at, at))
+    step = lesson.steps[index]
+    before, after = (parse_query(each.partition("?")[2]) for each in (step.at, screen))
     changed = {name: words for name, words in after.items() if before.get(name) != words}
-    update_step(place, reveal=url.query_string(changed)[1:])
+    update_step(index, reveal=url.query_string(changed)[1:])
 
 
 def shows_answer(step: Step) -> bool:
@@ -80,60 +80,60 @@ def shows_answer(step: Step) -> bool:
 
     This is so if showing the answer changes nothing, or only adds variants that the question is not about.
     """
-    found, curve = answer.find(step), answer.find_curve(step)
-    if found is None and curve is None:
+    target, curve = answer.find(step), answer.find_curve(step)
+    if target is None and curve is None:
         return False
-    asked, revealed = Screen.from_link(step.at), Screen.from_link(step.at, step.reveal)
-    if any(asked.values[name] != revealed.values[name] for name in asked.values if name != SharedOptions.variants.name):
+    start, revealed = Screen.from_link(step.at), Screen.from_link(step.at, step.reveal)
+    if any(start.values[name] != revealed.values[name] for name in start.values if name != SharedOptions.variants.name):
         return False
-    before, after = asked.shared.variants, revealed.shared.variants
+    before, after = start.shared.variants, revealed.shared.variants
     if curve:
         keys = [curve[1]]
-    elif found and found.measure.per_variant:
-        keys = found.candidates(revealed) if found.rank else [found.key]
+    elif target and target.measure.per_variant:
+        keys = target.candidates(revealed) if target.rank else [target.key]
     else:
         return before == after
     return all(each in before for each in after if each.key in keys)
 
 
-def remove_asked_variant(place: int) -> None:
+def remove_asked_variant(index: int) -> None:
     """Remove the variant that a step asks for from its screen; showing the answer adds it again."""
-    found = draft()
-    if found is None or not (key := answer.variant_of(found.steps[place])):
+    lesson = current()
+    if lesson is None or not (key := answer.find_variant(lesson.steps[index])):
         return
-    step = found.steps[place]
+    step = lesson.steps[index]
     words = [each.word for each in Screen.from_link(step.at, step.reveal).shared.variants]
-    left = [each.word for each in Screen.from_link(step.at).shared.variants if each.key != key]
-    name, at = SharedOptions.variants.name, parse_query(step.at.partition("?")[2])
+    remaining = [each.word for each in Screen.from_link(step.at).shared.variants if each.key != key]
+    name, parameters = SharedOptions.variants.name, parse_query(step.at.partition("?")[2])
     update_step(
-        place,
-        at=step.page + url.query_string({**at, name: left}),
+        index,
+        at=step.page + url.query_string({**parameters, name: remaining}),
         reveal=url.query_string({**parse_query(step.reveal), name: words})[1:],
     )
 
 
-def update_step(place: int, **changes: object) -> None:
+def update_step(index: int, **changes: object) -> None:
     """Change attributes of a step."""
-    found = draft()
-    if found is not None and place < len(found.steps):
-        steps = [*found.steps]
-        steps[place] = replace(steps[place], **changes)  # type: ignore[arg-type]
-        keep(replace(found, steps=tuple(steps)))
+    lesson = current()
+    if lesson is not None and index < len(lesson.steps):
+        steps = [*lesson.steps]
+        steps[index] = replace(steps[index], **changes)  # type: ignore[arg-type]
+        store(replace(lesson, steps=tuple(steps)))
 
 
-def move(place: int, by: int) -> None:
-    """Move a step to a later (``by`` > 0) or earlier place; it stays the open step."""
-    found, there = draft(), place + by
-    if found is not None and 0 <= there < len(found.steps):
-        steps = [*found.steps]
-        steps.insert(there, steps.pop(place))
-        keep(replace(found, steps=tuple(steps)))
-        st.session_state[OPEN] = there
+def move_step(index: int, offset: int) -> None:
+    """Move a step to a later (``offset`` > 0) or earlier place; it stays the open step."""
+    lesson, new_index = current(), index + offset
+    if lesson is not None and 0 <= new_index < len(lesson.steps):
+        steps = [*lesson.steps]
+        steps.insert(new_index, steps.pop(index))
+        store(replace(lesson, steps=tuple(steps)))
+        st.session_state[OPEN] = new_index
 
 
-def drop(place: int) -> None:
+def remove_step(index: int) -> None:
     """Remove a step from the draft."""
-    found = draft()
-    if found is not None:
-        keep(replace(found, steps=tuple(step for i, step in enumerate(found.steps) if i != place)))
-        st.session_state[OPEN] = max(0, min(place, len(found.steps) - 2))
+    lesson = current()
+    if lesson is not None:
+        store(replace(lesson, steps=tuple(step for i, step in enumerate(lesson.steps) if i != index)))
+        st.session_state[OPEN] = max(0, min(index, len(lesson.steps) - 2))

@@ -18,7 +18,7 @@ def rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
     Raises:
         LessonError: if the page has not run all of them.
     """
-    found = [dispatch.cached_rows(experiment, task) for task in tasks]
-    if any(each is None for each in found):
+    results = [dispatch.cached_rows(experiment, task) for task in tasks]
+    if any(each is None for each in results):
         raise LessonError(N_("The page has not finished measuring. Let it run, or press “Continue”."))
-    return [row for each in found for row in each or ()]
+    return [row for each in results for row in each or ()]

@@ -104,7 +104,7 @@ def _show_step(step: Step, index: int, count: int) -> None:
                 key=key,
                 disabled=disabled,
                 type="tertiary",
-                on_click=draft.move,
+                on_click=draft.move_step,
                 args=(index, offset),
             )
         st.button(
@@ -112,7 +112,7 @@ def _show_step(step: Step, index: int, count: int) -> None:
             icon=":material/delete:",
             type="tertiary",
             key="lessons.drop",
-            on_click=draft.drop,
+            on_click=draft.remove_step,
             args=(index,),
         )
     st.code(step.at, language=None, wrap_lines=True)
@@ -235,7 +235,7 @@ def _show_warning(step: Step, index: int) -> None:
     if not draft.shows_answer(step):
         return
     st.warning(_("The screen of this step already shows the answer."), icon=":material/visibility:")
-    key = answer.variant_of(step)
+    key = answer.find_variant(step)
     if key not in ("", REFERENCE):
         name = _(ac.variant(key).title)
         label = _("Hide {name} until the answer is shown", name=name)
@@ -243,7 +243,7 @@ def _show_warning(step: Step, index: int) -> None:
 
 
 def _set_measure(index: int, kind: str, key: str) -> None:
-    word, edited = st.session_state["lessons.measure"], draft.draft()
+    word, edited = st.session_state["lessons.measure"], draft.current()
     if edited is None or word is None:
         return
     each = discover()[edited.steps[index].page].measures[word]
@@ -281,7 +281,7 @@ def _set_choices(index: int, key: str) -> None:
 
 def _show_reveal(step: Step, index: int) -> None:
     """Draw the selection of the screen that shows the answer: the step's own, or another step's on the same page."""
-    edited = draft.draft()
+    edited = draft.current()
     steps = enumerate(edited.steps if edited else ())
     others = {i: each.at for i, each in steps if i != index and each.page == step.page}
     st.caption(
@@ -305,7 +305,7 @@ def _show_text_field(step: Step, index: int, name: str, label: str) -> None:
 
 def _set_lesson_text(edited: Lesson, name: str, words: str) -> None:
     if words or name != "title":
-        draft.keep(replace(edited, **{name: words}))  # type: ignore[arg-type]
+        draft.store(replace(edited, **{name: words}))  # type: ignore[arg-type]
 
 
 def _text(label: str, name: str, value: str, max_chars: int, on_change: Any) -> None:  # noqa: ANN401 - any callback
