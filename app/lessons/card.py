@@ -28,7 +28,7 @@ GUESSED = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
 ANSWERED = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
-_HIDING = """<style>
+_HIDE_CONTROLS = """<style>
 .stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
 .stMain :is(
   .stCheckbox, .stButtonGroup, .stSelectbox, .stNumberInput, .stPopover, .stExpander, .stPageLink, .stDownloadButton,
@@ -53,123 +53,123 @@ def show(page: str) -> Callable[[], None]:
     lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
         return lambda: None
-    place = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
-    step, translate = lesson.steps[place - 1], _ if lesson.key else str
-    key = _keys(lesson)[place - 1]
+    number = min(LessonOptions.lesson_step.restrict_to(range(1, len(lesson.steps) + 1)), len(lesson.steps))
+    step, translate = lesson.steps[number - 1], _ if lesson.key else str
+    key = _keys(lesson)[number - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             answered = key in st.session_state.get(ANSWERED, {})
             pending = page == step.page and bool(step.ask) and not answered
-            st.html(_head(lesson, place, translate, pending=pending), width="stretch")
+            st.html(_head_html(lesson, number, translate, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
-        found = answer.find(step)
-        st.html(_text(step, translate, answered=answered, table=found is not None and found.measure.in_table))
+        target = answer.find(step)
+        st.html(_text_html(step, translate, answered=answered, table=target is not None and target.measure.in_table))
         with st.container(gap="xsmall"):
             if page != step.page:
-                elsewhere = html.escape(_("This step is on another page."))
-                st.html(f"<p>{elsewhere} {step_link(lesson, place, _('Go to this step'))}</p>")
+                message = html.escape(_("This step is on another page."))
+                st.html(f"<p>{message} {step_link(lesson, number, _('Go to this step'))}</p>")
             elif step.ask:
                 st.html(f'<p class="ask">{html.escape(translate(step.ask))}</p>')
                 if answered:
-                    end = _end(lesson, translate) if place == len(lesson.steps) else ""
-                    return partial(_reveal, step, translate, key, st.empty(), end)
+                    end = _end_html(lesson, translate) if number == len(lesson.steps) else ""
+                    return partial(_draw_answer, step, translate, key, st.empty(), end)
                 try:
-                    _question(step, translate, key)
+                    _draw_question(step, translate, key)
                 except ac.LabError as error:
                     st.html(f"<p>{html.escape(sentence(error))}</p>")
     return lambda: None
 
 
-def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
+def step_target(lesson: Lesson, number: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
     """Return a step's page, and its query with the lesson's own parameters."""
-    step = lesson.steps[place - 1]
-    around = {
+    step = lesson.steps[number - 1]
+    extra = {
         LessonOptions.lesson.name: write_lesson(lesson),
-        LessonOptions.lesson_step.name: [str(place)] if place > 1 else [],
+        LessonOptions.lesson_step.name: [str(number)] if number > 1 else [],
         LessonOptions.present.name: ["1"] if present else [],
         **navigation.language_query(),
     }
-    return step.page, parse_query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
+    return step.page, parse_query(step.at.partition("?")[2]) | {name: words for name, words in extra.items() if words}
 
 
-def address(lesson: Lesson, place: int, *, present: bool) -> str:
+def address(lesson: Lesson, number: int, *, present: bool) -> str:
     """Return the address of a step for a link on a page, relative to the app's root."""
-    page, words = link(lesson, place, present=present)
-    return ("./" if page == "home" else page) + url.query_string(words)
+    page, query = step_target(lesson, number, present=present)
+    return ("./" if page == "home" else page) + url.query_string(query)
 
 
-def begin(lesson: Lesson) -> None:
+def start_lesson(lesson: Lesson) -> None:
     """Go to a lesson's first step, and end this run."""
     # The session needs the lesson too, because a long lesson does not fit into the link.
     LessonOptions.lesson.set(lesson)
-    navigation.open_page(*link(lesson, 1, present=LessonOptions.present.value))
+    navigation.open_page(*step_target(lesson, 1, present=LessonOptions.present.value))
 
 
-def step_link(lesson: Lesson, place: int, label: str, kind: str = "", *, name: str = "") -> str:
+def step_link(lesson: Lesson, number: int, label: str, kind: str = "", *, name: str = "") -> str:
     """Return a link to a step; ``name`` is the accessible name of a label without words."""
-    there = html.escape(address(lesson, place, present=LessonOptions.present.value))
-    named = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
-    return f'<a class="way {kind}" target="_self" href="{there}"{named}>{html.escape(label)}</a>'
+    href = html.escape(address(lesson, number, present=LessonOptions.present.value))
+    attributes = f' title="{html.escape(name)}" aria-label="{html.escape(name)}"' if name else ""
+    return f'<a class="way {kind}" target="_self" href="{href}"{attributes}>{html.escape(label)}</a>'
 
 
-def _head(lesson: Lesson, place: int, translate: Callable[[str], str], *, pending: bool) -> str:
+def _head_html(lesson: Lesson, number: int, translate: Callable[[str], str], *, pending: bool) -> str:
     """Return the head of the card as HTML: the lesson's title, its progress, and links to the previous and next step.
 
     Args:
         lesson: the lesson.
-        place: the step's number.
+        number: the step's number.
         translate: translates the lesson's text.
         pending: whether the step's question has no answer yet; the page's controls are hidden until then.
     """
     count, present = len(lesson.steps), LessonOptions.present.value
     kinds = ["lesson-head", *(["present"] if present else [])]
     links = [
-        step_link(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
-        step_link(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        step_link(lesson, place, "↺", name=_("Reset the screen of this step")),
+        step_link(lesson, number - 1, "← " + _("Back"), "before") if number > 1 else "",
+        step_link(lesson, number + 1, _("Next") + " →", "after") if number < count else "",
+        step_link(lesson, number, "↺", name=_("Reset the screen of this step")),
     ]
     return (
         f'<div class="{" ".join(kinds)}"><b>{html.escape(translate(lesson.title))}</b>'
-        f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
-        f"{_progress_dots(i < place for i in range(count))}{' '.join(filter(None, links))}</div>"
-        f"{_HIDING if pending else ''}"
+        f"<span>{html.escape(_('Step {place} of {count}', place=number, count=count))}</span>"
+        f"{_dots_html(i < number for i in range(count))}{' '.join(filter(None, links))}</div>"
+        f"{_HIDE_CONTROLS if pending else ''}"
     )
 
 
-def _text(step: Step, translate: Callable[[str], str], *, answered: bool, table: bool) -> str:
+def _text_html(step: Step, translate: Callable[[str], str], *, answered: bool, table: bool) -> str:
     """Return a step's text as HTML and, until its question is answered, its task.
 
     ``app/lessons/figure.js`` scrolls the step's figure or table into view.
     """
-    parts = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(translate(step.say))}</p>']
+    paragraphs = [f'<p data-figure="{"table" if table else "chart"}">{html.escape(translate(step.say))}</p>']
     if step.do and not answered:
-        parts.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(translate(step.do))}</p>')
-    return "".join(parts)
+        paragraphs.append(f'<p class="do"><b>{html.escape(_("Task"))}</b> {html.escape(translate(step.do))}</p>')
+    return "".join(paragraphs)
 
 
-def _question(step: Step, translate: Callable[[str], str], key: str) -> None:
+def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> None:
     """Draw the widget for a guess, a button that checks it, and a button that shows the answer without a guess."""
-    found, guess, ready = answer.find(step), f"{key}.guess", True
+    target, guess, has_guess = answer.find(step), f"{key}.guess", True
     names = list(map(escape_markdown, choices(step, translate)))
     if curve := answer.find_curve(step):
         screen = Screen.from_link(step.at, step.reveal)
-        take = partial(_guesses().__setitem__, key)
-        sketch.show(*curve, screen, mount_key=guess, drawn=_guesses().get(key), on_draw=take)
-        ready = key in _guesses()
+        on_draw = partial(_guesses().__setitem__, key)
+        sketch.show(*curve, screen, mount_key=guess, drawn=_guesses().get(key), on_draw=on_draw)
+        has_guess = key in _guesses()
     if names:
-        label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
-        look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
-        ready = st.pills(label, places, key=guess, on_change=_store_guess, args=(key,), **look) is not None
-    elif found is not None:
-        _slider(found.measure, Screen.from_link(step.at, step.reveal), key)
-        ready = key in _guesses()
+        label, indices, format_func = _("Your guess"), range(len(names)), names.__getitem__
+        arguments: Any = {"format_func": format_func, "label_visibility": "collapsed"}
+        has_guess = st.pills(label, indices, key=guess, on_change=_store_guess, args=(key,), **arguments) is not None
+    elif target is not None:
+        _draw_slider(target.measure, Screen.from_link(step.at, step.reveal), key)
+        has_guess = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
-        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
-        st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_it)
+        check, show_answer = partial(_submit, step, key, guessed=True), partial(_submit, step, key, guessed=False)
+        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check)
+        st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_answer)
 
 
-def _slider(measure: Measure, screen: Screen, key: str) -> None:
+def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:
     """Draw a slider over the possible numbers on a screen. Its position counts as a guess only once it was moved."""
     low, high, step = float(measure.low), float(measure.max_guess(screen)), float(measure.step)
     digits = next(digits for digits in range(4) if round(step, digits) == step)
@@ -190,21 +190,21 @@ def _slider(measure: Measure, screen: Screen, key: str) -> None:
 
 
 def _guesses() -> dict[str, Any]:
-    found: dict[str, Any] = st.session_state.setdefault(GUESSED, {})
-    return found
+    guesses: dict[str, Any] = st.session_state.setdefault(GUESSED, {})
+    return guesses
 
 
 def _store_guess(key: str) -> None:
     _guesses()[key] = st.session_state[f"{key}.guess"]
 
 
-def _take(step: Step, key: str, *, guessed: bool) -> None:
+def _submit(step: Step, key: str, *, guessed: bool) -> None:
     """Store the guess, or that the visitor made none, and apply the step's ``reveal`` to the screen."""
     state = st.session_state
     state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
-    words = parse_query(step.reveal)
-    known = {name: field for name, field in state[url.LINK].fields.items() if name in words}
-    values, _refused = url.read_link(words, known)
+    parameters = parse_query(step.reveal)
+    fields = {name: field for name, field in state[url.LINK].fields.items() if name in parameters}
+    values, _refused = url.read_link(parameters, fields)
     state.update(values)
 
 
@@ -213,10 +213,10 @@ def _leave_lesson() -> None:
     LessonOptions.lesson_step.set(1)
 
 
-def _reveal(step: Step, translate: Callable[[str], str], key: str, place: DeltaGenerator, end: str) -> None:
+def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: DeltaGenerator, end: str) -> None:
     """Draw the answer, how close the guess was, the step's conclusion, and the end of the lesson as HTML."""
     guess = st.session_state[ANSWERED][key]
-    with place.container(gap="xsmall"):
+    with slot.container(gap="xsmall"):
         try:
             lines = (
                 _compare_curves(step, key, guess)
@@ -225,17 +225,17 @@ def _reveal(step: Step, translate: Callable[[str], str], key: str, place: DeltaG
             )
         except ac.LabError as error:
             lines = [sentence(error)]
-        first, *more = [*lines, *([translate(step.then)] if step.then else [])]
-        rest = "".join(f"<p>{html.escape(each)}</p>" for each in more)
-        st.html(f'<p class="answer">{html.escape(first)}</p>{rest}{end}')
+        first, *others = [*lines, *([translate(step.then)] if step.then else [])]
+        paragraphs = "".join(f"<p>{html.escape(each)}</p>" for each in others)
+        st.html(f'<p class="answer">{html.escape(first)}</p>{paragraphs}{end}')
 
 
-def _end(lesson: Lesson, translate: Callable[[str], str]) -> str:
+def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
     """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
-    seen = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
+    conclusion = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
     lessons = [*shipped().values()]
     following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
-    return (f'<p class="seen">{seen}</p>' if lesson.seen else "") + "".join(
+    return (f'<p class="seen">{conclusion}</p>' if lesson.seen else "") + "".join(
         f"<p>{step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
     )
 
@@ -246,16 +246,16 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
     Raises:
         LabError: if the page has not measured the curve.
     """
-    found, screen = answer.find_curve(step), Screen.from_link(step.at, step.reveal)
-    assert found is not None
-    curve, variant = found
+    target, screen = answer.find_curve(step), Screen.from_link(step.at, step.reveal)
+    assert target is not None
+    curve, variant = target
     attention = screen.variant(variant)
     measured = list(zip(curve.positions(screen, attention), curve.find(screen, attention), strict=True))
     sketch.show(curve, variant, screen, mount_key=f"{key}.measured", drawn=drawn, measured=measured)
     return [sketch.score(curve, drawn, sketch.positions(curve, variant, screen), measured)]
 
 
-def contents() -> str:
+def contents_html() -> str:
     """Return the included lessons as links in HTML: picture, title, question, how many steps are done, and an action.
 
     A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
@@ -265,16 +265,16 @@ def contents() -> str:
     links = []
     for number, (key, each) in enumerate(shipped().items(), 1):
         done = [step in answered for step in _keys(each)]
-        place = 1 if all(done) else done.index(False) + 1
-        there = html.escape(address(each, place, present=LessonOptions.present.value))
-        words = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
+        first_open = 1 if all(done) else done.index(False) + 1
+        href = html.escape(address(each, first_open, present=LessonOptions.present.value))
+        text = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
         kind, following = ("" if following or all(done) else " next"), following or not all(done)
-        mark = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not started else ""
+        badge = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not started else ""
         action = _("Repeat") if all(done) else _("Continue") if any(done) else _("Start")
-        dots = f"{_progress_dots(done)} " if any(done) else ""
+        dots = f"{_dots_html(done)} " if any(done) else ""
         links.append(
-            f'<a class="way{kind}" target="_self" href="{there}">{mark}{_pictures(key, dark=dark)}'
-            f"<span>{words}</span> <small>{dots}{html.escape(progress(each, sum(done)))} "
+            f'<a class="way{kind}" target="_self" href="{href}">{badge}{_pictures_html(key, dark=dark)}'
+            f"<span>{text}</span> <small>{dots}{html.escape(progress(each, sum(done)))} "
             f"<em>{html.escape(action)} →</em></small></a>"
         )
     return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
@@ -294,25 +294,25 @@ def overview(lessons: Collection[Lesson]) -> str:
     )
 
 
-def _pictures(key: str, *, dark: bool) -> str:
+def _pictures_html(key: str, *, dark: bool) -> str:
     """Return the pictures of an included lesson in HTML, each above its names."""
-    parts = []
+    pictures = []
     for each in lesson_pictures(key, dark=dark):
         names = (
             (f'<i style="background:{colour}"></i>' if colour else "") + html.escape(_(name))
             for name, colour in each.names.items()
         )
-        parts.append(f'<span><img alt="" src="{each.address}">{" ".join(f"<q>{name}</q>" for name in names)}</span>')
-    return f'<span class="pictures">{"".join(parts)}</span>'
+        pictures.append(f'<span><img alt="" src="{each.address}">{" ".join(f"<q>{name}</q>" for name in names)}</span>')
+    return f'<span class="pictures">{"".join(pictures)}</span>'
 
 
 def _keys(lesson: Lesson) -> list[str]:
     """Return the key of each step in ``GUESSED`` and ``ANSWERED``."""
-    name = zlib.crc32(write(lesson).encode())
-    return [f"lesson.{name}.{place}" for place in range(1, len(lesson.steps) + 1)]
+    checksum = zlib.crc32(write(lesson).encode())
+    return [f"lesson.{checksum}.{number}" for number in range(1, len(lesson.steps) + 1)]
 
 
-def _progress_dots(done: Iterable[bool]) -> str:
+def _dots_html(done: Iterable[bool]) -> str:
     """Return a dot for each step in HTML, filled if the step is done."""
     dots = "".join(f'<i class="{"done" if each else ""}"></i>' for each in done)
     return f'<span class="pips" aria-hidden="true">{dots}</span>'

@@ -23,7 +23,7 @@ def top() -> None:
         # Streamlit draws Markdown that contains HTML later, which would move the page.
         st.html(f'<p class="start">{html.escape(instruction)} {start}</p>')
     sentence.show()
-    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents(), _page_links()
+    parts = f"## {_('Lessons: guess first, then see the answer')}", card.contents_html(), _page_links()
     st.markdown("\n\n".join(parts), unsafe_allow_html=True, anchors=False)
     st.markdown(f"## {_('All variants')}", anchors=False)
     HomeOptions.shown.draw()

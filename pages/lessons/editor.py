@@ -86,7 +86,7 @@ def _show_file_and_link(edited: Lesson) -> None:
             on_click=lambda: LessonsOptions.draft.set(None),
         )
     if is_pressed:
-        card.begin(valid_lesson)
+        card.start_lesson(valid_lesson)
 
 
 def _show_step(step: Step, index: int, count: int) -> None:

@@ -16,7 +16,7 @@ from pages.lessons.options import LessonsOptions
 def top() -> None:
     """Draw the list of the included lessons."""
     st.markdown(card.overview(shipped().values()))
-    st.html(card.contents())
+    st.html(card.contents_html())
 
 
 def show(_top_result: None) -> None:
@@ -43,7 +43,7 @@ def _open_file() -> None:
         is_begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
         st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.store, args=(opened_lesson,))
     if is_begun:
-        card.begin(opened_lesson)
+        card.start_lesson(opened_lesson)
 
 
 PAGE = Page(
