@@ -252,7 +252,7 @@ def _compare_curves(step: Step, key: str, drawn: tuple[float, ...] | None) -> li
     attention = screen.variant(variant)
     measured = list(zip(curve.positions(screen, attention), curve.find(screen, attention), strict=True))
     sketch.show(curve, variant, screen, mount_key=f"{key}.measured", drawn=drawn, measured=measured)
-    return [sketch.score(curve, drawn, sketch.positions(curve, variant, screen), measured)]
+    return [sketch.describe(curve, drawn, sketch.point_positions(curve, variant, screen), measured)]
 
 
 def contents_html() -> str:

@@ -31,9 +31,9 @@ MATRICES = {"flat": ("softmax", "linear"), "window_and_sink": ("softmax", "local
 """The two variants whose matrices, on one colour scale, are the pictures of a lesson."""
 POOL = 4
 """Number of tokens in a pool, in the picture of the lesson on generating text."""
-HARDER = 3
+HARDER_WORDS = 3
 """Number of marked words in the picture of the lesson on a model without softmax."""
-LONGEST = 64
+MAX_LENGTH = 64
 """Most characters of the sentence in that picture."""
 LENGTHS = (4, 8, 16, 32)
 """Numbers of tokens at which the picture of the lesson on longer texts has points."""
@@ -82,10 +82,10 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         return Picture(pixels_url(noisy), {N_("noisy"): ""}), Picture(pixels_url(mean), {N_("grey"): ""})
     if key == "local_then_atrous":
         layers = [np.nan_to_num(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights) > 0 for each in ("atrous", "local")]
-        one, two = (_reached(layers[:depth], dark=dark) for depth in (1, 2))
+        one, two = (_reach_url(layers[:depth], dark=dark) for depth in (1, 2))
         return Picture(one, {N_("one layer"): ""}), Picture(two, {N_("two layers"): ""})
     if key == "pooling":
-        causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooled(dark=dark)
+        causal, pooled = matrix_picture("softmax", dark=dark, causal=True), _pooling_url(dark=dark)
         return Picture(causal, {N_("causal"): ""}), Picture(pooled, {N_("leaking"): ""})
     if key == "log_n":
         rising = _entropies()
@@ -93,27 +93,27 @@ def lesson_pictures(key: str, *, dark: bool) -> tuple[Picture, ...]:
         names = {ac.variant("softmax").title: softmax, N_("factor: ?"): scaled}
         return (Picture(curves_url([rising, unknown], [*names.values()], dashed=1, dark=dark), names),)
     if key == "nystrom_performer":
-        known, unknown_one = (ac.variant(each).title for each in ("nystrom", "performer"))
-        nystrom = Picture(matrix_picture("nystrom", dark=dark), {known: ""})
-        return nystrom, Picture(unknown_url(dark=dark), {unknown_one: ""})
-    if key == "stand_in" and (found := _harder_words()):
-        return (Picture(words_url(*found, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
-    if key == "convolution_and_gate" and (lines := _accuracies()):
+        known_title, unknown_title = (ac.variant(each).title for each in ("nystrom", "performer"))
+        nystrom = Picture(matrix_picture("nystrom", dark=dark), {known_title: ""})
+        return nystrom, Picture(unknown_url(dark=dark), {unknown_title: ""})
+    if key == "stand_in" and (words := _harder_words()):
+        return (Picture(words_url(*words, dark=dark), {N_("harder to predict"): MARK_COLOUR}),)
+    if key == "convolution_and_gate" and (curves := _accuracies()):
         names = {ac.variant("softmax").title: softmax, ac.variant("linear").title: linear}
-        return (Picture(curves_url(lines, [*names.values()], dark=dark), names),)
+        return (Picture(curves_url(curves, [*names.values()], dark=dark), names),)
     variants = MATRICES.get(key, ("softmax",))
     top = max(float(np.nanmax(cached.matrix(SAMPLE_VIEW, ac.get(each)).weights)) for each in variants)
     return tuple(Picture(matrix_picture(each, dark=dark, top=top), {ac.variant(each).title: ""}) for each in variants)
 
 
-def _pooled(*, dark: bool) -> str:
+def _pooling_url(*, dark: bool) -> str:
     """Return the matrix of averaged queries as a data URL, with a mask that ends only after each query's pool."""
     weights = cached.matrix(SAMPLE_VIEW, ac.get("funnel", stride=POOL)).weights
     pools = np.arange(len(weights)) // POOL
     return data_url(np.where(pools[:, None] >= pools, weights, np.nan), dark=dark)
 
 
-def _reached(layers: Sequence[np.ndarray], *, dark: bool) -> str:
+def _reach_url(layers: Sequence[np.ndarray], *, dark: bool) -> str:
     """Return the pairs that a stack of masks connects as a data URL, lighter if they need more layers."""
     first = reach(layers, len(layers), causal=False).first
     return data_url(np.where(first < 0, np.nan, 1 / np.maximum(first, 1) ** 3), dark=dark)
@@ -121,35 +121,37 @@ def _reached(layers: Sequence[np.ndarray], *, dark: bool) -> str:
 
 def _entropies() -> list[tuple[float, float]]:
     """Return the mean entropy of softmax's rows on the first tokens of random input, by their number."""
-    given, softmax = SAMPLE.load(), ac.get("softmax")
-    rows = ((n, softmax.weights(given.q[:, :n], given.k[:, :n])) for n in LENGTHS)
+    qkv, softmax = SAMPLE.load(), ac.get("softmax")
+    rows = ((n, softmax.weights(qkv.q[:, :n], qkv.k[:, :n])) for n in LENGTHS)
     return [(n, float(ac.metrics.entropy(weights).mean())) for n, weights in rows]
 
 
 def _harder_words() -> tuple[list[str], list[int]] | None:
     """Return the words of a sentence and which of them a window makes hardest to predict; None without a record.
 
-    Of the sentences that fit into the picture, it is the one whose ``HARDER`` words lose most.
+    Of the sentences that fit into the picture, it is the one whose ``HARDER_WORDS`` words lose most.
     """
     text, layers = presets.texts()["long"], tuple(range(layer_count(swap.MODEL)))
     tasks = swap.tasks(text, ["local~window~64"], layers, seeds=swap.SEEDS, live=False)
     rows = (swap.recorded_row(task) for task in tasks if isinstance(task, swap.ReadingTask))
-    found = [row for row in rows if isinstance(row, swap.ReadingRow) and row.losses]
-    if len(found) < 2:
+    measured = [row for row in rows if isinstance(row, swap.ReadingRow) and row.losses]
+    if len(measured) < 2:
         return None
-    before, after = found
+    before, after = measured
     ends = [each.end() for each in re.finditer(r"\S+", text)]
-    worse, place = [0.0] * len(ends), 0
+    increases, end = [0.0] * len(ends), 0
     for token, *losses in zip(before.labels[1:], before.losses, after.losses, strict=True):
-        place = text.index(token, place) + len(token)
-        word = bisect_left(ends, place)
-        worse[word] = max(worse[word], losses[1] - losses[0])
+        end = text.index(token, end) + len(token)
+        word = bisect_left(ends, end)
+        increases[word] = max(increases[word], losses[1] - losses[0])
     words, sentences = text.split(), [0]
     sentences += [i + 1 for i, word in enumerate(words) if word.endswith(".")]
-    parts = [range(*pair) for pair in pairwise(sentences) if sum(len(words[i]) + 1 for i in range(*pair)) <= LONGEST]
-    hardest = [sorted(part, key=lambda i: -worse[i])[:HARDER] for part in parts]
-    best = max(range(len(parts)), key=lambda i: sum(worse[j] for j in hardest[i]))
-    return [words[i] for i in parts[best]], [i - parts[best].start for i in hardest[best]]
+    ranges = [
+        range(*pair) for pair in pairwise(sentences) if sum(len(words[i]) + 1 for i in range(*pair)) <= MAX_LENGTH
+    ]
+    hardest = [sorted(span, key=lambda i: -increases[i])[:HARDER_WORDS] for span in ranges]
+    best = max(range(len(ranges)), key=lambda i: sum(increases[j] for j in hardest[i]))
+    return [words[i] for i in ranges[best]], [i - ranges[best].start for i in hardest[best]]
 
 
 def _accuracies() -> list[list[tuple[float, float]]]:

@@ -17,43 +17,46 @@ from app.words.i18n import _
 from attention_core.metrics.area import mean_gap, share_above
 
 _SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"))
-MOST_POINTS = 8
+MAX_POINTS = 8
 """The largest number of points that the visitor moves."""
 MOSTLY = 0.75
 """The share of the area between two curves above which one lies mostly above the other."""
 
 
-def positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
+def point_positions(curve: CurveMeasure, key: str, screen: Screen) -> list[float]:
     """Return the positions of the points that the visitor moves: some measured positions, including both ends."""
     measured = curve.positions(screen, screen.variant(key))
-    count = min(len(measured), MOST_POINTS)
+    count = min(len(measured), MAX_POINTS)
     return [measured[round(i * (len(measured) - 1) / max(1, count - 1))] for i in range(count)]
 
 
-def heights(reported: object, count: int, high: float) -> tuple[float, ...] | None:
+def read_heights(values: object, count: int, high: float) -> tuple[float, ...] | None:
     """Return the heights that the browser reported, between 0 and the upper end; None if they are not valid."""
-    if not isinstance(reported, list) or len(reported) != count:
+    if not isinstance(values, list) or len(values) != count:
         return None
-    if not all(isinstance(each, int | float) and math.isfinite(each) for each in reported):
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in values):
         return None
-    return tuple(min(max(float(each), 0.0), high) for each in reported)
+    return tuple(min(max(float(each), 0.0), high) for each in values)
 
 
-def score(
-    curve: CurveMeasure, drawn: Sequence[float] | None, at: Sequence[float], measured: Sequence[tuple[float, float]]
+def describe(
+    curve: CurveMeasure,
+    drawn: Sequence[float] | None,
+    positions: Sequence[float],
+    measured: Sequence[tuple[float, float]],
 ) -> str:
     """Return a sentence that compares a drawn curve with the measured one.
 
     Args:
         curve: the curve.
         drawn: heights of the drawn points; None for a visitor who drew none.
-        at: their positions, some of the measured ones.
+        positions: positions of the drawn points, some of the measured ones.
         measured: measured positions and heights.
     """
     if drawn is None:
         return _("The line shows the measured curve.")
     x, second = [math.log(position) for position, _height in measured], [height for _position, height in measured]
-    first = np.interp(x, np.log(at), drawn).tolist()
+    first = np.interp(x, np.log(positions), drawn).tolist()
     distance, above = mean_gap(x, first, second), share_above(x, first, second)
     values = {"distance": curve.format(distance)}
     if distance <= curve.tolerance:
@@ -86,13 +89,13 @@ def show(
         on_draw: called with the heights of the points before the next run; None once the curve is measured.
         measured: positions and heights of the measured curve; empty before the answer.
     """
-    at, high = positions(curve, key, screen), curve.high(screen)
+    positions, high = point_positions(curve, key, screen), curve.high(screen)
     name = _(ac.variant(key).title)
     title = _(curve.title, name=name)
     header = {
         "kind": "sketch",
         "key": mount_key,
-        "x": at,
+        "x": positions,
         "high": high,
         "step": curve.step,
         "digits": curve.digits,
@@ -100,7 +103,7 @@ def show(
         "drawn": None if drawn is None else list(drawn),
         "measured": list(map(list, measured)),
     }
-    words = {
+    texts = {
         "title": title[:1].upper() + title[1:],
         "help": _("Drag the points or use the arrow keys."),
         "point": _("{x}: {y}"),
@@ -110,9 +113,9 @@ def show(
         "measured": _("measured"),
     }
 
-    def report(reported: object) -> None:
-        found = heights(reported, len(at), high)
-        if on_draw is not None and found is not None:
-            on_draw(found)
+    def report(values: object) -> None:
+        heights = read_heights(values, len(positions), high)
+        if on_draw is not None and heights is not None:
+            on_draw(heights)
 
-    mount(encode(header), key=mount_key, events={"draw": report}, settings={"words": words}, receiver=_SKETCH)
+    mount(encode(header), key=mount_key, events={"draw": report}, settings={"words": texts}, receiver=_SKETCH)

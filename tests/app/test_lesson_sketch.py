@@ -120,17 +120,19 @@ def test_the_canvas_has_texts():
     ],
 )
 def test_a_score_in_words(drawn, words):
-    assert sketch.score(CURVE, drawn, [1.0, 2.0, 4.0], FLAT).replace("\N{NO-BREAK SPACE}", " ") == words
+    assert sketch.describe(CURVE, drawn, [1.0, 2.0, 4.0], FLAT).replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def test_fewer_points_than_measurements_are_joined_by_straight_lines():
     measured = [(1.0, 0.0), (2.0, 1.0), (4.0, 2.0)]
-    assert sketch.score(CURVE, [0.0, 2.0], [1.0, 4.0], measured).startswith(f"{CLOSE} from the measured curve is 0.0")
+    assert sketch.describe(CURVE, [0.0, 2.0], [1.0, 4.0], measured).startswith(
+        f"{CLOSE} from the measured curve is 0.0"
+    )
 
 
 @given(st.lists(st.floats(0, 3), min_size=3, max_size=3))
 def test_every_drawn_curve_has_a_score_no_larger_than_the_axis(heights):
-    words = sketch.score(CURVE, heights, [1.0, 2.0, 4.0], FLAT)
+    words = sketch.describe(CURVE, heights, [1.0, 2.0, 4.0], FLAT)
     distance = float(re.findall(r"is ([\d.]+)\N{NO-BREAK SPACE}", words)[0])
     assert 0 <= distance <= 3
     assert words.startswith(CLOSE) == (distance < 0.2 or (distance == 0.2 and words.startswith(CLOSE)))
@@ -141,8 +143,8 @@ def test_the_points_are_some_of_the_measured_positions_with_both_ends(count):
     measured = [2.0**i for i in range(count)]
     curve = CurveMeasure(**{**CURVE.__dict__, "positions": lambda screen, attention: measured})
     screen = Screen.from_link("entropy")
-    found = sketch.positions(curve, "softmax", screen)
-    assert len(found) == min(count, sketch.MOST_POINTS)
+    found = sketch.point_positions(curve, "softmax", screen)
+    assert len(found) == min(count, sketch.MAX_POINTS)
     assert found == sorted({*found} & {*measured})
     assert (found[0], found[-1]) == (measured[0], measured[-1])
 
@@ -162,7 +164,7 @@ def test_the_points_are_some_of_the_measured_positions_with_both_ends(count):
     ],
 )
 def test_heights_from_the_browser_are_checked(reported, found):
-    assert sketch.heights(reported, 3, 2.0) == found
+    assert sketch.read_heights(reported, 3, 2.0) == found
 
 
 def test_the_screen_of_a_step_may_not_show_its_curve():
