@@ -4,18 +4,18 @@ import { FIGURES, MAIN, PAGE_BODY, TABLES } from "../page_script/selectors.js";
 
 const CARD = ".st-key-lesson";
 /** The smallest height of a figure in pixels; lower components are scripts and controls. */
-const LEAST = 120;
+const MIN_HEIGHT = 120;
 /** Pixels that Streamlit's header covers. */
 const HEADER = 64;
 
 /** @param {Element} host a chart or a component; strips of text above a board do not count */
 function isFigure(host) {
-  return host.getBoundingClientRect().height >= LEAST && !host.shadowRoot?.querySelector(".strips");
+  return host.getBoundingClientRect().height >= MIN_HEIGHT && !host.shadowRoot?.querySelector(".strips");
 }
 
 /** Follow the steps of lessons; the style sheet's animation reports each new step and each answer. */
 export function showFigures() {
-  const drawn = new ResizeObserver(show);
+  const observer = new ResizeObserver(show);
 
   function show() {
     const card = document.querySelector(CARD);
@@ -30,14 +30,14 @@ export function showFigures() {
 
   function watch() {
     const page = document.querySelector(PAGE_BODY);
-    if (page) drawn.observe(page); // reports its size immediately, and whenever the page grows while it is drawn
+    if (page) observer.observe(page); // reports its size immediately, and whenever the page grows while it is drawn
   }
 
   addEventListener("animationstart", ({ animationName }) => {
     if (animationName === "lesson-step") watch();
   });
-  for (const act of ["wheel", "pointerdown", "keydown"]) {
-    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
+  for (const type of ["wheel", "pointerdown", "keydown"]) {
+    addEventListener(type, () => observer.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
   }
   if (document.querySelector(CARD)) watch();
 }

@@ -9,7 +9,7 @@ const SVG_SPACE = "http://www.w3.org/2000/svg";
 const SIZE = { width: 320, height: 180 };
 const FRAME = { left: 38, right: 302, top: 26, bottom: 144 };
 const BIG_STEP = 5; // steps per press of Page Up or Page Down
-const SETTLED = 300; // milliseconds without a key after which the curve is reported
+const REPORT_DELAY = 300; // milliseconds without a key after which the curve is reported
 
 export class Sketch {
   /** @type {SketchHeader | undefined} */
@@ -19,12 +19,12 @@ export class Sketch {
   /** @type {number[]} */
   heights = [];
   /** @type {number | null} */
-  last = null; // index of the point that the pointer moved last
-  touched = false;
+  lastPoint = null; // index of the point that the pointer moved last
+  hasDrawn = false;
   /** @type {Send} */
   send;
   /** @type {number | undefined} */
-  due;
+  reportTimer;
 
   /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
@@ -35,14 +35,14 @@ export class Sketch {
     this.chart.addEventListener("pointerdown", (event) => this.press(event));
     this.chart.addEventListener("pointermove", (event) => this.drag(event));
     for (const type of ["pointerup", "pointercancel"]) this.chart.addEventListener(type, () => this.release());
-    this.chart.addEventListener("keydown", (event) => this.key(event));
+    this.chart.addEventListener("keydown", (event) => this.handleKey(event));
   }
 
   /** @param {Received<SketchHeader>} received */
   receive({ header }) {
     this.header = header;
     // While the visitor draws, the browser's points are newer than the server's.
-    if (!this.touched || header.measured.length) this.heights = header.drawn ?? header.x.map(() => header.high / 2);
+    if (!this.hasDrawn || header.measured.length) this.heights = header.drawn ?? header.x.map(() => header.high / 2);
     this.draw();
   }
 
@@ -54,19 +54,19 @@ export class Sketch {
 
   retheme() {}
 
-  get answered() {
+  get isAnswered() {
     return Boolean(this.header?.measured.length);
   }
 
   /** @param {number} position */
-  across(position) {
+  toX(position) {
     const { x } = /** @type {SketchHeader} */ (this.header);
     const share = Math.log(position / x[0]) / Math.log(x[x.length - 1] / x[0]);
     return FRAME.left + share * (FRAME.right - FRAME.left);
   }
 
   /** @param {number} height */
-  up(height) {
+  toY(height) {
     const { high } = /** @type {SketchHeader} */ (this.header);
     return FRAME.bottom - (height / high) * (FRAME.bottom - FRAME.top);
   }
@@ -77,15 +77,15 @@ export class Sketch {
     const { words } = settings;
     this.chart.setAttribute("aria-label", words.title);
     const grid = roundNumbers(header.high).flatMap((height) => [
-      shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.up(height), y2: this.up(height) }),
-      label(String(height), FRAME.left - 12, this.up(height) + 4, "end"),
+      shape("line", { class: "grid", x1: FRAME.left, x2: FRAME.right, y1: this.toY(height), y2: this.toY(height) }),
+      label(String(height), FRAME.left - 12, this.toY(height) + 4, "end"),
     ]);
-    const places = header.x.map((position) => label(String(position), this.across(position), FRAME.bottom + 15, "middle"));
+    const ticks = header.x.map((position) => label(String(position), this.toX(position), FRAME.bottom + 15, "middle"));
     const titles = [label(words.y, 2, FRAME.top - 14, "start"), label(words.x, FRAME.right, FRAME.bottom + 31, "end")];
     const focused = /** @type {ShadowRoot} */ (this.root.getRootNode()).activeElement?.getAttribute("data-point");
-    this.chart.replaceChildren(...grid, ...places, ...titles, ...(this.answered ? this.comparison(header) : this.points(header)));
+    this.chart.replaceChildren(...grid, ...ticks, ...titles, ...(this.isAnswered ? this.comparison(header) : this.points(header)));
     if (focused) this.point(Number(focused))?.focus();
-    this.legend.replaceChildren(...(this.answered ? this.names(header) : [words.help]));
+    this.legend.replaceChildren(...(this.isAnswered ? this.legendItems(header) : [words.help]));
   }
 
   /**
@@ -98,8 +98,8 @@ export class Sketch {
       const text = fill(/** @type {SketchSettings} */ (this.settings).words.point, { x: String(position), y: value });
       return shape("circle", {
         class: "point",
-        cx: this.across(position),
-        cy: this.up(this.heights[i]),
+        cx: this.toX(position),
+        cy: this.toY(this.heights[i]),
         r: 7,
         tabindex: 0,
         role: "slider",
@@ -132,7 +132,7 @@ export class Sketch {
    * Return the names of the curves, each after a sample of its line.
    * @param {SketchHeader} header
    */
-  names(header) {
+  legendItems(header) {
     const { words } = /** @type {SketchSettings} */ (this.settings);
     const measured = make("span", { class: "measured" }, words.measured);
     measured.style.setProperty("--line", header.colour);
@@ -144,7 +144,7 @@ export class Sketch {
    * @param {number[]} heights
    */
   corners(positions, heights) {
-    return positions.map((position, i) => `${this.across(position)},${this.up(heights[i])}`).join(" ");
+    return positions.map((position, i) => `${this.toX(position)},${this.toY(heights[i])}`).join(" ");
   }
 
   /**
@@ -158,23 +158,23 @@ export class Sketch {
 
   /** @param {number} index */
   point(index) {
-    const found = this.chart.querySelector(`[data-point="${index}"]`);
-    return found instanceof SVGElement ? found : null;
+    const element = this.chart.querySelector(`[data-point="${index}"]`);
+    return element instanceof SVGElement ? element : null;
   }
 
   /** @param {PointerEvent} event */
   press(event) {
-    if (this.answered || !this.header || event.button) return;
+    if (this.isAnswered || !this.header || event.button) return;
     event.preventDefault();
     this.chart.setPointerCapture(event.pointerId);
-    this.last = null;
+    this.lastPoint = null;
     this.follow(event);
-    this.point(this.last ?? 0)?.focus({ preventScroll: true });
+    this.point(this.lastPoint ?? 0)?.focus({ preventScroll: true });
   }
 
   /** @param {PointerEvent} event */
   drag(event) {
-    if (this.last !== null) this.follow(event);
+    if (this.lastPoint !== null) this.follow(event);
   }
 
   /**
@@ -184,59 +184,59 @@ export class Sketch {
   follow(event) {
     const { x, high } = /** @type {SketchHeader} */ (this.header);
     const box = this.chart.getBoundingClientRect();
-    const across = ((event.clientX - box.x) / box.width) * SIZE.width;
-    const down = ((event.clientY - box.y) / box.height) * SIZE.height;
-    const distances = x.map((position) => Math.abs(this.across(position) - across));
+    const pointerX = ((event.clientX - box.x) / box.width) * SIZE.width;
+    const pointerY = ((event.clientY - box.y) / box.height) * SIZE.height;
+    const distances = x.map((position) => Math.abs(this.toX(position) - pointerX));
     const index = distances.indexOf(Math.min(...distances));
-    const height = clamp(((FRAME.bottom - down) / (FRAME.bottom - FRAME.top)) * high, 0, high);
-    const [from, start] = [this.last ?? index, this.heights[this.last ?? index]];
+    const height = clamp(((FRAME.bottom - pointerY) / (FRAME.bottom - FRAME.top)) * high, 0, high);
+    const [from, start] = [this.lastPoint ?? index, this.heights[this.lastPoint ?? index]];
     const steps = Math.abs(index - from);
     for (let i = 1; i < steps; i++) this.heights[from + Math.sign(index - from) * i] = start + ((height - start) * i) / steps;
     this.heights[index] = height;
-    this.last = index;
-    this.touched = true;
+    this.lastPoint = index;
+    this.hasDrawn = true;
     this.draw();
   }
 
   release() {
-    if (this.last === null) return;
-    this.last = null;
+    if (this.lastPoint === null) return;
+    this.lastPoint = null;
     this.report();
   }
 
   /** @param {KeyboardEvent} event */
-  key(event) {
+  handleKey(event) {
     const { target } = event;
-    if (this.answered || !this.header || !(target instanceof SVGElement) || !target.dataset.point) return;
+    if (this.isAnswered || !this.header || !(target instanceof SVGElement) || !target.dataset.point) return;
     const { x, high, step } = this.header;
     const index = Number(target.dataset.point);
-    const by = (/** @type {number} */ change) => {
+    const changeHeight = (/** @type {number} */ change) => {
       this.heights[index] = clamp(this.heights[index] + change * step, 0, high);
-      this.touched = true;
+      this.hasDrawn = true;
       this.draw();
-      clearTimeout(this.due);
-      this.due = setTimeout(() => this.report(), SETTLED);
+      clearTimeout(this.reportTimer);
+      this.reportTimer = setTimeout(() => this.report(), REPORT_DELAY);
     };
-    const go = (/** @type {number} */ place) => this.point(clamp(place, 0, x.length - 1))?.focus();
+    const focusPoint = (/** @type {number} */ i) => this.point(clamp(i, 0, x.length - 1))?.focus();
     perform(event, {
-      ArrowUp: () => by(1),
-      ArrowDown: () => by(-1),
-      PageUp: () => by(BIG_STEP),
-      PageDown: () => by(-BIG_STEP),
-      Home: () => by(-high / step),
-      End: () => by(high / step),
-      ArrowLeft: () => go(index - 1),
-      ArrowRight: () => go(index + 1),
+      ArrowUp: () => changeHeight(1),
+      ArrowDown: () => changeHeight(-1),
+      PageUp: () => changeHeight(BIG_STEP),
+      PageDown: () => changeHeight(-BIG_STEP),
+      Home: () => changeHeight(-high / step),
+      End: () => changeHeight(high / step),
+      ArrowLeft: () => focusPoint(index - 1),
+      ArrowRight: () => focusPoint(index + 1),
     });
   }
 
   report() {
-    clearTimeout(this.due);
+    clearTimeout(this.reportTimer);
     this.send("draw", [...this.heights]);
   }
 
   destroy() {
-    clearTimeout(this.due);
+    clearTimeout(this.reportTimer);
     this.root.remove();
   }
 }
