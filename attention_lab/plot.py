@@ -124,7 +124,7 @@ def error(rows: Iterable[ErrorRow], measure: str = "output") -> Figure:
                 low=None if flat else [point.low for point in own],
                 high=None if flat else [point.high for point in own],
                 colour=theme.GREY if key == UNIFORM else index,
-                marks=not flat,
+                markers=not flat,
             )
         )
     return Figure(curves(lines, x_title="budget (the setting that trades cost for accuracy)", y_title=ERRORS[measure]))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from unicodedata import east_asian_width
 
-from app.figures.lines.ends import wrap_name
+from app.figures.lines.line_names import wrap_name
 from app.figures.theme import COLOURS, GREY, SERIES
 from attention_core.formatting import MAX_INTEGER_DIGITS, format_readable, number
 

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app.board_messages.packing import encode
-from app.figures.lines.ends import with_legend_below
+from app.figures.lines.line_names import with_legend_below
 from app.figures.theme import Figure
 from app.jobs import cached
 from app.matrix_board.component import RECEIVER

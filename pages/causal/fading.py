@@ -221,10 +221,10 @@ def _curves_with_baseline(
     marks = len(rows) < 3
     return [
         *(
-            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, marks=marks)
+            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, markers=marks)
             for line, y in zip(lines, shares, strict=True)
         ),
-        Curve(baseline_name, rows, [100 * count / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
+        Curve(baseline_name, rows, [100 * count / (i + 1) for i in rows], colour=GREY, dash="dot", markers=marks),
     ]
 
 

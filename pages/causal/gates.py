@@ -147,7 +147,7 @@ def draw(gated: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
     notes = [f"{t} “{escape_label(labels[t])}”: γ {gated.gates[t]:.3f}" for t in positions]
     lines = [
         Curve(
-            _("gate γₜ"), positions, gated.gates[1:].tolist(), colour=colour, notes=notes, marks=len(positions) < 100
+            _("gate γₜ"), positions, gated.gates[1:].tolist(), colour=colour, notes=notes, markers=len(positions) < 100
         ),
         guide(fixed_decay_name(gated), positions, [gated.mean] * len(positions), "dash"),
     ]

@@ -195,14 +195,14 @@ def _memory_chart(chosen: ChosenInput, rows: Sequence[MemoryRow], key: str) -> N
     longest = max(MAX_LENGTH, *(2 * (row.outgrown or 0) for row in rows))
     lengths = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * rows[0].token_bytes / KIB for n in lengths]
-    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=palette.index(REFERENCE), marks=False)]
+    lines = [Curve(_("Softmax, key-value cache"), lengths, cache, colour=palette.index(REFERENCE), markers=False)]
     for group in group_by_size(rows):
         row, name = _smallest(group), group_name(group)
         colour = palette.index(row.variant.partition("~")[0])
         # On two logarithmic axes, a constant plus a multiple of n is a bent curve, so it needs a point at each length.
         xs = lengths if row.grown_bytes else [lengths[0], lengths[-1]]
         sizes = [(row.state_bytes + n * row.grown_bytes) / KIB for n in xs]
-        lines.append(Curve(name, xs, sizes, colour=colour, marks=False, label=group_short_name(group)))
+        lines.append(Curve(name, xs, sizes, colour=colour, markers=False, label=group_short_name(group)))
         if (crossing := row.outgrown) is not None:
             notes = [_("{name}: from {n:,} tokens on, the state is smaller than the cache", name=name, n=crossing)]
             height = (row.state_bytes + crossing * row.grown_bytes) / KIB

@@ -181,7 +181,7 @@ def _constant_line(rows: Sequence[MemoryRow], name: str, text: str = "") -> Curv
         TOKEN_COUNTS,
         [rows[-1].state_bytes / KIB] * len(TOKEN_COUNTS),
         colour=CONSTANT_COLOUR,
-        marks=False,
+        markers=False,
         notes=[note] * len(TOKEN_COUNTS),
         texts=[text if n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
     )
@@ -220,7 +220,7 @@ def growing_lines(rows: Sequence[MemoryRow]) -> list[Curve]:
                 TOKEN_COUNTS,
                 [each / KIB for each in sizes],
                 colour=SOFTMAX_COLOUR if is_last else GROWING_COLOUR,
-                marks=False,
+                markers=False,
                 notes=["<br>".join([memory(each), *names]) for each in sizes],
                 texts=[_("grows with the text") if is_last and n == LABEL_LENGTH else "" for n in TOKEN_COUNTS],
             )

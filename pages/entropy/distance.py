@@ -246,7 +246,7 @@ def chart(rows: Sequence[DistanceRow], question: Question) -> tuple[list[Curve],
         "alone": _("size relative to distance 0"),
     }
     axes = {"x_title": _("distance between query and key (tokens)"), "y_title": titles[measure]}
-    return [replace(line, marks=False) for line in lines], {
+    return [replace(line, markers=False) for line in lines], {
         **axes,
         "log_y": measure in ("weight", "bound"),
         **({"percent": True, "form": ".2%"} if measure == "weight" else {}),

@@ -69,7 +69,7 @@ def chart(rows: Sequence[NormalizerRow], question: Question) -> tuple[list[Curve
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             end = _("fit: n^{a:.2f}", a=law.exponent)
             y = [law.at(x) for x in each.x]
-            curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False, label=end))
+            curves_.append(Curve(title, each.x, y, colour=colour, dash="dash", markers=False, label=end))
     lengths = max((each.x for each in spreads.values()), key=len)
     if lengths:
         curves_.append(guide(_("proportional to n"), lengths, [n / lengths[0] for n in lengths]))

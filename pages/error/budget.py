@@ -28,7 +28,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
     for attention, group in question.by_variant(points):
         budget = attention.variant.budget
         if budget is None:
-            curves.append(curve(question, attention, group * 2, budget_range, name=_(attention.title), marks=False))
+            curves.append(curve(question, attention, group * 2, budget_range, name=_(attention.title), markers=False))
             continue
         group = sorted(group, key=lambda p: p.budget)
         name = (
@@ -46,7 +46,7 @@ def lines(question: Question, points: Sequence[ErrorPoint]) -> list[Curve]:
                     name_at_end=False,
                     colour=palette.index(attention.key),
                     dash="dash",
-                    marks=False,
+                    markers=False,
                     notes=[floor_text(p) for p in group],
                 )
             )

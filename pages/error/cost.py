@@ -131,7 +131,7 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
                 words.AXIS_END_RATIO * (words.cost_of_softmax(question, times) or costs[UNIFORM]),
             ]
             line = guide(words.equal_weights(question), xs, [p.middle] * 2)
-            curves.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), named_at=1))
+            curves.append(replace(line, notes=notes * 2, label=_("▲ worse than equal weights"), name_index=1))
         if p.word == REFERENCE:
             # The point is large, because the line of a variant that becomes softmax ends at the same point. Among many
             # lines, its name is at the end of the axis.
@@ -149,11 +149,11 @@ def lines(question: Question, points: Sequence[ErrorPoint], times: Mapping[str, 
         if budget is not None:
             setting, current_value = setting_name(budget.name), getattr(attention.params, budget.name)
             large = next((i for i, p in enumerate(group) if p.value == current_value), None)
-            line = replace(line, label=f"{name} · {setting}", large=large)
+            line = replace(line, label=f"{name} · {setting}", large_index=large)
             visible = [text != "" and p.middle <= end for text, p in zip(texts, group, strict=True)]
             if labels_all_points(question) and True in visible:
                 first = visible.index(True)
-                line = replace(line, label=f"{line.label} {texts[first]}", named_at=first)
+                line = replace(line, label=f"{line.label} {texts[first]}", name_index=first)
                 texts[first] = ""
             elif first_text := next(filter(None, texts), ""):
                 # Only the first number has the setting's name: on a narrow screen, more names would overlap.

@@ -20,10 +20,14 @@ def explain_marks(question: Question, points: Sequence[ErrorPoint], curves: Sequ
         _(attention.title) for attention, _points in question.by_variant(points) if is_replacement(attention)
     ]
     hollow = [line for line in curves if line.hollow]
-    styles = [_("hollow points")] if any(line.marks for line in hollow) else []
+    styles = [_("hollow points")] if any(line.markers for line in hollow) else []
     styles += [_("dash-dotted lines")] if any(len(line.x) > 1 for line in hollow) else []
     return [
-        *([_("Large points show the current settings.")] if any(line.large is not None for line in curves) else []),
+        *(
+            [_("Large points show the current settings.")]
+            if any(line.large_index is not None for line in curves)
+            else []
+        ),
         *(
             [
                 _(

@@ -168,7 +168,7 @@ def curve(
     xs: Sequence[float],
     *,
     name: str,
-    marks: bool = True,
+    markers: bool = True,
 ) -> Curve:
     """Return a variant's line, with a band if heads or seeds differ; dash-dotted if the variant replaces softmax."""
     spread, replaces = any(p.low < p.high for p in group), words.is_replacement(attention)
@@ -183,7 +183,7 @@ def curve(
         colour=palette.index(attention.key),
         dash="dashdot" if replaces else "solid",
         hollow=replaces,
-        marks=marks,
+        markers=markers,
         notes=[
             _("{numbers}<br>Click to open this matrix", numbers=tooltip(question, p))
             if has_matrix_links(question)
@@ -219,7 +219,7 @@ def uniform_curves(
                 [p.middle for _position, p in placed],
                 colour=GREY if is_softmax else palette.index(reference),
                 dash="dot",
-                marks=False,
+                markers=False,
                 notes=[tooltip(question, p) for _position, p in placed],
             )
         )

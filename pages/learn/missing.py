@@ -73,4 +73,4 @@ def _curves(each: PartOutcome, key: str) -> None:
 
 def _line(name: str, outcome: Outcome, colour: int, dash: str) -> Curve:
     points = ((each.row.step, each.row.accuracy) for each in outcome.rows)
-    return replace(spread(points).curve(name, colour, dash=dash, band=False), marks=False)
+    return replace(spread(points).curve(name, colour, dash=dash, band=False), markers=False)

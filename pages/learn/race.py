@@ -90,7 +90,7 @@ def _line(outcome: Outcome, measure: str, by: str) -> Curve:
     x = line.x if by == "step" else [seconds[int(step)] for step in line.x]
     # Lines that reach 100% end in the same place, so their names are where they rise.
     heights = NAME_HEIGHTS if measure == "accuracy" and outcome.learned_at else ()
-    return replace(line, name=outcome.name, x=x, label=outcome.title, marks=False, named_on_rise=heights)
+    return replace(line, name=outcome.name, x=x, label=outcome.title, markers=False, name_heights=heights)
 
 
 def show_tests(rows: Sequence[LearnRow], key: str, *, by: str) -> None:

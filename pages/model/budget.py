@@ -162,7 +162,7 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
         if (row := readings.get((word, layers))) is not None:
             smooth = running_mean(row.losses, SMOOTHING_WINDOW)
             xs = [float(SMOOTHING_WINDOW + i) for i in range(len(smooth))]
-            series.append(Curve(name, xs, smooth, colour=colour, marks=False))
+            series.append(Curve(name, xs, smooth, colour=colour, markers=False))
     if series and series[0].x:
         st.markdown("## " + _("Loss along the text"), anchors=False)
         title = _("loss (nats), mean of {n} tokens", n=SMOOTHING_WINDOW)

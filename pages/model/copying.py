@@ -61,7 +61,7 @@ def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...]
         low=[min(each) for each in by_position] if several else None,
         high=[max(each) for each in by_position] if several else None,
         colour=colour,
-        marks=False,
+        markers=False,
     )
 
 

@@ -69,5 +69,5 @@ def _curve(title: str, word: str, points: Sequence[CurvePoint], name: str, colou
         [getattr(point, name) for point in measured],
         colour=GREY if is_floor else colour,
         dash=("dash", "dashdot")[BASELINES.index(word)] if is_floor else "solid",
-        marks=not is_floor,
+        markers=not is_floor,
     )

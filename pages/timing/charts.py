@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from app.figures.lines import ends
+from app.figures.lines import line_names
 from app.figures.lines.curves import WIDTH, Curve, curves
 from app.figures.lines.machine_stamp import add_machine_stamp
 from app.figures.theme import GREY, SERIES, Figure, add_line, annotation
@@ -82,7 +82,7 @@ def _label_side(text: str, tokens: float, sizes: Sequence[int], *, is_first: boo
     """
     share = math.log(tokens / sizes[0]) / math.log(sizes[-1] / sizes[0])
     room = share * (NARROW_WIDTH if narrow else WIDTH)
-    width = max(map(ends.text_width, re.sub("<span.*?</span>", "", text).split("<br>")))
+    width = max(map(line_names.text_width, re.sub("<span.*?</span>", "", text).split("<br>")))
     return "bottom right" if width > room or (is_first and share < 0.5) else "top left"
 
 

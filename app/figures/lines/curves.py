@@ -10,9 +10,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from app.figures.lines import ends
-from app.figures.lines.ends import End
-from app.figures.lines.places import SIDES, Box, find_rise, find_side
+from app.figures.lines.line_names import (
+    GLYPH,
+    End,
+    label_at_point,
+    label_on_line,
+    names_width,
+    place_names,
+    text_size,
+    text_width,
+)
+from app.figures.lines.text_placement import SIDES, Box, find_rise, find_side
 from app.figures.theme import GREY, SERIES, Figure, add_line, annotation, axis, finish, style
 from attention_core.formatting import formatted, number
 
@@ -20,19 +28,19 @@ BAND = 0.18
 """Opacity of a band."""
 SHADE = 0.1
 """Opacity of a shaded part of the background."""
-AROUND = 70
+AXIS_HEIGHT = 70
 """Pixels of a figure's height that the horizontal axis takes."""
-NEAR = 60
+HOVER_DISTANCE = 60
 """Largest distance in pixels from a point at which its tooltip appears."""
 ARROW = 6
 """Half the width in pixels of an arrow above the axes. Its middle is where a line leaves the axes."""
 WIDTH = 960
 """Typical width of the horizontal axis in pixels."""
-HEAD = 24
+HEAD_ROOM = 24
 """Pixels above the axes for a label or arrows."""
 MARKER = 3
 """Half the width in pixels of a marker, which a text does not cover."""
-LARGER = 6
+MARKER_GROWTH = 6
 """Pixels by which the marker of a selected point is larger."""
 EDGE = 0.5
 """Share of the horizontal axis, from the left, in which a label is to the right of its vertical line. Farther right, or
@@ -51,7 +59,7 @@ class Curve:
         high: upper edge of the band.
         colour: index in the shared series of colours; a variant has the same colour on every page.
         dash: plotly's name of the dash: ``"dash"`` for baselines and references, ``"dot"`` for zero.
-        marks: whether points have markers.
+        markers: whether points have markers.
         hollow: whether the markers are open circles.
         group: lines of the same group are highlighted together; the name if empty.
         name_at_end: whether the name is written at the line's end.
@@ -62,9 +70,9 @@ class Curve:
         symbol: plotly's name of the marker of a line with a single point; the line's name is next to the point.
         texts: text next to each point, where it crosses nothing; empty for points without one.
         text_position: plotly's name of a fixed place for the texts.
-        named_at: index of the point next to which the name is, instead of at the line's end.
-        named_on_rise: values at which a rising line may have its name, the first with room; at its end without room.
-        large: index of a point with a larger marker.
+        name_index: index of the point next to which the name is, instead of at the line's end.
+        name_heights: values at which a rising line may have its name, the first with room; at its end without room.
+        large_index: index of a point with a larger marker.
     """
 
     name: str
@@ -74,7 +82,7 @@ class Curve:
     high: Sequence[float] | None = None
     colour: int = 0
     dash: str = "solid"
-    marks: bool = True
+    markers: bool = True
     hollow: bool = False
     group: str = ""
     name_at_end: bool = True
@@ -85,14 +93,14 @@ class Curve:
     symbol: str = ""
     texts: Sequence[str] = ()
     text_position: str = ""
-    named_at: int | None = None
-    named_on_rise: Sequence[float] = ()
-    large: int | None = None
+    name_index: int | None = None
+    name_heights: Sequence[float] = ()
+    large_index: int | None = None
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
     """Return a grey line without markers, which serves as a reference for the other lines."""
-    return Curve(name, x, y, colour=GREY, dash=dash, marks=False)
+    return Curve(name, x, y, colour=GREY, dash=dash, markers=False)
 
 
 def doublings(lines: Iterable[Curve]) -> list[float]:
@@ -140,49 +148,49 @@ def curves(
         y_ticks: texts of the vertical axis's ticks by position; None for plotly's choice.
         link_prefix: beginning of the addresses that points link to.
     """
-    alone = sum(line.low is not None and line.high is not None for line in lines) == 1
-    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
+    has_one_band = sum(line.low is not None and line.high is not None for line in lines) == 1
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if has_one_band else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
         texts = list(x_ticks.values()) if isinstance(x_ticks, Mapping) else [f"{x:,.12g}" for x in x_ticks]
         xaxis |= {"tickvals": list(x_ticks), "ticktext": texts}
     elif not log_x and _are_few_whole_numbers([x for line in lines for x in line.x]):
         xaxis["dtick"] = 1  # A count such as 2.5 layers does not exist.
-    shown = list(lines)
+    visible = list(lines)
     if right is not None:
-        shown = [_up_to(line, right, log_x=log_x) for line in lines]
-        xs = [x for line in shown for x in _on_axis(line.x, log=log_x)]
-        xaxis["range"] = [_padded(min(xs), max(xs), 0.02)[0], *_on_axis([right], log=log_x)]
+        visible = [_clip(line, right, log_x=log_x) for line in lines]
+        xs = [x for line in visible for x in _to_axis(line.x, log=log_x)]
+        xaxis["range"] = [_pad(min(xs), max(xs), 0.02)[0], *_to_axis([right], log=log_x)]
     yaxis = axis(y_title, type="log" if log_y else "linear")
     if y_ticks:
         yaxis |= {"tickvals": list(y_ticks), "ticktext": list(y_ticks.values())}
     if top is not None and not log_y:
         yaxis["range"] = [-0.03 * top, top]  # With an axis from 0, half the width of a line at zero would be cut off.
-    figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
+    figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=HOVER_DISTANCE)
     if percent:
         figure["layout"]["yaxis"]["tickformat"] = "~%"
     if link_prefix:
         figure["layout"]["meta"] = {"way": link_prefix}
-    above = _arrows(shown, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
-    if mark is not None and any(line.x for line in shown):  # A growing chart may have no point yet.
-        at, text = mark
-        add_line(figure, x=at, color=SERIES[GREY], width=1, dash="dot")
-        x, xs = *_on_axis([at], log=log_x), [x for line in shown for x in _on_axis(line.x, log=log_x)]
+    labels = _arrows(visible, top, log_x=log_x, percent=percent) if top is not None and not log_y else []
+    if mark is not None and any(line.x for line in visible):  # A growing chart may have no point yet.
+        position, text = mark
+        add_line(figure, x=position, color=SERIES[GREY], width=1, dash="dot")
+        x, xs = *_to_axis([position], log=log_x), [x for line in visible for x in _to_axis(line.x, log=log_x)]
         span = max(xs) - min(xs)
-        is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in above)
+        is_free = x < min(xs) + EDGE * span and not any(0 <= arrow["x"] - x < (1 - EDGE) * span for arrow in labels)
         side = "left" if is_free else "right"
-        above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
+        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor=side))
     if shaded is not None and right is not None:
-        at, text = shaded
-        area = {"type": "rect", "x0": at, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
-        look = {"fillcolor": SERIES[GREY], "opacity": SHADE, "layer": "below"}
-        figure["layout"].setdefault("shapes", []).append(area | look)
-        [x] = _on_axis([right], log=log_x)
-        above.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
-    if above:
-        figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD}
-    figure["layout"]["annotations"] = above
-    _name(figure, lines, shown, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
+        position, text = shaded
+        area = {"type": "rect", "x0": position, "x1": right, "yref": "y domain", "y0": 0, "y1": 1, "line": {"width": 0}}
+        fill = {"fillcolor": SERIES[GREY], "opacity": SHADE, "layer": "below"}
+        figure["layout"].setdefault("shapes", []).append(area | fill)
+        [x] = _to_axis([right], log=log_x)
+        labels.append(annotation(text, x, 1, yref="y domain", yanchor="bottom", xanchor="right"))
+    if labels:
+        figure["layout"]["margin"] = {**figure["layout"]["margin"], "t": HEAD_ROOM}
+    figure["layout"]["annotations"] = labels
+    _write_names(figure, lines, visible, None if mark is None else mark[0], log_x=log_x, log_y=log_y)
     return figure
 
 
@@ -191,39 +199,39 @@ def _are_few_whole_numbers(xs: Sequence[float]) -> bool:
     return bool(xs) and all(float(x).is_integer() for x in xs) and max(xs) - min(xs) <= 5
 
 
-def _up_to(line: Curve, right: float, *, log_x: bool) -> Curve:
+def _clip(line: Curve, right: float, *, log_x: bool) -> Curve:
     """Return the part of a line that a horizontal axis with this end shows, without its band."""
-    shown = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x <= right]
+    points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x <= right]
     for (x0, y0), (x1, y1) in pairwise(zip(line.x, line.y, strict=True)):
         if (x0 <= right) != (x1 <= right) and y0 is not None and y1 is not None:
-            a, b, end = _on_axis([x0, x1, right], log=log_x)
-            shown.append((right, y0 + (y1 - y0) * (end - a) / (b - a)))
-    return replace(line, x=[x for x, _y in shown], y=[y for _x, y in shown], low=None, high=None)
+            a, b, end = _to_axis([x0, x1, right], log=log_x)
+            points.append((right, y0 + (y1 - y0) * (end - a) / (b - a)))
+    return replace(line, x=[x for x, _y in points], y=[y for _x, y in points], low=None, high=None)
 
 
 def _arrows(lines: Sequence[Curve], top: float, *, log_x: bool, percent: bool) -> list[dict[str, Any]]:
     """Return an arrow above the vertical axis at each place where a line leaves it, after the line's largest value."""
-    places = []
+    arrows = []
     for line in lines:
-        points = _drawn(line, log_x=log_x, log_y=False)
-        most = max((y for _x, y in points), default=0.0)
-        text = f"{100 * most:.0f}%" if percent else number(most)
+        points = _points(line, log_x=log_x, log_y=False)
+        largest = max((y for _x, y in points), default=0.0)
+        text = f"{100 * largest:.0f}%" if percent else number(largest)
         for (x0, y0), (x1, y1) in pairwise(points):
             if (y0 > top) != (y1 > top):
-                sign = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
-                places.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), sign))
-    look = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW}
-    return [annotation(sign, x, 1, **look) for x, sign in places]
+                label = f'{text} <span style="color:{style(line.colour).colour}">▲</span>'
+                arrows.append((x0 + (x1 - x0) * (top - y0) / (y1 - y0), label))
+    properties = {"yref": "y domain", "yanchor": "bottom", "xanchor": "right", "xshift": ARROW}
+    return [annotation(label, x, 1, **properties) for x, label in arrows]
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
     """Yield the traces of a line: first its band, then the line."""
-    look, group = style(line.colour), line.group or line.name
+    style_, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
         edges = [*line.high, *reversed(line.low)]
         if log_y:  # A logarithmic axis cannot show zero, so the band ends at the smallest positive value.
-            least = min((y for y in (*edges, *line.y) if y is not None and y > 0), default=1.0)
-            edges = [max(y, least) for y in edges]
+            smallest = min((y for y in (*edges, *line.y) if y is not None and y > 0), default=1.0)
+            edges = [max(y, smallest) for y in edges]
         yield {
             "type": "scatter",
             "x": [*line.x, *reversed(line.x)],
@@ -231,7 +239,7 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
             "mode": "lines",
             "fill": "toself",
             "opacity": band,
-            "fillcolor": look.colour,
+            "fillcolor": style_.colour,
             "line": {"width": 0},
             "hoverinfo": "skip",
             "showlegend": False,
@@ -247,19 +255,19 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
         "legendgroup": group,
         "showlegend": line.name_at_end,
         # Plotly keeps a text off its line only if the point has a marker, which may be transparent.
-        "mode": "lines" + "+markers" * (line.marks or any(line.texts)) + "+text" * any(line.texts),
+        "mode": "lines" + "+markers" * (line.markers or any(line.texts)) + "+text" * any(line.texts),
         **(
             {"text": list(line.texts), "textposition": line.text_position or SIDES[0], "cliponaxis": False}
             if any(line.texts)
             else {}
         ),
-        "line": {"color": look.colour, "dash": look.dash if line.dash == "solid" else line.dash, "width": 2},
+        "line": {"color": style_.colour, "dash": style_.dash if line.dash == "solid" else line.dash, "width": 2},
         "marker": {
             "size": line.size
-            if line.large is None
-            else [line.size + LARGER * (i == line.large) for i in range(len(line.x))],
-            "opacity": float(line.marks),
-            "symbol": line.symbol or look.marker + ("-open" if line.hollow else ""),
+            if line.large_index is None
+            else [line.size + MARKER_GROWTH * (i == line.large_index) for i in range(len(line.x))],
+            "opacity": float(line.markers),
+            "symbol": line.symbol or style_.marker + ("-open" if line.hollow else ""),
             "line": {"width": 2 if line.hollow else 0},
         },
         "customdata": list(notes),
@@ -268,8 +276,8 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
     }
 
 
-def _name(
-    figure: Figure, lines: Sequence[Curve], shown: Sequence[Curve], mark: float | None, *, log_x: bool, log_y: bool
+def _write_names(
+    figure: Figure, lines: Sequence[Curve], visible: Sequence[Curve], mark: float | None, *, log_x: bool, log_y: bool
 ) -> None:
     """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend.
 
@@ -278,65 +286,65 @@ def _name(
     Args:
         figure: the figure.
         lines: its lines.
-        shown: the parts of these lines that the horizontal axis shows.
+        visible: the parts of these lines that the horizontal axis shows.
         mark: position of a vertical line; None without one.
         log_x: whether the horizontal axis is logarithmic.
         log_y: whether the vertical axis is logarithmic.
     """
     layout = figure["layout"]
-    places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
-    found: list[End] = []
-    alone: list[End] = []
-    for line, part, place in zip(lines, shown, places, strict=True):
-        named = part if line.named_at is None else _point(line, line.named_at)
-        if line.name_at_end and (end := _end(named, place, log_x=log_x, log_y=log_y)):
-            (alone if line.symbol or named is not part else found).append(end)
-    if not found and not alone:
+    indices = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
+    ends: list[End] = []
+    point_ends: list[End] = []
+    for line, visible_part, index in zip(lines, visible, indices, strict=True):
+        named_part = visible_part if line.name_index is None else _point(line, line.name_index)
+        if line.name_at_end and (end := _line_end(named_part, index, log_x=log_x, log_y=log_y)):
+            (point_ends if line.symbol or named_part is not visible_part else ends).append(end)
+    if not ends and not point_ends:
         return
-    across = [x for line in shown for x in _on_axis(line.x, log=log_x)]
-    heights = [y for trace in figure["data"] for y in _on_axis(trace["y"], log=log_y)]
-    left, right = layout["xaxis"].get("range") or _padded(min(across), max(across), 0.02)
-    low, high = layout["yaxis"].get("range") or _padded(min(heights), max(heights), 0.05)
-    tall = layout["height"] - AROUND
+    xs = [x for line in visible for x in _to_axis(line.x, log=log_x)]
+    ys = [y for trace in figure["data"] for y in _to_axis(trace["y"], log=log_y)]
+    left, right = layout["xaxis"].get("range") or _pad(min(xs), max(xs), 0.02)
+    low, high = layout["yaxis"].get("range") or _pad(min(ys), max(ys), 0.05)
+    height = layout["height"] - AXIS_HEIGHT
 
     def pixels(x: float, y: float) -> tuple[float, float]:
-        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * tall
+        return (x - left) / (right - left) * WIDTH, (y - low) / (high - low) * height
 
-    paths = [[pixels(*point) for point in _drawn(line, log_x=log_x, log_y=log_y)] for line in shown]
-    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
-    paths += [[pixels(x, low), pixels(x, high)] for x in _on_axis([mark], log=log_x)]
-    on_rise = []
-    for end in list(found):
-        i = places.index(end.trace)
-        wanted = [pixels(left, y)[1] for y in _on_axis(lines[i].named_on_rise, log=log_y)]
-        if rise := find_rise(paths[i], wanted, (ends.text_width(end.name), ends.GLYPH), paths, taken):
-            (x, y), side, box = rise
-            at = replace(end, x=left + x / WIDTH * (right - left), y=low + y / tall * (high - low))
-            on_rise.append(ends.label_on_line(at, side))
-            taken.append(box)
-            found.remove(end)
-    parts = ends.labels(found, left=left, right=right, low=low, high=high, height=tall, log_x=log_x, log_y=log_y)
-    if parts is None:
+    paths = [[pixels(*point) for point in _points(line, log_x=log_x, log_y=log_y)] for line in visible]
+    boxes = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for path in paths for x, y in path]
+    paths += [[pixels(x, low), pixels(x, high)] for x in _to_axis([mark], log=log_x)]
+    rise_labels = []
+    for end in list(ends):
+        i = indices.index(end.trace)
+        heights = [pixels(left, y)[1] for y in _to_axis(lines[i].name_heights, log=log_y)]
+        if fit := find_rise(paths[i], heights, (text_width(end.name), GLYPH), paths, boxes):
+            (x, y), side, box = fit
+            point = replace(end, x=left + x / WIDTH * (right - left), y=low + y / height * (high - low))
+            rise_labels.append(label_on_line(point, side))
+            boxes.append(box)
+            ends.remove(end)
+    names = place_names(ends, left=left, right=right, low=low, high=high, height=height, log_x=log_x, log_y=log_y)
+    if names is None:
         return
     layout["xaxis"]["range"], layout["yaxis"]["range"] = [left, right], [low, high]
-    if found:
-        layout["margin"] = {**layout["margin"], "r": ends.names_width(found)}
+    if ends:
+        layout["margin"] = {**layout["margin"], "r": names_width(ends)}
     layout["showlegend"] = False
 
     def place_text(x: float, y: float, text: str) -> str:
-        side, box = find_side(pixels(x, y), ends.text_size(text), paths, taken, WIDTH)
-        taken.append(box)
+        side, box = find_side(pixels(x, y), text_size(text), paths, boxes, WIDTH)
+        boxes.append(box)
         return side
 
-    layout["annotations"] += parts["annotations"] + on_rise
-    layout["annotations"] += [ends.label_at_point(end, place_text(end.x, end.y, end.name)) for end in alone]
-    layout["shapes"] = [*layout.get("shapes", ()), *parts["shapes"]]
-    for line, place in zip(lines, places, strict=True):
+    layout["annotations"] += names["annotations"] + rise_labels
+    layout["annotations"] += [label_at_point(end, place_text(end.x, end.y, end.name)) for end in point_ends]
+    layout["shapes"] = [*layout.get("shapes", ()), *names["shapes"]]
+    for line, index in zip(lines, indices, strict=True):
         if any(line.texts) and not line.text_position:
-            points = [_drawn(_point(line, i), log_x=log_x, log_y=log_y) for i in range(len(line.x))]
-            figure["data"][place]["textposition"] = [
-                place_text(*at[0], text) if at and text else SIDES[0]
-                for at, text in zip(points, line.texts, strict=True)
+            points = [_points(_point(line, i), log_x=log_x, log_y=log_y) for i in range(len(line.x))]
+            figure["data"][index]["textposition"] = [
+                place_text(*point[0], text) if point and text else SIDES[0]
+                for point, text in zip(points, line.texts, strict=True)
             ]
 
 
@@ -345,31 +353,31 @@ def _point(line: Curve, i: int) -> Curve:
     return replace(line, x=line.x[i : i + 1], y=line.y[i : i + 1])
 
 
-def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:
+def _line_end(line: Curve, index: int, *, log_x: bool, log_y: bool) -> End | None:
     """Return the end of a line; None if no point of it is drawn."""
-    drawn = _drawn(line, log_x=log_x, log_y=log_y)
-    if not drawn:
+    points = _points(line, log_x=log_x, log_y=log_y)
+    if not points:
         return None
-    return End(place, line.label or line.name, line.colour, *max(drawn), hollow=line.hollow)
+    return End(index, line.label or line.name, line.colour, *max(points), hollow=line.hollow)
 
 
-def _drawn(line: Curve, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
+def _points(line: Curve, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
     """Return the coordinates of the points of a line that the axes can show."""
     return [
         (x, y)
         for pair in zip(line.x, line.y, strict=True)
-        for x in _on_axis(pair[:1], log=log_x)
-        for y in _on_axis(pair[1:], log=log_y)
+        for x in _to_axis(pair[:1], log=log_x)
+        for y in _to_axis(pair[1:], log=log_y)
     ]
 
 
-def _on_axis(values: Iterable[float | None], *, log: bool) -> list[float]:
+def _to_axis(values: Iterable[float | None], *, log: bool) -> list[float]:
     """Return the coordinates of the values on an axis, without values that the axis cannot show."""
-    shown = [float(y) for y in values if y is not None and math.isfinite(y) and (not log or y > 0)]
-    return [math.log10(y) for y in shown] if log else shown
+    visible = [float(y) for y in values if y is not None and math.isfinite(y) and (not log or y > 0)]
+    return [math.log10(y) for y in visible] if log else visible
 
 
-def _padded(low: float, high: float, share: float) -> tuple[float, float]:
+def _pad(low: float, high: float, share: float) -> tuple[float, float]:
     """Return the ends of an axis with some padding around the values; a single value is placed in its middle."""
-    more = share * (high - low) or 0.5
-    return low - more, high + more
+    padding = share * (high - low) or 0.5
+    return low - padding, high + padding

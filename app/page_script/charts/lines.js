@@ -4,7 +4,7 @@
 import { go } from "../navigation/ways.js";
 import { server } from "../server.js";
 
-const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/lines/ends.py
+const LINE_END = "→ "; // the start of the names of elements at a line's end: app/figures/lines/line_names.py
 const END_NAME = ".annotation[data-index]";
 const PHONE = matchMedia("(max-width: 640px)");
 

@@ -213,7 +213,7 @@ def _missed(data: HeadData, choice: Choice) -> Step:
         findings=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
         draw=lambda key: pictures.lines(
             [
-                Curve(_("own block"), positions, (100 * own).tolist(), colour=0, marks=False),
+                Curve(_("own block"), positions, (100 * own).tolist(), colour=0, markers=False),
                 Curve(_("own and selected blocks"), positions, (100 * (own + chosen)).tolist(), colour=1),
                 Curve(
                     _("own and best blocks"),

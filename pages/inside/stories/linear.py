@@ -64,7 +64,7 @@ def _map(data: HeadData) -> Step:
             low=[0.0, 0.0],
             high=[MAX_HEIGHT, MAX_HEIGHT],
             colour=GREY,
-            marks=False,
+            markers=False,
         )
         lines = [
             Curve(
@@ -73,7 +73,7 @@ def _map(data: HeadData) -> Step:
                 [y if y < MAX_HEIGHT else None for y in heights[name].tolist()],
                 colour=i,
                 dash="solid" if name == current else "dot",
-                marks=False,
+                markers=False,
             )
             for i, name in enumerate(setting.choices)
         ]

@@ -365,7 +365,7 @@ def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
     ends = [x[0], x[-1]]
     return [
         Curve(_("iterative"), x, [row.error for row in iterated]),
-        Curve(_("exact inverse"), ends, [exact.error] * 2, colour=1, dash="dash", marks=False),
+        Curve(_("exact inverse"), ends, [exact.error] * 2, colour=1, dash="dash", markers=False),
     ]
 
 

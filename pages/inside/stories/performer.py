@@ -94,7 +94,7 @@ def _directions(data: HeadData) -> Step:
                 range(1, m + 1),
                 norm.tolist(),
                 colour=i,
-                marks=False,
+                markers=False,
                 dash="solid" if name == data.setting("row_norms") else "dot",
             )
             for i, (name, norm) in enumerate(norms.items())

@@ -115,7 +115,7 @@ def _normalisers(data: HeadData) -> Step:
                 data.parts[name].tolist(),
                 colour=i,
                 dash="solid" if name == current else "dash",
-                marks=False,
+                markers=False,
                 notes=_notes(data, data.parts[name]),
             )
             for i, (name, title) in enumerate(names.items())

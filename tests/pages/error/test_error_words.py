@@ -323,14 +323,14 @@ def test_a_plain_chart_has_no_notes():
 
 def test_marks_in_the_chart_are_explained():
     question, points = make_question("linear", "local"), [point(0.1, "linear", "linear"), point(0.2)]
-    large = Curve("a", [1], [0.2], large=0)
-    hollow, level = Curve("b", [1], [0.1], hollow=True), Curve("b", [1, 2], [0.1, 0.1], hollow=True, marks=False)
+    large = Curve("a", [1], [0.2], large_index=0)
+    hollow, level = Curve("b", [1], [0.1], hollow=True), Curve("b", [1, 2], [0.1, 0.1], hollow=True, markers=False)
     first = "Large points show the current settings."
     for lines, looks in (
         ([hollow], "hollow points"),
         ([hollow, Curve("c", [1, 2], [0.1, 0.1])], "hollow points"),
         ([level], "dash-dotted lines"),
-        ([replace(level, marks=True)], "hollow points and dash-dotted lines"),
+        ([replace(level, markers=True)], "hollow points and dash-dotted lines"),
         ([hollow, level], "hollow points and dash-dotted lines"),
     ):
         other = (
@@ -340,7 +340,7 @@ def test_marks_in_the_chart_are_explained():
         assert reading_guide.explain_marks(question, points, [large, *lines]) == [first, other]
         assert reading_guide.explain_marks(question, points, lines) == [other]
     assert reading_guide.explain_marks(question, points[1:], [large]) == [first]
-    assert reading_guide.explain_marks(question, points[1:], [replace(large, large=None)]) == []
+    assert reading_guide.explain_marks(question, points[1:], [replace(large, large_index=None)]) == []
 
 
 def test_notes_on_variants_precede_notes_on_points():
@@ -544,20 +544,22 @@ def test_lines_over_counted_or_measured_cost():
     question = make_question("softmax", "local")
     zero, line = cost.lines(question, points, None)
     assert (zero.x, zero.y, line.x) == ([7, 2 * 65536], [0.9, 0.9], [7, 9])
-    assert (zero.label, zero.named_at) == ("▲ worse than equal weights", 1)
+    assert (zero.label, zero.name_index) == ("▲ worse than equal weights", 1)
     assert cost.lines(question, points[:1], None)[0].x == [2, 2 * 65536], "no variant is computed yet"
     assert (zero.name, line.name, line.label) == ("Equal weights on all keys", "Local", "Local · window 4")
-    assert (line.texts, line.named_at, line.large) == (["", "8"], 0, None)
+    assert (line.texts, line.name_index, line.large_index) == (["", "8"], 0, None)
     worse = point(0.6, word="local~window~9", value=9, multiply_adds=11)
     exact = point(0.0, word="local~window~64", value=64, multiply_adds=20)
     assert cost.lines(question, [*points, worse, exact], None)[-1].texts == ["", "8: smaller error than 9", "9", ""]
     many = make_question("softmax", "local", "atrous", "nystrom", "topk")
     [*_others, line] = cost.lines(many, [*points, worse, exact], None)
-    assert (line.texts, line.label, line.named_at) == (["window 4", "8", "", ""], "Local · window", None)
+    assert (line.texts, line.label, line.name_index) == (["window 4", "8", "", ""], "Local · window", None)
     selected = point(0.45, word="local~window~16", value=16, multiply_adds=10)
     high = point(3.0, word="local~window~1", value=1, multiply_adds=1)
     [*_others, line] = cost.lines(question, [*points, high, selected], None)
-    assert (line.named_at, line.label, line.large) == (1, "Local · window 4", 3), "the first point is above the axis"
+    assert (line.name_index, line.label, line.large_index) == (1, "Local · window 4", 3), (
+        "the first point is above the axis"
+    )
     assert cost.labels_all_points(make_question("softmax", "linear", "local", "atrous", "nystrom"))
     assert not cost.labels_all_points(many)
     plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)

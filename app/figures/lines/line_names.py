@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.figures.lines.places import GAP
+from app.figures.lines.text_placement import GAP
 from app.figures.theme import GREY, Figure, annotation, style
 
 LINE, LETTER, CHARACTER = 17, 7.4, 13
@@ -61,14 +61,14 @@ class End:
     hollow: bool = False
 
 
-def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
+def spread_positions(targets: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
     """Return the positions nearest to the wanted ones (least squares) at which items of given sizes do not overlap.
 
     The items keep the order of the wanted positions. The method is isotonic regression (pooling of adjacent violators)
     of the wanted positions minus the sizes of the items before them.
 
     Args:
-        wanted: wanted middle of each item, in any order.
+        targets: wanted middle of each item, in any order.
         sizes: size of each item.
         low: lower end of the available room.
         high: upper end of the available room.
@@ -78,21 +78,21 @@ def spread_positions(wanted: Sequence[float], sizes: Sequence[float], low: float
     """
     if sum(sizes) > high - low:
         return None
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    taken, offsets = 0.0, []
+    order = sorted(range(len(targets)), key=lambda i: targets[i])
+    length, offsets = 0.0, []
     for i in order:
-        offsets.append(taken + sizes[i] / 2)
-        taken += sizes[i]
+        offsets.append(length + sizes[i] / 2)
+        length += sizes[i]
     pools: list[tuple[float, int]] = []  # Per group of touching items: sum of the wanted positions, number of items.
     for i, offset in zip(order, offsets, strict=True):
-        total, count = wanted[i] - offset, 1
+        total, count = targets[i] - offset, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
             total, count = total + pools[-1][0], count + pools[-1][1]
             pools.pop()
         pools.append((total, count))
     pooled = [total / count for total, count in pools for _i in range(count)]
-    places = [min(max(place, low), high - taken) + offset for place, offset in zip(pooled, offsets, strict=True)]
-    return [place for _i, place in sorted(zip(order, places, strict=True))]
+    middles = [min(max(middle, low), high - length) + offset for middle, offset in zip(pooled, offsets, strict=True)]
+    return [middle for _i, middle in sorted(zip(order, middles, strict=True))]
 
 
 def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
@@ -106,15 +106,15 @@ def wrap_name(name: str, chinese: int = WIDE_CHINESE) -> list[str]:
     """
     text = CHINESE.sub(rf"\1{BREAK}", re.sub(r" (?=-?\d)|(?<=\d) (?=[一-鿿])", NO_BREAK, name))
     width = chinese if BREAK in text else WIDE
-    spaces = [found.start() for found in re.finditer(" ", text)]
-    ways = [*([text[:at], text[at + 1 :]] for at in reversed(spaces)), [text]]
+    spaces = [match.start() for match in re.finditer(" ", text)]
+    candidates = [*([text[:space], text[space + 1 :]] for space in reversed(spaces)), [text]]
     if len(parts := re.split("(?<=，)|(?=（)", text)) > 1:
-        ways.insert(0, parts)
-    lines = min((_wrapped(parts, width) for parts in ways), key=len)
+        candidates.insert(0, parts)
+    lines = min((_wrap_parts(parts, width) for parts in candidates), key=len)
     return [line.replace(BREAK, "").replace(NO_BREAK, " ") for line in lines] or [""]
 
 
-def _wrapped(parts: Sequence[str], width: int) -> list[str]:
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
     """Return the lines of several parts of a text, each of which begins a line."""
     wrap = textwrap.TextWrapper(width, break_long_words=False, replace_whitespace=False).wrap
     return [line for part in parts for line in wrap(part)]
@@ -136,7 +136,7 @@ def names_width(ends: Sequence[End]) -> int:
     return round(4 * LETTER + max(text_width(line) for end in ends for line in wrap_name(end.name)))
 
 
-def labels(
+def place_names(
     ends: Sequence[End], *, left: float, right: float, low: float, high: float, height: float, log_x: bool, log_y: bool
 ) -> dict[str, Any] | None:
     """Return the names and the connecting lines to the curves as parts of a plotly layout; None if they do not fit.
@@ -155,43 +155,43 @@ def labels(
     """
     pixel = (high - low) / height
     sizes = [LINE * len(wrap_name(end.name)) * pixel for end in ends]
-    places = spread_positions(
+    middles = spread_positions(
         [min(max(end.y, low), high) for end in ends], sizes, low - 0.4 * LINE * pixel, high - SAVE * pixel
     )
-    if places is None:
+    if middles is None:
         return None
-    names = [_name(end, place, above=end.y > high) for end, place in zip(ends, places, strict=True)]
+    names = [_annotate(end, middle, above=end.y > high) for end, middle in zip(ends, middles, strict=True)]
     lines = []
     for bundle in _bundles(ends, SAME * pixel):
-        end, first, last = ends[bundle[0]], places[bundle[0]], places[bundle[-1]]
+        end, first, last = ends[bundle[0]], middles[bundle[0]], middles[bundle[-1]]
         if right - end.x > NEAR * (right - left) or end.y > high:
             continue
         colour, name = end.colour, str(end.trace)
-        parts = [(end.x, end.y, right, min(max(end.y, first), last))]
+        segments = [(end.x, end.y, right, min(max(end.y, first), last))]
         if len(bundle) > 1:
             # A line from one point to each name would look tangled, so a bracket joins the names.
-            parts.append((right, first, right, last))
+            segments.append((right, first, right, last))
             colour, name = GREY, ALL
-        lines += [_line(*part, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for part in parts]
+        lines += [_line(*xy, name=f"{PREFIX}{name}", colour=colour, log_x=log_x, log_y=log_y) for xy in segments]
     return {"annotations": names, "shapes": lines}
 
 
-def _bundles(ends: Sequence[End], near: float) -> list[list[int]]:
+def _bundles(ends: Sequence[End], max_distance: float) -> list[list[int]]:
     """Return the indices of the ends, together for at least ``BUNDLE`` lines that end at the same place, from below.
 
     Args:
         ends: ends of the lines.
-        near: largest vertical distance between two neighbours that end at the same place.
+        max_distance: largest vertical distance between two neighbours that end at the same place.
     """
     bundles: list[list[int]] = []
     for i in sorted(range(len(ends)), key=lambda i: (ends[i].x, ends[i].y)):
-        before = ends[bundles[-1][-1]] if bundles else None
-        if before is not None and before.x == ends[i].x and ends[i].y - before.y <= near:
+        last_end = ends[bundles[-1][-1]] if bundles else None
+        if last_end is not None and last_end.x == ends[i].x and ends[i].y - last_end.y <= max_distance:
             bundles[-1].append(i)
         else:
             bundles.append([i])
-    parts = [part for own in bundles for part in ([own] if len(own) >= BUNDLE else [[i] for i in own])]
-    return sorted(parts, key=min)
+    groups = [group for bundle in bundles for group in ([bundle] if len(bundle) >= BUNDLE else [[i] for i in bundle])]
+    return sorted(groups, key=min)
 
 
 def _line(
@@ -211,72 +211,72 @@ def _line(
     }
 
 
-def _signed(end: End, *, after: bool = False) -> str:
+def _with_marker(end: End, *, after: bool = False) -> str:
     """Return a name with the marker of its line before it, or after it."""
-    own = style(end.colour)
-    sign = f'<span style="color:{own.colour}">{own.sign(hollow=end.hollow)}</span>'
-    return f"{end.name} {sign}" if after else f"{sign} {end.name}"
+    line_style = style(end.colour)
+    marker = f'<span style="color:{line_style.colour}">{line_style.sign(hollow=end.hollow)}</span>'
+    return f"{end.name} {marker}" if after else f"{marker} {end.name}"
 
 
 def label_on_line(end: End, side: str) -> dict[str, Any]:
     """Return the marker of a line on a point of the line, with the name on one side of it."""
     is_left = side == "middle left"
-    label = label_at_point(replace(end, name=_signed(end, after=is_left)), side)
+    label = label_at_point(replace(end, name=_with_marker(end, after=is_left)), side)
     return label | {"xshift": SIGN if is_left else -SIGN}
 
 
 def label_at_point(end: End, side: str) -> dict[str, Any]:
-    """Return the name of a line next to a point, on one of ``places.SIDES``."""
+    """Return the name of a line next to a point, on one of ``text_placement.SIDES``."""
     vertical, horizontal = side.split()
-    look: dict[str, Any] = {"xanchor": "center"}
+    anchors: dict[str, Any] = {"xanchor": "center"}
     if horizontal != "center":
-        look = {"xanchor": "left", "xshift": GAP} if horizontal == "right" else {"xanchor": "right", "xshift": -GAP}
+        anchors = {"xanchor": "left", "xshift": GAP} if horizontal == "right" else {"xanchor": "right", "xshift": -GAP}
     if vertical != "middle":
         above = vertical == "top"
-        look |= {"yanchor": "bottom", "yshift": GAP} if above else {"yanchor": "top", "yshift": -GAP}
-    return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", captureevents=True, **look)
+        anchors |= {"yanchor": "bottom", "yshift": GAP} if above else {"yanchor": "top", "yshift": -GAP}
+    return annotation(end.name, end.x, end.y, name=f"{PREFIX}{end.trace}", captureevents=True, **anchors)
 
 
-def _name(end: End, place: float, *, above: bool) -> dict[str, Any]:
+def _annotate(end: End, y: float, *, above: bool) -> dict[str, Any]:
     """Return a line's name after its marker, with an arrow if the line ends above the axis."""
-    look = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
-    text = _signed(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
-    return annotation(text, 1, place, name=f"{PREFIX}{end.trace}", **look)
+    properties = {"xref": "paper", "xanchor": "left", "yanchor": "middle", "align": "left", "captureevents": True}
+    text = _with_marker(replace(end, name=INDENT.join(wrap_name(end.name)))) + " ▲" * above
+    return annotation(text, 1, y, name=f"{PREFIX}{end.trace}", **properties)
 
 
 def with_legend_below(figure: Figure) -> Figure:
     """Return the figure for narrow screens: with a legend below it instead of names at lines and text at points."""
     layout = figure["layout"]
-    kept = {
+    kept_parts = {
         part: [each for each in layout.get(part, ()) if not str(each.get("name", "")).startswith(PREFIX)]
         for part in ("annotations", "shapes")
     }
-    if len(kept["annotations"]) == len(layout.get("annotations", ())):
+    if len(kept_parts["annotations"]) == len(layout.get("annotations", ())):
         return figure
     names = [trace.get("name", "") for trace in figure["data"] if trace.get("showlegend", True)]
     # All columns of the legend are as wide as its longest name.
     columns = 1 if any(len(name) > HALF for name in names) else 2
     # A guide has its name at one of its points. Such names are long, so each of their lines needs a row.
     guides = {i: trace["name"] for i, trace in enumerate(figure["data"]) if trace.get("name") in trace.get("text", ())}
-    more = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
+    legend_height = LEGEND * (-(-len(names) // columns) + sum(name.count("<br>") + 1 for name in guides.values()))
     # The lines now use the full width, so the button that saves the picture needs room above them.
     margin = {**layout["margin"], "r": 8, "t": SAVE + 8}
     # Plotly enlarges the bottom margin to the height of the legend, but does not add it to a margin that text below the
     # axis already fills. Figures with such text have a margin above 8.
     if margin["b"] > 8:
-        margin["b"] += more
-    below = {
+        margin["b"] += legend_height
+    narrow_layout = {
         **layout,
-        **kept,
-        "xaxis": {name: look for name, look in layout["xaxis"].items() if name != "dtick"},  # Labels would overlap.
+        **kept_parts,
+        "xaxis": {name: value for name, value in layout["xaxis"].items() if name != "dtick"},  # Labels would overlap.
         "showlegend": True,
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         "margin": margin,
-        "height": layout["height"] + more,
+        "height": layout["height"] + legend_height,
     }
     # Text next to a point may not fit before the edge, or may cross other lines.
     data = [
         trace | {"mode": trace["mode"].removesuffix("+text")} | ({"showlegend": True} if i in guides else {})
         for i, trace in enumerate(figure["data"])
     ]
-    return {**figure, "data": data, "layout": below}
+    return {**figure, "data": data, "layout": narrow_layout}

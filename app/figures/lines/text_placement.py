@@ -17,9 +17,9 @@ SIDES = (
 """Places of a text relative to its point, in plotly's words, the preferred one first."""
 GAP = 4
 """Pixels between a point and its text."""
-CLEAR = 6
+CLEARANCE = 6
 """Pixels between a text and other lines, if there is room."""
-MARK_GAP = 8
+MARKER_GAP = 8
 """Pixels between the centre of a marker on a line and the name next to the marker."""
 Path = Sequence[tuple[float, float]]
 """Points of a line in pixels, from the left and from below."""
@@ -43,15 +43,15 @@ class Box:
         for (x0, y0), (x1, y1) in pairwise(sorted(path)):
             if x1 > self.left and x0 < self.right:
                 slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0
-                inside = [y0 + slope * (max(x0, self.left) - x0), y0 + slope * (min(x1, self.right) - x0)]
-                heights = inside if x1 > x0 else [y0, y1]
+                edge_heights = [y0 + slope * (max(x0, self.left) - x0), y0 + slope * (min(x1, self.right) - x0)]
+                heights = edge_heights if x1 > x0 else [y0, y1]
                 if max(heights) > self.low and min(heights) < self.high:
                     return True
         return False
 
 
 def find_side(
-    point: tuple[float, float], size: tuple[float, float], paths: Sequence[Path], taken: Sequence[Box], width: float
+    point: tuple[float, float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box], width: float
 ) -> tuple[str, Box]:
     """Return the first of ``SIDES`` on which a text is free, and its rectangle; the first side if none is free.
 
@@ -59,20 +59,20 @@ def find_side(
         point: the point in pixels.
         size: width and height of the text in pixels.
         paths: lines that the text may not cross.
-        taken: rectangles of other texts and of points.
+        boxes: rectangles of other texts and of points.
         width: right end of the chart in pixels.
     """
-    for margin in (CLEAR, 0):
+    for margin in (CLEARANCE, 0):
         for side in SIDES:
-            box, around = (_box(*point, size[0] + more, size[1] + more, side) for more in (0, margin))
-            inside = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
-            if inside and not any(map(box.overlaps, taken)) and not any(map(around.is_crossed, paths)):
+            box, padded_box = (_box(*point, size[0] + extra, size[1] + extra, side) for extra in (0, margin))
+            has_room = box.left >= size[0] and box.right <= width  # A narrower chart has less room on the left.
+            if has_room and not any(map(box.overlaps, boxes)) and not any(map(padded_box.is_crossed, paths)):
                 return side, box
     return SIDES[0], _box(*point, *size, SIDES[0])
 
 
 def find_rise(
-    path: Path, heights: Sequence[float], size: tuple[float, float], paths: Sequence[Path], taken: Sequence[Box]
+    path: Path, heights: Sequence[float], size: tuple[float, float], paths: Sequence[Path], boxes: Sequence[Box]
 ) -> tuple[tuple[float, float], str, Box] | None:
     """Return the first point of a rising line next to which a text is free, its side and rectangle; None without one.
 
@@ -81,16 +81,16 @@ def find_rise(
         heights: heights at which the text may be, to the right of the line or, without room at any height, to its left.
         size: width and height of the text in pixels.
         paths: lines that the text may not cross.
-        taken: rectangles of other texts and of points.
+        boxes: rectangles of other texts and of points.
     """
     for side in ("middle right", "middle left"):
         for y in heights:
             rises = (pair for pair in pairwise(path) if pair[0][1] < y <= pair[1][1])
             for (x0, y0), (x1, y1) in islice(rises, 1):
                 x = x0 + (x1 - x0) * (y - y0) / (y1 - y0)
-                box = _box(x, y, *size, side, MARK_GAP)
-                inside = box.left >= path[0][0]
-                if inside and not any(map(box.overlaps, taken)) and not any(map(box.is_crossed, paths)):
+                box = _box(x, y, *size, side, MARKER_GAP)
+                has_room = box.left >= path[0][0]
+                if has_room and not any(map(box.overlaps, boxes)) and not any(map(box.is_crossed, paths)):
                     return (x, y), side, box
     return None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
 from app.figures.lines.curves import Curve, curves, guide
-from app.figures.lines.ends import (
+from app.figures.lines.line_names import (
     LETTER,
     LINE,
     PREFIX,
@@ -21,7 +21,7 @@ from app.figures.lines.ends import (
     with_legend_below,
     wrap_name,
 )
-from app.figures.lines.places import find_side
+from app.figures.lines.text_placement import find_side
 
 PLACES = st.floats(-50, 150, allow_nan=False)
 
@@ -264,13 +264,13 @@ def test_the_name_of_a_single_point_is_on_its_other_side_if_a_line_would_cross_i
 
 
 def test_the_name_at_a_point_and_the_texts_of_points_cross_neither_lines_nor_each_other():
-    falling = Curve("a", [0, 1, 2, 3], [3.0, 2.0, 1.5, 0.0], texts=["", "2", "4", "8"], named_at=0, large=2)
+    falling = Curve("a", [0, 1, 2, 3], [3.0, 2.0, 1.5, 0.0], texts=["", "2", "4", "8"], name_index=0, large_index=2)
     figure = curves([falling], x_title="", y_title="")
     assert figure["data"][0]["textposition"][1:] == ["top right"] * 3
     assert figure["data"][0]["marker"]["size"] == [6, 6, 12, 6]
     assert (names(figure)["a"]["x"], names(figure)["a"]["y"], names(figure)["a"]["xanchor"]) == (0, 3.0, "left")
     assert figure["layout"]["showlegend"] is False
-    above = Curve("b", [0.9, 3], [2.1, 2.05], marks=False)
+    above = Curve("b", [0.9, 3], [2.1, 2.05], markers=False)
     sides = curves([falling, above], x_title="", y_title="")["data"][0]["textposition"]
     assert sides[1:] == ["bottom left", "top right", "top right"], "the other line passes above the second point"
     close = replace(falling, x=[0, 0.02, 2, 3], y=[3.0, 2.9, 1.5, 0.0])
@@ -321,7 +321,7 @@ def test_points_have_the_texts_that_are_given_and_other_lines_have_none():
     )["data"]
     assert (texts["text"], texts["mode"]) == (["", "16"], "lines+markers+text")
     assert "text" not in plain
-    [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], marks=False)], x_title="", y_title="")["data"]
+    [guided] = curves([Curve("a", [0, 1], [0.0, 3.0], texts=["a", ""], markers=False)], x_title="", y_title="")["data"]
     assert guided["textposition"][0] == "bottom right", "the line rises above the point"
     [single] = curves([Curve("a", [1], [3.0], texts=["a"])], x_title="", y_title="")["data"]
     assert single["textposition"] == ["top right"]
@@ -351,7 +351,7 @@ RISING = [0.0, 0.1, 0.9, 1.0, 1.0]
 
 def steep(name, shift, **changes):
     """Return a line that rises from step 100 + ``shift`` to step 200 + ``shift``."""
-    look = {"marks": False, "named_on_rise": (0.6, 0.8)} | changes
+    look = {"markers": False, "name_heights": (0.6, 0.8)} | changes
     return Curve(name, [0, 100 + shift, 200 + shift, 300 + shift, 600], RISING, **look)
 
 
@@ -379,8 +379,8 @@ def test_the_names_of_steep_lines_that_end_together_are_next_to_the_lines():
 )
 def test_the_name_of_a_steep_line_avoids_the_other_lines(shift, place):
     """A line close to the right moves the name to the left. A line that rises less has its name at its end."""
-    other = steep("other", 0, named_on_rise=())
-    own = steep("own", shift) if shift < 500 else Curve("own", [0, 600], [0.0, 0.4], named_on_rise=(0.6,))
+    other = steep("other", 0, name_heights=())
+    own = steep("own", shift) if shift < 500 else Curve("own", [0, 600], [0.0, 0.4], name_heights=(0.6,))
     assert places_of([other, own]) == {"other": None, "own": place}
 
 
