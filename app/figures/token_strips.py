@@ -14,7 +14,7 @@ from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, axis, escap
 
 _DECADES = 6
 """Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
-_NAMED = 30
+_MAX_TICKS = 30
 """Most tokens named on the axis, evenly spaced; more would overlap on a phone. The tooltip names every token."""
 _ROW, _HEAD, _FOOT = 42, 68, 96
 """Height in pixels of a strip with its title, of the legends above all strips, and of the axis below."""
@@ -35,7 +35,7 @@ class Strip:
 
 def strips(
     rows: Sequence[Strip],
-    place: int,
+    token: int,
     labels: Sequence[str],
     *,
     dark: bool,
@@ -48,12 +48,12 @@ def strips(
 
     Args:
         rows: strips from top to bottom.
-        place: index of the token that was replaced.
+        token: index of the token that was replaced.
         labels: one label per token.
         dark: whether the page is dark.
         x_title: title of the axis.
-        before: title of the ramp for tokens before ``place``.
-        after: title of the ramp for tokens from ``place`` on.
+        before: title of the ramp for tokens before ``token``.
+        after: title of the ramp for tokens from ``token`` on.
         still: tooltip of unchanged tokens, which are grey.
     """
     ramps = DARK if dark else LIGHT
@@ -65,9 +65,9 @@ def strips(
         logs = np.where(sizes > 0, np.log10(sizes), np.nan)
     top = float(np.ceil(np.nanmax(logs))) if np.isfinite(logs).any() else 0.0
     scale = {"zmin": top - _DECADES, "zmax": top}
-    left = np.arange(n) < place
+    is_before = np.arange(n) < token
     names = [f"{i} “{escape_label(label)}”" for i, label in enumerate(labels)]
-    gaps = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
+    cell_options = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap",
@@ -75,35 +75,35 @@ def strips(
             "showscale": False,
             "colorscale": [[0, _css(ramps.masked)], [1, _css(ramps.masked)]],
             "hovertemplate": "%{text}: " + still + "<extra></extra>",
-            **gaps,
+            **cell_options,
         }
     ]
     ticks = {top - k: f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)}
     data += [
         {
             "type": "heatmap",
-            "z": np.where(shown, logs, np.nan),
+            "z": np.where(mask, logs, np.nan),
             "colorscale": _scale(ramp),
             "customdata": sizes,
             **scale,
-            **gaps,
+            **cell_options,
             "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
             "colorbar": colour_legend(name, ticks, x=x, length=0.44),
         }
-        for shown, ramp, name, x in ((left, ramps.negative, before, 0.0), (~left, ramps.positive, after, 0.5))
+        for mask, ramp, name, x in ((is_before, ramps.negative, before, 0.0), (~is_before, ramps.positive, after, 0.5))
     ]
     frames = [
         {
             "type": "rect",
-            "x0": place - 0.5,
-            "x1": place + 0.5,
+            "x0": token - 0.5,
+            "x1": token + 0.5,
             "y0": 2 * i + 0.5,
             "y1": 2 * i + 1.5,
             "line": {"width": 2, "color": _css(ramps.positive[-1])},
         }
         for i in range(len(rows))
     ]
-    named = range(0, n, -(-n // _NAMED))
+    indices = range(0, n, -(-n // _MAX_TICKS))
     return finish_rows(
         data,
         [strip.title for strip in rows],
@@ -113,8 +113,8 @@ def strips(
             x_title,
             automargin=False,
             tickangle=-60,
-            tickvals=list(named),
-            ticktext=[escape_label(labels[i], 9) for i in named],
+            tickvals=list(indices),
+            ticktext=[escape_label(labels[i], 9) for i in indices],
         ),
         shapes=frames,
     )

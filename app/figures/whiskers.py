@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from app.figures.lines.spread import Spread
 from app.figures.theme import GREY, SERIES, Figure, axis, escape_label, finish, format_numbers
 
-MANY = 64
+LETTERS = 64
 """Letters that fit side by side under the axis; a number above a bar takes the room of four."""
 
 
@@ -35,22 +35,22 @@ def whiskers(
         percent: whether the vertical axis and the numbers are percentages of 1.
         height: height in pixels.
     """
-    room = MANY // max(len(labels), 1)
-    alone = all(found.low == found.high for found in series.values()) and len(series) * len(labels) <= MANY // 4
+    room = LETTERS // max(len(labels), 1)
+    has_texts = all(stats.low == stats.high for stats in series.values()) and len(series) * len(labels) <= LETTERS // 4
     data = []
     scale, unit = (100, "%") if percent else (1, "")
-    for i, (name, found) in enumerate(series.items()):
-        up = [high - middle for high, middle in zip(found.high, found.middle, strict=True)]
-        texts = [text + unit for text in format_numbers(scale * middle for middle in found.middle)]
-        down = [middle - low for middle, low in zip(found.middle, found.low, strict=True)]
+    for i, (name, stats) in enumerate(series.items()):
+        up = [high - middle for high, middle in zip(stats.high, stats.middle, strict=True)]
+        texts = [text + unit for text in format_numbers(scale * middle for middle in stats.middle)]
+        down = [middle - low for middle, low in zip(stats.middle, stats.low, strict=True)]
         data.append(
             {
                 "type": "bar",
                 "name": name,
-                "x": list(found.x),
-                "y": list(found.middle),
+                "x": list(stats.x),
+                "y": list(stats.middle),
                 "marker": {"color": SERIES[colours[name] if colours else i % len(SERIES)]},
-                **({"text": texts} if alone else {}),
+                **({"text": texts} if has_texts else {}),
                 "textposition": "outside",
                 "cliponaxis": False,
                 "error_y": {
@@ -62,7 +62,7 @@ def whiskers(
                     "thickness": 1.5,
                     "width": 4,
                 },
-                "customdata": [[escape_label(labels[int(x)]), value] for x, value in zip(found.x, texts, strict=True)],
+                "customdata": [[escape_label(labels[int(x)]), value] for x, value in zip(stats.x, texts, strict=True)],
                 "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra>" + name + "</extra>",
             }
         )

@@ -63,7 +63,7 @@ def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
     if len(lengths) < 2:
         return _("Measuring a change with the text length needs at least two lengths. Use a longer input.")
     farthest = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
-    factors_at_end = {name: spreads[name].at(farthest) for name in ("length", "squared", "fixed")}
+    factors_at_end = {name: spreads[name].value_at(farthest) for name in ("length", "squared", "fixed")}
     if None in factors_at_end.values():
         return _("At {base:,} tokens, no row has a positive logit, so all weights of squared ReLU are 0.", base=base)
     factors = {name: end or 0.0 for name, end in factors_at_end.items()}
@@ -80,7 +80,7 @@ def headline(spreads: Mapping[str, Spread], base: int, measure: str) -> str:
         ),
         _(
             "The output size of softmax is {softmax} times as large.",
-            softmax=number(spreads[SOFTMAX].at(farthest) or 0.0),
+            softmax=number(spreads[SOFTMAX].value_at(farthest) or 0.0),
         )
         if measure == "size"
         else "",

@@ -72,7 +72,7 @@ def headline(factor: float, softmax: Spread, relu2: Spread, weight_change: float
         weight_change: largest change of any weight of squared ReLU.
         unit: unit of the entropies.
     """
-    unchanged, changed, constant = softmax.at(1.0), softmax.at(factor), relu2.at(factor)
+    unchanged, changed, constant = softmax.value_at(1.0), softmax.value_at(factor), relu2.value_at(factor)
     if unchanged is None or changed is None or constant is None:
         return _("Measuring λ = {factor:g} …", factor=factor)
     values = {"still": constant, "unit": unit, "moved": at_most(weight_change), "factor": factor}
@@ -106,10 +106,10 @@ def table(rows: Sequence[HomogeneityRow], question: Question) -> list[dict[str, 
     return [
         {
             _("variant"): title,
-            _("entropy H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).at(1.0),
+            _("entropy H, λ = {factor} ({unit})", factor=1, unit=unit): entropies(rows, word, question).value_at(1.0),
             _("entropy H, λ = {factor} ({unit})", factor=f"{factor:g}", unit=unit) + " ": entropies(
                 rows, word, question
-            ).at(factor),
+            ).value_at(factor),
             _("largest change of a weight, λ = {factor:g}", factor=factor): number(largest_change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): row_sum_range(
                 [row for row in rows if row.variant == word and row.factor == factor]

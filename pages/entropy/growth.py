@@ -345,7 +345,7 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
         entropies, keys = by_length(word_rows, word, question), by_length(word_rows, word, question, "keys")
         law = slope(entropies, question.units_per_nat)
         slopes = (slope(by_length(head, word, question), question.units_per_nat) for head in group_by_head(word_rows))
-        first_keys, last_keys = keys.at(first), keys.at(last)
+        first_keys, last_keys = keys.value_at(first), keys.value_at(last)
         count, share = keys_and_share(last_keys, int(last), causal=question.causal) if last_keys else (None, None)
         table_rows.append(
             {
@@ -353,12 +353,12 @@ def table(rows: Sequence[EntropyRow], question: Question) -> list[dict[str, obje
                 _("effective keys, n = {n:g}", n=first): first_keys and number(first_keys),
                 _("effective keys, n = {n:g}", n=last): count,
                 _("effective keys, share of {keys}, n = {n:g}", keys=every_key(causal=question.causal), n=last): share,
-                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.at(first),
-                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.at(last),
+                _("entropy H, n = {n:g} ({unit})", n=first, unit=question.unit): entropies.value_at(first),
+                _("entropy H, n = {n:g} ({unit})", n=last, unit=question.unit): entropies.value_at(last),
                 _("slope of H against log n"): law and law.exponent,
                 _("R² of the slope"): law and law.r2,
                 _("slope, quartiles over heads"): quartiles([each.exponent for each in slopes if each]),
-                _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, question, "sparsity").at(last),
+                _("evenness S, n = {n:g}", n=last): by_length(word_rows, word, question, "sparsity").value_at(last),
                 _("row sums"): row_sum_range(word_rows),
             }
         )

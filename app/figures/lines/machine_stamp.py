@@ -15,14 +15,14 @@ def add_machine_stamp(figure: Figure, runs: Sequence[Sequence[str]], *, narrow: 
         narrow: whether the figure has no room for a run in one line, so that each fact has a line.
     """
     lines = [line for facts in runs for line in (facts if narrow else [" · ".join(facts)])]
-    layout, room = figure["layout"], 16 * len(lines)
+    layout, extra_height = figure["layout"], 16 * len(lines)
     text = "<br>".join(html.escape(line, quote=False) for line in lines)
-    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
-    stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 12, "color": SERIES[GREY]}, **place)
-    below = {
+    anchor = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -50, "align": "left"}
+    stamp = annotation(text, 0, 0, font={"size": 11 if narrow else 12, "color": SERIES[GREY]}, **anchor)
+    changes = {
         "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted tick labels would push the axis title into these lines.
         "annotations": [*layout.get("annotations", ()), stamp],
-        "margin": {**layout["margin"], "b": 62 + room},
-        "height": layout["height"] + room,
+        "margin": {**layout["margin"], "b": 62 + extra_height},
+        "height": layout["height"] + extra_height,
     }
-    return {**figure, "layout": {**layout, **below}}
+    return {**figure, "layout": {**layout, **changes}}

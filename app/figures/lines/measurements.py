@@ -46,12 +46,12 @@ def measurements(
     if rows.empty:
         return None
     labels = list(rows[x].unique()) if bars else []
-    places = rows[x].map(labels.index) if bars else rows[x]
-    series = {name: spread(zip(places[own.index], own[y], strict=True)) for name, own in rows.groupby(by, sort=False)}
+    positions = rows[x].map(labels.index) if bars else rows[x]
+    series = {name: spread(zip(positions[df.index], df[y], strict=True)) for name, df in rows.groupby(by, sort=False)}
     if bars:
         return whiskers(series, labels, colours=colours, x_title=x_title, y_title=y_title, log_y=log_y, percent=percent)
-    lines = [found.curve(name, colours[name] if colours else i) for i, (name, found) in enumerate(series.items())]
-    ticks = sorted({at for line in lines for at in line.x}) if log_x else ()
+    lines = [stats.curve(name, colours[name] if colours else i) for i, (name, stats) in enumerate(series.items())]
+    ticks = sorted({tick for line in lines for tick in line.x}) if log_x else ()
     return curves(
         lines,
         x_title=x_title,
