@@ -82,18 +82,32 @@ class TestRelu2:
 
 class TestAdditive:
     @staticmethod
-    def judge(d, seed=0):
+    def weight_vector(d, seed=0):
         """Return w, read from the weights: large keys saturate tanh, so that key ±e_j scores ±w_j."""
         k = torch.cat([torch.eye(d), -torch.eye(d)]).double() * 1e3
         row = ac.get("additive", seed=seed).weights(torch.zeros_like(k), k)[0].log()
         return (row[:d] - row[d:]) / 2
 
-    def test_the_judge_has_variance_one_over_d_and_hangs_on_the_seed(self):
-        w = self.judge(512)
+    def test_the_weight_vector_has_variance_one_over_d_and_depends_on_the_seed(self):
+        w = self.weight_vector(512)
         # 512 draws: the standard error of the relative variance is 0.06, that of the mean 0.04 standard deviations.
         assert abs(w.var() * 512 - 1) < 0.25
         assert abs(w.mean()) * 512**0.5 < 0.18
-        assert not torch.allclose(self.judge(8), self.judge(8, seed=1))
+        assert not torch.allclose(self.weight_vector(8), self.weight_vector(8, seed=1))
+
+    @pytest.mark.parametrize("causal", [False, True])
+    @pytest.mark.parametrize("largest", [1.0, 39.0, 41.0, 100.0, 300.0, 330.0, 1e4])
+    def test_entries_beyond_the_range_of_exponentials_give_the_same_outputs(self, largest, causal):
+        q, k, v = inputs(2, 40, 16)
+        q, k = (largest * x / x.abs().max() for x in (q, k))
+        k[..., ::2, :] = -q[..., ::2, :]  # tanh of a small difference of large entries
+        a = ac.get("additive")
+        expected = a.variant.definition(q, k, v, a.params, causal=causal)
+        close(a.attend(q, k, v, causal=causal), expected)
+        found = a.attend(q.float(), k.float(), v.float(), causal=causal).double()
+        # Rounding of q and k to float32 changes their sums.
+        exact = a.variant.definition(q.float().double(), k.float().double(), v, a.params, causal=causal)
+        close(found, exact, rtol=1e-4, atol=1e-5)
 
 
 class TestNonlocal:
