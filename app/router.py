@@ -80,9 +80,9 @@ def _run_app() -> None:
 def _draw(key: str, page: Page[object]) -> None:
     """Draw the page without the sidebar, and write its link into the address bar."""
     url.show_notices(st.empty())
-    scope, subtitle = _scope(page)
+    scope, subtitle = _read_scope(page)
     export_metadata.store_page(key, scope)
-    _header(key, page, subtitle)
+    _draw_header(key, page, subtitle)
     reveal = card.show(key)
     with suppress(input_panel.NoInputError):
         page.draw()
@@ -90,7 +90,7 @@ def _draw(key: str, page: Page[object]) -> None:
     url.finish_run()
 
 
-def _scope(page: Page[object]) -> tuple[Scope | None, str]:
+def _read_scope(page: Page[object]) -> tuple[Scope | None, str]:
     """Return the scope of the numbers on the page, and the page's subtitle; None and "" if there is no input yet."""
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
@@ -122,7 +122,7 @@ def _outer_dependencies(page: Page[object]) -> tuple[object, ...]:
     )
 
 
-def _header(key: str, page: Page[object], subtitle: str) -> None:
+def _draw_header(key: str, page: Page[object], subtitle: str) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
     url.write_and_report()
     if not page.question:

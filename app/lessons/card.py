@@ -18,15 +18,15 @@ from app.lessons.answer_text import answer_lines, choices
 from app.lessons.lesson import Lesson, Step, parse_query, write
 from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
-from app.lessons.shipped import lesson_pictures, shipped
+from app.lessons.shipped import all_lessons, lesson_pictures
 from app.measures import Measure
 from app.state import url
 from app.ui import navigation
 from app.words.i18n import _, _n, escape_markdown, paragraph, sentence
 
-GUESSED = "lesson.guessed"
+GUESSES = "lesson.guessed"
 """The session-state key of the visitor's current guess at each step."""
-ANSWERED = "lesson.answered"
+ANSWERS = "lesson.answered"
 """The session-state key of the submitted guess at each step; None for a visitor who asked for the answer directly."""
 _HIDE_CONTROLS = """<style>
 .stApp { --panel-caption: hidden; --panel-open: hidden; --panel-title: none; --sidebar: none; --chips: none; }
@@ -58,7 +58,7 @@ def show(page: str) -> Callable[[], None]:
     key = _keys(lesson)[number - 1]
     with st.container(border=True, key="lesson", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            answered = key in st.session_state.get(ANSWERED, {})
+            answered = key in st.session_state.get(ANSWERS, {})
             pending = page == step.page and bool(step.ask) and not answered
             st.html(_head_html(lesson, number, translate, pending=pending), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave_lesson)
@@ -164,7 +164,7 @@ def _draw_question(step: Step, translate: Callable[[str], str], key: str) -> Non
         _draw_slider(target.measure, Screen.from_link(step.at, step.reveal), key)
         has_guess = key in _guesses()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        check, show_answer = partial(_submit, step, key, guessed=True), partial(_submit, step, key, guessed=False)
+        check, show_answer = partial(_submit, step, key, has_guess=True), partial(_submit, step, key, has_guess=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not has_guess, on_click=check)
         st.button(_("Show answer"), key=f"{key}.show", type="tertiary", on_click=show_answer)
 
@@ -190,7 +190,7 @@ def _draw_slider(measure: Measure, screen: Screen, key: str) -> None:
 
 
 def _guesses() -> dict[str, Any]:
-    guesses: dict[str, Any] = st.session_state.setdefault(GUESSED, {})
+    guesses: dict[str, Any] = st.session_state.setdefault(GUESSES, {})
     return guesses
 
 
@@ -198,10 +198,10 @@ def _store_guess(key: str) -> None:
     _guesses()[key] = st.session_state[f"{key}.guess"]
 
 
-def _submit(step: Step, key: str, *, guessed: bool) -> None:
+def _submit(step: Step, key: str, *, has_guess: bool) -> None:
     """Store the guess, or that the visitor made none, and apply the step's ``reveal`` to the screen."""
     state = st.session_state
-    state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
+    state[ANSWERS] = {**state.get(ANSWERS, {}), key: _guesses().get(key) if has_guess else None}
     parameters = parse_query(step.reveal)
     fields = {name: field for name, field in state[url.LINK].fields.items() if name in parameters}
     values, _refused = url.read_link(parameters, fields)
@@ -215,7 +215,7 @@ def _leave_lesson() -> None:
 
 def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: DeltaGenerator, end: str) -> None:
     """Draw the answer, how close the guess was, the step's conclusion, and the end of the lesson as HTML."""
-    guess = st.session_state[ANSWERED][key]
+    guess = st.session_state[ANSWERS][key]
     with slot.container(gap="xsmall"):
         try:
             lines = (
@@ -233,10 +233,11 @@ def _draw_answer(step: Step, translate: Callable[[str], str], key: str, slot: De
 def _end_html(lesson: Lesson, translate: Callable[[str], str]) -> str:
     """Return the end of a lesson as HTML: its conclusion, and a link to the included lesson that follows."""
     conclusion = f"<b>{html.escape(_('Conclusion'))}</b> {html.escape(translate(lesson.seen))}"
-    lessons = [*shipped().values()]
-    following = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
+    lessons = [*all_lessons().values()]
+    next_lessons = lessons[lessons.index(lesson) + 1 :][:1] if lesson in lessons else []
     return (f'<p class="seen">{conclusion}</p>' if lesson.seen else "") + "".join(
-        f"<p>{step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>" for each in following
+        f"<p>{step_link(each, 1, _('Continue with “{title}”', title=_(each.title)) + ' →')}</p>"
+        for each in next_lessons
     )
 
 
@@ -260,16 +261,16 @@ def contents_html() -> str:
 
     A link opens the first step that has no answer yet. The first lesson with such a step is marked as the next one.
     """
-    dark, answered, following = st.context.theme.type == "dark", st.session_state.get(ANSWERED, {}), False
-    started = any(step in answered for each in shipped().values() for step in _keys(each))
+    dark, answered, has_next = st.context.theme.type == "dark", st.session_state.get(ANSWERS, {}), False
+    has_started = any(step in answered for each in all_lessons().values() for step in _keys(each))
     links = []
-    for number, (key, each) in enumerate(shipped().items(), 1):
+    for number, (key, each) in enumerate(all_lessons().items(), 1):
         done = [step in answered for step in _keys(each)]
         first_open = 1 if all(done) else done.index(False) + 1
         href = html.escape(address(each, first_open, present=LessonOptions.present.value))
         text = f"<b>{number}. {html.escape(_(each.title))}</b> {html.escape(_(each.question))}"
-        kind, following = ("" if following or all(done) else " next"), following or not all(done)
-        badge = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not started else ""
+        kind, has_next = ("" if has_next or all(done) else " next"), has_next or not all(done)
+        badge = f"<strong>{html.escape(_('Start here'))}</strong>" if kind and not has_started else ""
         action = _("Repeat") if all(done) else _("Continue") if any(done) else _("Start")
         dots = f"{_dots_html(done)} " if any(done) else ""
         links.append(
@@ -307,7 +308,7 @@ def _pictures_html(key: str, *, dark: bool) -> str:
 
 
 def _keys(lesson: Lesson) -> list[str]:
-    """Return the key of each step in ``GUESSED`` and ``ANSWERED``."""
+    """Return the key of each step in ``GUESSES`` and ``ANSWERS``."""
     checksum = zlib.crc32(write(lesson).encode())
     return [f"lesson.{checksum}.{number}" for number in range(1, len(lesson.steps) + 1)]
 

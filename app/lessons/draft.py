@@ -15,7 +15,7 @@ from app.words.i18n import LANGUAGE, N_
 
 DRAFT = "draft"
 """The draft's name in the session state, and in links to the page where it is edited."""
-OPEN = "lessons.open"
+OPEN_STEP = "lessons.open"
 """The session-state key of the index of the step being edited, from 0."""
 
 
@@ -61,7 +61,7 @@ def add_step(screen: str) -> None:
     lesson = current() or Lesson(title="My lesson")
     if len(lesson.steps) < MAX_STEPS:
         store(replace(lesson, steps=(*lesson.steps, Step(at=screen))))
-        st.session_state[OPEN] = len(lesson.steps)
+        st.session_state[OPEN_STEP] = len(lesson.steps)
 
 
 def set_reveal(screen: str, index: int) -> None:
@@ -128,7 +128,7 @@ def move_step(index: int, offset: int) -> None:
         steps = [*lesson.steps]
         steps.insert(new_index, steps.pop(index))
         store(replace(lesson, steps=tuple(steps)))
-        st.session_state[OPEN] = new_index
+        st.session_state[OPEN_STEP] = new_index
 
 
 def remove_step(index: int) -> None:
@@ -136,4 +136,4 @@ def remove_step(index: int) -> None:
     lesson = current()
     if lesson is not None:
         store(replace(lesson, steps=tuple(step for i, step in enumerate(lesson.steps) if i != index)))
-        st.session_state[OPEN] = max(0, min(index, len(lesson.steps) - 2))
+        st.session_state[OPEN_STEP] = max(0, min(index, len(lesson.steps) - 2))

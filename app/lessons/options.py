@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.lessons import lesson
 from app.lessons.lesson import MAX_STEPS, Lesson
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 from app.state import link_fields
 from app.state.controls import Options, integer, link_only_option
 from app.state.link_fields import Field, single_word
@@ -16,7 +16,7 @@ from app.words.i18n import C_, N_
 def read_lesson(words: list[str]) -> Lesson:
     """Return an included lesson by its key, or the lesson that ``lesson.pack`` packed."""
     word = single_word(words)
-    return shipped()[word] if word in shipped() else lesson.unpack(word)
+    return all_lessons()[word] if word in all_lessons() else lesson.unpack(word)
 
 
 def write_lesson(lesson_: Lesson | None) -> list[str]:

@@ -51,7 +51,7 @@ ORDER = (
 
 
 @cache
-def shipped() -> dict[str, Lesson]:
+def all_lessons() -> dict[str, Lesson]:
     """Return the included lessons by key, in the intended order."""
     return {key: lesson.read((FOLDER / f"{key}.toml").read_bytes(), key) for key in ORDER}
 

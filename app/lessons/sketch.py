@@ -19,7 +19,7 @@ from attention_core.metrics.area import mean_gap, share_above
 _SKETCH = receiver("attention_lab_sketch", Path(__file__).with_name("sketch.css"))
 MAX_POINTS = 8
 """The largest number of points that the visitor moves."""
-MOSTLY = 0.75
+MOSTLY_SHARE = 0.75
 """The share of the area between two curves above which one lies mostly above the other."""
 
 
@@ -61,9 +61,9 @@ def describe(
     values = {"distance": curve.format(distance)}
     if distance <= curve.tolerance:
         return _("Your curve is close: its average distance from the measured curve is {distance}.", **values)
-    if above >= MOSTLY:
+    if above >= MOSTLY_SHARE:
         return _("On average, your curve is {distance} from the measured curve, mostly above it.", **values)
-    if above <= 1 - MOSTLY:
+    if above <= 1 - MOSTLY_SHARE:
         return _("On average, your curve is {distance} from the measured curve, mostly below it.", **values)
     return _("On average, your curve is {distance} from the measured curve, partly above and partly below.", **values)
 

@@ -13,7 +13,7 @@ from app.state import url
 from app.state.session import LanguageOptions
 from app.ui import navigation
 from app.ui.chart import NARROW
-from app.ui.lazy import OPENED
+from app.ui.lazy import OPEN_FORMS
 from app.words import glossary, i18n
 from app.words.i18n import _
 
@@ -76,7 +76,7 @@ def _versioned(name: str, text: bytes) -> str:
 
 
 def _take_form() -> None:
-    st.session_state[OPENED] = (st.session_state[_KEY].form,)
+    st.session_state[OPEN_FORMS] = (st.session_state[_KEY].form,)
 
 
 def _take_language() -> None:

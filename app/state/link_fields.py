@@ -56,7 +56,7 @@ class Field:
             self.read(words)
         except ac.LabError:  # The words name a variant with a wrong setting, which has a message of its own.
             return False
-        except UNREADABLE:
+        except READ_ERRORS:
             return True
         return False
 
@@ -69,7 +69,7 @@ class TruncatedError(ValueError):
         self.value = value
 
 
-UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
+READ_ERRORS = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
 """Errors that a field raises if the words of an address do not fit."""
 
 

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.state.link_fields import UNREADABLE, Field, TruncatedError
+from app.state.link_fields import READ_ERRORS, Field, TruncatedError
 from app.state.refusals import notice_text
 from app.words.i18n import LANGUAGE
 
@@ -287,8 +287,8 @@ def write_link() -> None:
         return
     query = {name: words for name, words in current_query().items() if words}
     if query != link.written_query:
-        earlier = [each for each in (*link.pending_queries, link.written_query) if each != query]
-        link.written_query, link.pending_queries = query, earlier[-IN_FLIGHT:]
+        pending = [each for each in (*link.pending_queries, link.written_query) if each != query]
+        link.written_query, link.pending_queries = query, pending[-IN_FLIGHT:]
     if {name: st.query_params.get_all(name) for name in st.query_params} != link.written_query:
         st.query_params.from_dict(link.written_query)
 
@@ -305,7 +305,7 @@ def read_link(query: Mapping[str, list[str]], fields: Mapping[str, Field]) -> tu
             except TruncatedError as error:
                 values[name] = error.value
                 refused.append(name)
-            except UNREADABLE:
+            except READ_ERRORS:
                 refused.append(name)
     return values, tuple(refused)
 

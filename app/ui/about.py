@@ -46,15 +46,15 @@ def describe_cost(attention: ac.Attention, *, n: int, d: int, heads: int, keys: 
         heads: number of heads.
         keys: number of keys; None for n.
     """
-    cost, full = (a.cost(n, d, heads=heads, keys=keys) for a in (attention, ac.get("softmax")))
+    cost, softmax_cost = (a.cost(n, d, heads=heads, keys=keys) for a in (attention, ac.get("softmax")))
     fields = {
         "complexity": _(attention.variant.complexity),
         "own": cost.multiply_adds // heads,
-        "share": cost.multiply_adds / full.multiply_adds,
+        "share": cost.multiply_adds / softmax_cost.multiply_adds,
     }
     return paragraph(
         _("**O({complexity})**: {own:,} multiply-adds per head, as many as softmax.", **fields)
-        if cost.multiply_adds == full.multiply_adds
+        if cost.multiply_adds == softmax_cost.multiply_adds
         else _("**O({complexity})**: {own:,} multiply-adds per head, {share:.2f}× as many as softmax.", **fields),
         _("The count assumes values of the same size as keys (d_v = d) and no causal mask."),
         describe_counts(),

@@ -49,7 +49,7 @@ class Animation:
         """Seconds after which the animated part reruns; None while the animation is stopped."""
         return TICK if self.is_running else None
 
-    def step(self, ticking: bool) -> int:
+    def advance(self, ticking: bool) -> int:
         """Advance the option if the clock has ticked, and return the value to draw."""
         state, value = st.session_state, min(max(self.option.value, self.first), self.last)
         if self.is_running and ticking and time.monotonic() - state[self._last_frame_key] > TICK / 2:
@@ -58,7 +58,7 @@ class Animation:
         self.option.set(value)
         return value
 
-    def button(self, ticking: bool) -> None:
+    def draw_button(self, ticking: bool) -> None:
         """Draw the button that starts and stops the animation."""
         label, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
         # The callback belongs to the button's label. If the animation ends before a late press arrives, the press still

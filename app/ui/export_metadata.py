@@ -18,7 +18,7 @@ from app.ui.scope import Scope
 from app.words.i18n import _
 from attention_core.inputs.upload import PROVENANCE
 
-TEXT = 500
+MAX_TEXT = 500
 """Most characters of the text that a file repeats; the link holds the whole text if it fits."""
 MEMBER = PROVENANCE
 """Name of the origin's array in an NPZ file, a JSON string. In a CSV file it is the prefix of the origin's columns,
@@ -38,7 +38,7 @@ def store_page(page: str, scope: Scope | None) -> None:
 
 def shorten(text: str) -> str:
     """Return the part of a text that a file repeats."""
-    return text if len(text) <= TEXT else text[:TEXT] + "…"
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
 
 
 def read_origin(title: str, *, whole_input: bool = False) -> Origin:

@@ -70,9 +70,9 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         qkv = cached.record(source := form.source(SharedOptions.current()) or source)
     except ac.LabError:
         return  # The page shows this error, because the sidebar has no room for a sentence.
-    hides = hides_special and not SharedOptions.special.value
-    _draw_heads(source, qkv, special=not hides, open_heads=open_heads)
-    shown = len(shown_tokens(qkv)) if hides else qkv.n
+    hides_tokens = hides_special and not SharedOptions.special.value
+    _draw_heads(source, qkv, special=not hides_tokens, open_heads=open_heads)
+    shown = len(shown_tokens(qkv)) if hides_tokens else qkv.n
     st.caption(describe_size(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(escape_markdown(sentence(notice)), icon=":material/info:")

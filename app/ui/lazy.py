@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-OPENED = "form.opened"
+OPEN_FORMS = "form.opened"
 """Session key of the keys of open forms, as ``to_css_name`` returns them."""
 
 
@@ -26,7 +26,7 @@ def lazy_popover(label: str, draw: Callable[[], None], *, intro: str = "", key: 
     with st.popover(label, key=key, **arguments):
         if intro:
             st.markdown(intro)
-        if to_css_name(key) in st.session_state.get(OPENED, ()):
+        if to_css_name(key) in st.session_state.get(OPEN_FORMS, ()):
             draw()
         elif not intro:
             st.empty()  # Streamlit would disable the popover's button if the popover had no content.
@@ -51,7 +51,7 @@ def lazy_expander(
     """
     expander = st.expander(label, key=key, on_change=on_change, **arguments)
     with expander:
-        if expander.open or to_css_name(key) in st.session_state.get(OPENED, ()):
+        if expander.open or to_css_name(key) in st.session_state.get(OPEN_FORMS, ()):
             draw()
         else:
             st.empty()

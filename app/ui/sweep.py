@@ -20,7 +20,7 @@ def show(
     lines: Callable[[list[RowT]], tuple[Sequence[Curve], Mapping[str, Any]]] | None,
     describe: Callable[[list[RowT]], str],
     *,
-    place: DeltaGenerator,
+    container: DeltaGenerator,
     key: str,
     name: str,
     height: int,
@@ -34,7 +34,7 @@ def show(
         lines: returns the lines of some rows, and the arguments of ``curves`` that describe their axes; None to draw
             no chart.
         describe: returns the sentence about some rows, as Markdown.
-        place: container of the sentence.
+        container: container of the sentence.
         key: the run's key, ``"<page>.<name>"``.
         name: name of the saved picture, without extension.
         height: height of the chart in pixels.
@@ -50,5 +50,5 @@ def show(
 
     chart_height = height if lines else 0
     return runs.run_immediately(
-        experiment, tasks, draw, key=key, effort=effort, describe=describe, container=place, height=chart_height
+        experiment, tasks, draw, key=key, effort=effort, describe=describe, container=container, height=chart_height
     )

@@ -22,7 +22,7 @@ from attention_core.variant import Setting, Value
 T = TypeVar("T")
 
 
-SETTINGS = "variants.opened"
+OPEN_SETTINGS = "variants.opened"
 """Session key of the keys of variants whose settings are open."""
 SETTINGS_KEY = "variants.settings"
 """Key of the container that holds the open settings."""
@@ -38,7 +38,7 @@ def show(*, keeps_all: bool = False, uses_input: bool = True) -> None:
         uses_input: whether the page uses the chosen input, whose keys not every variant may allow.
     """
     refusals = _refusals(keeps_all=keeps_all, uses_input=uses_input)
-    opened = st.session_state.get(SETTINGS, ())
+    opened = st.session_state.get(OPEN_SETTINGS, ())
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
         for attention, reason in refusals.items():
             st.button(
@@ -74,7 +74,7 @@ def _refusals(*, keeps_all: bool, uses_input: bool = True) -> dict[ac.Attention,
 
 
 def _draw_settings(refusals: Mapping[ac.Attention, str | None]) -> None:
-    opened = [attention for attention in refusals if attention.key in st.session_state.get(SETTINGS, ())]
+    opened = [attention for attention in refusals if attention.key in st.session_state.get(OPEN_SETTINGS, ())]
     if opened:
         with st.container(border=True, key=SETTINGS_KEY):
             for attention in opened:
@@ -86,7 +86,7 @@ def toggle_settings(key: str) -> None:
 
     They are above the content of the page and do not cover it.
     """
-    st.session_state[SETTINGS] = () if key in st.session_state.get(SETTINGS, ()) else (key,)
+    st.session_state[OPEN_SETTINGS] = () if key in st.session_state.get(OPEN_SETTINGS, ()) else (key,)
 
 
 def board_knob(attention: ac.Attention, n: int) -> Knob | None:
@@ -99,7 +99,7 @@ def board_knob(attention: ac.Attention, n: int) -> Knob | None:
 
 
 def _close() -> None:
-    st.session_state[SETTINGS] = ()
+    st.session_state[OPEN_SETTINGS] = ()
 
 
 def refusal_text(reason: str) -> str:

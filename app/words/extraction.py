@@ -83,10 +83,10 @@ def _claim_messages(module: ast.Module) -> Iterator[Message]:
 
     Words of variants, such as ``local~window~32``, are left out. A name that equals such a word is marked with ``N_``.
     """
-    assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
-    if "CLAIM" in assigned:
-        del assigned["CLAIM"]
-        messages = _messages(node for value in assigned.values() for node in ast.walk(value))
+    constants = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
+    if "CLAIM" in constants:
+        del constants["CLAIM"]
+        messages = _messages(node for value in constants.values() for node in ast.walk(value))
         variants = {variant.key for variant in ac.all_variants()}
         yield from (message for message in messages if message[2].partition("~")[0] not in variants)
 

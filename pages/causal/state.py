@@ -157,11 +157,11 @@ def _draw(play: Animation, load_history: Callable[[], StateHistory], labels: tup
     The fragment keeps ``load_history``, which reads the cached state, so that no visitor's session holds a state.
     """
     history = load_history()
-    i, last = play.step(ticking), play.last
+    i, last = play.advance(ticking), play.last
     if last:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container(width=120):
-                play.button(ticking)
+                play.draw_button(ticking)
             st.button(
                 _("Next token"),
                 icon=":material/skip_next:",

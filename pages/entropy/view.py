@@ -126,7 +126,7 @@ class View(Generic[RowT]):
             tasks,
             lambda rows: self.chart(question.select_heads(rows), question),
             lambda rows: self.describe(question.select_heads(rows), question),
-            place=placeholder,
+            container=placeholder,
             key=f"entropy.{self.name}",
             name=EntropyOptions.view.value,
             height=HEIGHT,

@@ -106,7 +106,7 @@ class View:
             self.tasks(question),
             draw if is_drawn else None,
             lambda rows: self.describe(question, error.points(rows, question.options.measure)),
-            place=placeholder,
+            container=placeholder,
             key=f"error.{question.options.against}",
             name=f"error-against-{question.options.against}",
             height=HEIGHT,

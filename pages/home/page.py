@@ -5,7 +5,7 @@ import html
 import streamlit as st
 
 from app.lessons import card
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, Page, discover
 from app.ui import navigation
 from app.words.i18n import N_, _
@@ -17,7 +17,7 @@ def top() -> None:
     """Draw the app's name and purpose, the live sentence, the lessons, and links to all pages."""
     purpose = _("Attention Lab: see and measure attention mechanisms side by side")
     instruction = _("Hover over a word, drag a slider, or type your own sentence.")
-    start = card.step_link(next(iter(shipped().values())), 1, _("New here? Start lesson 1") + " →")
+    start = card.step_link(next(iter(all_lessons().values())), 1, _("New here? Start lesson 1") + " →")
     with st.container(gap=None):
         st.markdown(f"# {purpose}", anchors=False)
         # Streamlit draws Markdown that contains HTML later, which would move the page.

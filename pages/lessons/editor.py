@@ -9,7 +9,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.lessons import answer, card, draft, lesson
-from app.lessons.draft import OPEN
+from app.lessons.draft import OPEN_STEP
 from app.lessons.lesson import CHOICE_LENGTH, MAX_CHOICES, MAX_LENGTHS, Lesson, Step
 from app.lessons.screen import Screen
 from app.page import discover
@@ -43,7 +43,7 @@ def show() -> None:
         )
         return
     left, right = st.columns([2, 5], gap="medium")
-    index = min(max(0, int(st.session_state.get(OPEN, 0))), len(edited.steps) - 1)
+    index = min(max(0, int(st.session_state.get(OPEN_STEP, 0))), len(edited.steps) - 1)
     with left:
         labels = {"title": _("Title"), "question": _("Question in the list of lessons"), "seen": _("Conclusion")}
         for name, label in labels.items():
@@ -55,7 +55,7 @@ def show() -> None:
                 key=f"lessons.step.{i}",
                 type="primary" if i == index else "tertiary",
                 on_click=st.session_state.update,
-                args=({OPEN: i},),
+                args=({OPEN_STEP: i},),
             )
         _show_file_and_link(edited)
     with right.container(border=True):

@@ -5,7 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app.lessons import card, draft, lesson
 from app.lessons.lesson import MAX_BYTES
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 from app.page import Page
 from app.ui.lazy import lazy_expander
 from app.words.i18n import N_, _, escape_markdown, sentence
@@ -15,7 +15,7 @@ from pages.lessons.options import LessonsOptions
 
 def top() -> None:
     """Draw the list of the included lessons."""
-    st.markdown(card.overview(shipped().values()))
+    st.markdown(card.overview(all_lessons().values()))
     st.html(card.contents_html())
 
 

@@ -32,7 +32,7 @@ PANEL_KEY = "reach"
 
 def is_open() -> bool:
     """Return whether the visitor has opened the editor."""
-    return PANEL_KEY in st.session_state.get(variant_picker.SETTINGS, ())
+    return PANEL_KEY in st.session_state.get(variant_picker.OPEN_SETTINGS, ())
 
 
 def show_editor() -> None:

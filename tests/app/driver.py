@@ -24,8 +24,8 @@ import attention_core as ac
 from app.state.controls import Options
 from app.state.url import LINK, Link
 from app.ui.chart import NAME as CHART
-from app.ui.lazy import OPENED
-from app.ui.variant_picker import SETTINGS
+from app.ui.lazy import OPEN_FORMS
+from app.ui.variant_picker import OPEN_SETTINGS
 
 # Without the cache, each opened page scans all installed packages for components: a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
@@ -81,7 +81,7 @@ class CheckedPage(AppTest):
 
 def _before_its_first_run(page, query):
     at = CheckedPage(MAIN, default_timeout=120)
-    at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # In tests, every form of a page counts as opened.
+    at.session_state[OPEN_FORMS] = at.session_state[OPEN_SETTINGS] = All()  # In tests, every form counts as opened.
     return _aim(at, page, query)
 
 

@@ -17,7 +17,7 @@ from test_pages import open_app
 
 import attention_core as ac
 from app.lessons.lesson import Lesson, Step
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 from app.page import discover as discover_pages
 from app.words import i18n
 from app.words.extraction import core, lesson, screen
@@ -227,7 +227,7 @@ VIEWS = [
     ("claims", {}),
     ("lessons", {}),
     ("lessons", {"draft": Lesson(title="1", steps=(Step(at="masks", ask="2", answer="pairs local"),))}),
-    *((each.steps[0].page, {"lesson": each}) for each in shipped().values()),
+    *((each.steps[0].page, {"lesson": each}) for each in all_lessons().values()),
 ]
 VIEWS += [(page, {}) for page in discover_pages() if page not in {page for page, _ in VIEWS}]
 

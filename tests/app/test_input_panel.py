@@ -11,7 +11,7 @@ from app.jobs import cached
 from app.state import presets
 from app.ui.input_forms import UPLOAD
 from app.ui.input_panel import describe_alibi, describe_positions, describe_size, future_share_message, shown_tokens
-from app.ui.lazy import OPENED, to_css_name
+from app.ui.lazy import OPEN_FORMS, to_css_name
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -112,7 +112,7 @@ def test_every_page_gets_queries_and_keys_with_the_chosen_positions():
         np.testing.assert_allclose(found, ac.get("softmax").weights(q[3], k[3]), atol=1e-3)
     at = go(at, "entropy", {"h_view": "distance"})
     assert any(text.endswith("15 tokens · without RoPE](#input)") for text in captions(at))
-    set_state(at, **{OPENED: (to_css_name("entropy.method"),)})
+    set_state(at, **{OPEN_FORMS: (to_css_name("entropy.method"),)})
     notice = position_origin(dataclasses.replace(source, positions=NONE))
     assert "RoPE" in notice
     assert "is removed from these queries and keys" in notice

@@ -5,8 +5,8 @@ from driver import board, chosen, open_page, set_state
 
 import attention_core as ac
 from app.page import discover
-from app.ui.lazy import OPENED, to_css_name
-from app.ui.variant_picker import SETTINGS
+from app.ui.lazy import OPEN_FORMS, to_css_name
+from app.ui.variant_picker import OPEN_SETTINGS
 
 EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
 
@@ -22,7 +22,7 @@ def forms(at):
 
 def opened(page, *keys, settings=(), **state):
     return open_page(
-        page, input="synthetic", n=8, **{OPENED: tuple(map(to_css_name, keys)), SETTINGS: settings}, **state
+        page, input="synthetic", n=8, **{OPEN_FORMS: tuple(map(to_css_name, keys)), OPEN_SETTINGS: settings}, **state
     )
 
 
@@ -87,7 +87,7 @@ def test_the_settings_of_a_panel_are_on_the_page_while_they_are_open(page, panel
     at = opened(page, variants=chosen("softmax", "local"))
     form = "knob.local.window" if panel == "local" else "reach.close"
     for wanted in (True, False):
-        at.session_state[SETTINGS] = (panel,) if wanted else ()
+        at.session_state[OPEN_SETTINGS] = (panel,) if wanted else ()
         at.run()
         keys = {each.key for kind in ("select_slider", "button") for each in at.get(kind)}
         assert (form in keys) == wanted

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_lessons import STEPS, begun, card, press, step_of
 
 from app.lessons import answer, draft, sketch
-from app.lessons.card import GUESSED
+from app.lessons.card import GUESSES
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
 from app.measures import CurveMeasure
@@ -44,7 +44,7 @@ def canvas(at):
 
 def guessed(at, heights):
     """Return the page after the visitor has drawn these heights."""
-    at.session_state[GUESSED] = {canvas(at)["key"].removesuffix(".guess"): tuple(heights)}
+    at.session_state[GUESSES] = {canvas(at)["key"].removesuffix(".guess"): tuple(heights)}
     return at.run()
 
 

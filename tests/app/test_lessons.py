@@ -18,30 +18,30 @@ from PIL import Image
 import attention_core as ac
 from app.figures.theme import style
 from app.lessons import answer, answer_text
-from app.lessons.card import ANSWERED, address, length, overview, progress
+from app.lessons.card import ANSWERS, address, length, overview, progress
 from app.lessons.lesson import LINK_LESSON, MAX_BYTES, MAX_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
 from app.lessons.screen import Screen
-from app.lessons.shipped import ORDER, _harder_words, lesson_pictures, shipped
+from app.lessons.shipped import ORDER, _harder_words, all_lessons, lesson_pictures
 from app.measures import PageMeasure, verdict
 from app.page import discover
-from app.state.link_fields import UNREADABLE
+from app.state.link_fields import READ_ERRORS
 from app.ui import palette
 from app.words.labels import label
 
-STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]
+STEPS = [(key, place) for key, each in all_lessons().items() for place in range(1, 1 + len(each.steps))]
 
 
-NUMBERS = [(key, place) for key, place in STEPS if not shipped()[key].steps[place - 1].draw]
+NUMBERS = [(key, place) for key, place in STEPS if not all_lessons()[key].steps[place - 1].draw]
 """The steps that ask for a number or a choice; tests/app/test_lesson_sketch.py covers those that ask for a curve."""
 
 
 def step_of(key, place):
-    return shipped()[key].steps[place - 1]
+    return all_lessons()[key].steps[place - 1]
 
 
 def begun(key, place=1, **state):
     """Return the page that the link of a lesson's step opens."""
-    page, _mark, words = address(shipped()[key], place, present=False).partition("?")
+    page, _mark, words = address(all_lessons()[key], place, present=False).partition("?")
     return visit(page, parse_qs(words))
 
 
@@ -218,8 +218,8 @@ def test_every_measure_is_tested_against_its_page():
 
 
 def test_the_included_lessons_compute_every_answer():
-    assert tuple(shipped()) == ORDER
-    for each in shipped().values():
+    assert tuple(all_lessons()) == ORDER
+    for each in all_lessons().values():
         assert len(each.steps) >= 3
         assert all(step.ask and (answer.find(step) or answer.find_curve(step)) for step in each.steps)
         assert not any(step.right for step in each.steps)
@@ -273,34 +273,34 @@ def test_a_choice_is_required_before_the_check():
 
 
 def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
-    flat, window, *_others = shipped().values()
+    flat, window, *_others = all_lessons().values()
     at = open_page("lessons")
     [before] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert before.count("way next") == 1
     assert before.index("way next") < before.index("1. Linear attention") < before.index("Start →")
-    assert before.count("Start →") == len(shipped())
+    assert before.count("Start →") == len(all_lessons())
     assert before.index("1. Linear attention") < before.index("3. Local windows")
     pictures = re.findall(r'<img alt="" src="(data:image/[^"]+)"', before)
-    shown = [tuple(each.address for each in lesson_pictures(key, dark=False)) for key in shipped()]
+    shown = [tuple(each.address for each in lesson_pictures(key, dark=False)) for key in all_lessons()]
     assert pictures == [address for each in shown for address in each]
-    assert len(set(shown)) == len(shipped()), "every lesson has its own pictures"
+    assert len(set(shown)) == len(all_lessons()), "every lesson has its own pictures"
     assert before.index("way next") < before.index("Start here") < before.index("1. Linear attention")
     assert "pips" not in before
-    answered = press(begun("window_and_sink"), ".show").session_state[ANSWERED]
-    answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERED]}
+    answered = press(begun("window_and_sink"), ".show").session_state[ANSWERS]
+    answered = {**answered, **press(begun("flat"), ".show").session_state[ANSWERS]}
     answered |= {key.removesuffix(".1") + f".{place}": None for key in list(answered) for place in (2, 4)}
-    at = open_page("lessons", **{ANSWERED: answered})
+    at = open_page("lessons", **{ANSWERS: answered})
     [after] = [each.proto.body for each in at.get("html") if "lessons" in each.proto.body]
     assert after.count('class="done"') == 6
     assert after.count("pips") == 2
     assert "Start here" not in after
-    assert (after.count("Continue →"), after.count("Start →")) == (2, len(shipped()) - 2)
+    assert (after.count("Continue →"), after.count("Start →")) == (2, len(all_lessons()) - 2)
     assert [progress(flat, done) for done in (0, 1, 4)] == [length(flat), "1 of 4 steps done", "4 of 4 steps done"]
     assert after.count("3 of 4 steps done") == 2
     assert html.escape(address(flat, 3, present=False)) in after
     whole = {**answered, **{key.removesuffix(".1") + ".3": None for key in list(answered) if key.endswith(".1")}}
     [end] = [
-        each.proto.body for each in open_page("lessons", **{ANSWERED: whole}).get("html") if "4 of 4" in each.proto.body
+        each.proto.body for each in open_page("lessons", **{ANSWERS: whole}).get("html") if "4 of 4" in each.proto.body
     ]
     assert html.escape(address(window, 1, present=False)) in end
     assert end.index("1. Linear attention") < end.index("way next") < end.index("3. Local windows")
@@ -308,7 +308,7 @@ def test_the_list_of_lessons_shows_progress_and_links_to_the_next_step():
 
 
 def test_the_pictures_of_a_lesson_show_both_sides_of_its_question():
-    for key in shipped():
+    for key in all_lessons():
         names = [name for each in lesson_pictures(key, dark=False) for name in each.names]
         assert len(set(names)) == (1 if key == "stand_in" else 2)
         assert lesson_pictures(key, dark=False) != lesson_pictures(key, dark=True) or key == "grey"
@@ -353,7 +353,7 @@ def test_the_list_says_how_long_the_lessons_take():
 
 
 def test_a_lesson_stays_on_other_pages_with_a_link_back():
-    elsewhere = open_page("masks", lesson=shipped()["flat"])
+    elsewhere = open_page("masks", lesson=all_lessons()["flat"])
     assert "This step is on another page." in card(elsewhere)
     left = elsewhere.button(key="lesson.leave").click().run()
     assert card(left).strip() == ""
@@ -366,7 +366,7 @@ def test_a_page_without_a_lesson_shows_no_card():
 
 
 def test_the_last_step_and_steps_beyond_it():
-    at = open_page("matrices", lesson=shipped()["flat"], lesson_step=30)
+    at = open_page("matrices", lesson=all_lessons()["flat"], lesson_step=30)
     assert "Step 1 of 4" in card(at)
     last = begun("flat", 4)
     assert "Next" not in card(last)
@@ -520,7 +520,7 @@ def test_any_file_is_read_or_refused(data):
 @settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_parameter_is_read_as_a_lesson_or_refused(word):
-    with pytest.raises(UNREADABLE):
+    with pytest.raises(READ_ERRORS):
         unpack(word)
 
 

@@ -110,7 +110,7 @@ def others(kind):
     for words in WORDS:
         try:
             found.append(kind.read(words))
-        except link_fields.UNREADABLE:
+        except link_fields.READ_ERRORS:
             continue
     return [value for value in found if value != kind.default]
 

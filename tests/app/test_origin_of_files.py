@@ -110,4 +110,4 @@ def test_facts_that_do_not_apply_are_left_out(origins):
 
 def test_a_long_text_is_cut(origins):
     open_page("masks", text="word " * 300, masks_part="download")
-    assert len(origins[0]["text"]) == export_metadata.TEXT + 1
+    assert len(origins[0]["text"]) == export_metadata.MAX_TEXT + 1

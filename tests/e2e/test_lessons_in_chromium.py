@@ -7,7 +7,7 @@ import pytest
 from browser import board, on, query, saved, settle, visit
 from playwright.sync_api import expect
 
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 
 
 def card(page):
@@ -23,9 +23,9 @@ def answered(page):
 
 def test_a_lesson_is_completed_from_home_with_guesses(page, server):
     visit(page, server)
-    expect(page.locator(".lessons a.way")).to_have_count(len(shipped()))
+    expect(page.locator(".lessons a.way")).to_have_count(len(all_lessons()))
     page.locator(".lessons a.way").filter(has_text="Local windows").click()
-    for place, step in enumerate(shipped()["window_and_sink"].steps, 1):
+    for place, step in enumerate(all_lessons()["window_and_sink"].steps, 1):
         expect(card(page)).to_contain_text(f"Step {place} of 4")
         expect(card(page)).to_contain_text(step.ask)
         expect(card(page).locator("p.answer")).to_have_count(0)
@@ -53,7 +53,7 @@ def test_a_lesson_is_completed_from_home_with_guesses(page, server):
 
 
 def test_the_lesson_about_convolution_and_gate_is_taken_to_its_end(page, server):
-    lesson = shipped()["convolution_and_gate"]
+    lesson = all_lessons()["convolution_and_gate"]
     visit(page, server)
     page.locator(".lessons a.way").filter(has_text=lesson.title).click()
     result = page.locator(".st-key-learn-summary")
@@ -122,9 +122,9 @@ def figure_in_view(page):
     )
 
 
-@pytest.mark.parametrize("key", sorted(shipped()))
+@pytest.mark.parametrize("key", sorted(all_lessons()))
 def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, server, key):
-    steps = shipped()[key].steps
+    steps = all_lessons()[key].steps
     page.set_viewport_size({"width": 1280, "height": 720})
     visit(page, f"{server}/{steps[0].at}&lesson={key}&present=1", until=f"Step 1 of {len(steps)}")
     for place, step in enumerate(steps, 1):
@@ -143,7 +143,7 @@ def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, 
 
 @pytest.mark.parametrize("key", ["log_n"])
 def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
-    step = shipped()[key].steps[0]
+    step = all_lessons()[key].steps[0]
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
     card(page).get_by_role("button", name="Show answer").click()
     number = re.match(r"Answer: ([\d.]+) nats", answered(page))[1]
@@ -162,7 +162,7 @@ def points(page):
 
 def drawing(page, server):
     """Open the step that asks for a curve, and return its canvas."""
-    step = shipped()["log_n"].steps[1]
+    step = all_lessons()["log_n"].steps[1]
     visit(page, f"{server}/{step.at}&lesson=log_n&lesson_step=2", until="Step 2 of 3")
     expect(card(page).locator("circle[role=slider]")).to_have_count(7)
     settle(page)
@@ -220,7 +220,7 @@ def test_a_curve_is_drawn_with_a_finger(phone, server):
 
 
 def test_the_controls_of_a_page_appear_with_the_answer(page, server):
-    step = shipped()["log_n"].steps[0]
+    step = all_lessons()["log_n"].steps[0]
     visit(page, f"{server}/{step.at}&lesson=log_n", until="Step 1 of 3")
     settle(page)
     main = page.get_by_test_id("stMain")
@@ -236,7 +236,7 @@ def test_the_controls_of_a_page_appear_with_the_answer(page, server):
 
 
 def test_the_numbers_of_panels_appear_with_the_answer(page, server):
-    step = shipped()["flat"].steps[3]
+    step = all_lessons()["flat"].steps[3]
     visit(page, f"{server}/{step.at}&lesson=flat&lesson_step=4")
     caption = board(page, "matrices.board").locator(".caption").last
     expect(caption).to_contain_text("output error")

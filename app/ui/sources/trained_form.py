@@ -106,7 +106,7 @@ def draw_model(*, task: str = "") -> None:
         names = titles.__getitem__
         st.selectbox(_("Task"), list(titles), key=key, format_func=names, on_change=_use_task, args=(key,), width=240)
     key = url.sync_widget("trained.word", spec.model.word)
-    words = dict.fromkeys([*trainable(spec.model.task), spec.model.word])
+    words = dict.fromkeys([*trainable_words(spec.model.task), spec.model.word])
     st.selectbox(
         _("Trained with"),
         list(words),
@@ -122,7 +122,7 @@ def draw_model(*, task: str = "") -> None:
 
 
 @cache
-def trainable(task: str) -> tuple[str, ...]:
+def trainable_words(task: str) -> tuple[str, ...]:
     """Return the words of the variants that can be trained on a task, with their default settings."""
     words = [ac.get(each.key).word for each in ac.all_variants()]
     return tuple(word for word in words if not refusal(ModelSpec(task=task, word=word)))
@@ -166,7 +166,7 @@ def set_task(task: str) -> None:
 
 def _use_word(key: str) -> None:
     spec, word = SharedOptions.trained.value, st.session_state[key]
-    if word in (*trainable(spec.model.task), spec.model.word):
+    if word in (*trainable_words(spec.model.task), spec.model.word):
         model = replace(spec.model, word=word, tokens=spec.model.tokens or spec.length)
         SharedOptions.trained.set(replace(spec, model=model, rate=rate(model)))
 

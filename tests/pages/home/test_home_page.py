@@ -14,10 +14,10 @@ from PIL import Image
 
 import attention_core as ac
 from app.figures.picture import data_url, picture
-from app.lessons.shipped import shipped
+from app.lessons.shipped import all_lessons
 from app.page import SECTIONS, discover
 from app.ui import matrix_picture
-from app.ui.lazy import OPENED
+from app.ui.lazy import OPEN_FORMS
 from app.words.labels import family_summary, family_title
 
 ROW = '<div class="variant">'
@@ -54,7 +54,7 @@ def test_the_gallery_has_a_row_for_every_variant_by_family():
 
 
 def test_rows_of_a_family_are_drawn_when_it_is_open():
-    at = open_page("home", **{OPENED: ()})
+    at = open_page("home", **{OPEN_FORMS: ()})
     assert rows(at) == {}
     at = set_state(at, family=["kernel"])
     assert list(rows(at)) == of("kernel")
@@ -62,7 +62,7 @@ def test_rows_of_a_family_are_drawn_when_it_is_open():
 
 @pytest.mark.parametrize("families", [["sparse"], ["dense", "mixed"]])
 def test_a_link_opens_the_families_that_it_names(families):
-    at = open_page("home", {"family": families}, **{OPENED: ()}, family=families)
+    at = open_page("home", {"family": families}, **{OPEN_FORMS: ()}, family=families)
     assert list(rows(at)) == [title for family in families for title in of(family)]
     assert [each.proto.expanded for each in at.expander] == [family in families for family in ac.families()]
 
@@ -92,7 +92,7 @@ def test_home_links_to_every_page_by_question_and_section():
 def test_home_offers_beginners_the_first_lesson():
     [top] = [each.proto.body for each in open_page("home").get("html") if "New here?" in each.proto.body]
     [link] = re.findall(r'href="(.*?)">New here\? Start lesson 1 →</a>', top)
-    first = next(iter(shipped().values()))
+    first = next(iter(all_lessons().values()))
     assert way(link)[0] == first.steps[0].page
     assert way(link)[1]["lesson"] == [first.key]
 

@@ -189,7 +189,7 @@ def test_a_full_lesson_accepts_no_more_steps():
 def test_moves_beyond_the_ends_change_nothing():
     at = editing(Step(at="masks"), Step(at="home"))
     assert button(at.button(key="lessons.step.0").click().run(), "Move up").disabled
-    assert draft.OPEN in at.session_state
+    assert draft.OPEN_STEP in at.session_state
 
 
 def test_an_answer_on_the_steps_own_screen_can_be_hidden():
