@@ -16,13 +16,13 @@ TOY = '''
 
 import streamlit as st
 
-from app.state.controls import Options, choice, whole
+from app.state.controls import Options, choice, integer
 from app.page import Page
 
 
 class ToyOptions(Options, prefix="toy_"):
     view = choice({"bare": "Bare", "dressed": "Dressed"}, "View")
-    warmth = whole(20, -5, 40, "Warmth", help="In degrees.")
+    warmth = integer(20, -5, 40, "Warmth", help="In degrees.")
 
 
 def top():
