@@ -88,6 +88,6 @@ def test_colours_repeat_with_another_dash_and_marker():
     first, again = style(1), style(1 + COLOURS)
     assert first.colour == again.colour == SERIES[1]
     assert first.dash != again.dash
-    assert first.mark != again.mark
+    assert first.marker != again.marker
     assert first.signs != again.signs
     assert [first.sign(hollow=hollow) for hollow in (False, True)] == ["●", "○"]
