@@ -12,7 +12,7 @@ from app.words.i18n import N_
 from attention_core.experiments.task import Task
 
 
-def rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
+def read_rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
     """Return the rows of tasks that the page has run.
 
     Raises:

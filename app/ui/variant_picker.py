@@ -108,7 +108,7 @@ def refusal_text(reason: str) -> str:
     return f":material/block: {paragraph(escape_markdown(reason), condition)}"
 
 
-def with_causal_form() -> list[ac.Attention]:
+def allowed_variants() -> list[ac.Attention]:
     """Return the chosen variants, without those that do not allow the causal mask or the keys of this input."""
     is_cross = input_panel.has_cross_input()
     return [each for each in SharedOptions.variants.value if not _refusal(each, is_cross=is_cross)]
@@ -145,7 +145,7 @@ def compute_for_each_variant(compute: Callable[[ac.Attention], T]) -> dict[ac.At
     """
     with cached.spinner(_("Computing the variants …")):
         # ``compute`` refuses the other variants too, but only after it has waited for other visitors' long inputs.
-        results = {attention: compute(attention) for attention in with_causal_form()}
+        results = {attention: compute(attention) for attention in allowed_variants()}
     show_left_out()
     return results
 

@@ -58,7 +58,7 @@ def lines_by_word(question: Question) -> dict[str, Line]:
     """Return the curves by word: the chosen variants, then other scalings of softmax."""
     lines = {
         attention.word: Line(attention=attention, name=label(attention), label=_(attention.title))
-        for attention in variant_picker.with_causal_form()
+        for attention in variant_picker.allowed_variants()
     }
     base, temperature = question.options.base, question.options.temperature
     scaled = {
@@ -415,7 +415,7 @@ def _curve(screen: Screen, attention: ac.Attention) -> Spread:
         attention = attention.with_settings(base_length=question.options.base)
     word, longest = attention.word, question.longest
     tasks = entropy_length.tasks(question.source, [word], longest=longest, causal=question.causal, seeds=question.seeds)
-    heads = question.select_heads(sweep_results.rows("entropy_length", tasks))
+    heads = question.select_heads(sweep_results.read_rows("entropy_length", tasks))
     return spread(((row.n, row.entropy) for row in heads), mean=question.uses_mean)
 
 

@@ -21,7 +21,7 @@ def _error(screen: Screen, attention: ac.Attention) -> float:
         task = replace(task, tokens=chosen.qkv.m, with_floors=False)
     measure = screen.options(ErrorOptions).measure
     assert measure in KINDS
-    [point] = points(sweep_results.rows("error", [task]), measure)
+    [point] = points(sweep_results.read_rows("error", [task]), measure)
     return point.middle
 
 

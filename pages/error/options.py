@@ -130,6 +130,6 @@ def current_question(chosen: ChosenInput) -> Question:
         head=chosen.head,
         heads=chosen.qkv.heads if chosen.head is None else 1,
         causal=SharedOptions.causal.value,
-        attentions=variant_picker.with_causal_form(),
+        attentions=variant_picker.allowed_variants(),
         options=ErrorOptions.current(),
     )

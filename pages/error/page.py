@@ -37,7 +37,7 @@ def scope(chosen: ChosenInput) -> Scope:
         aggregation="median",
         tokens=lengths[-1],
         shortest=lengths[0],
-        variants=tuple(attention.word for attention in variant_picker.with_causal_form()),
+        variants=tuple(attention.word for attention in variant_picker.allowed_variants()),
     )
 
 

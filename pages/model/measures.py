@@ -23,7 +23,7 @@ def _question(screen: Screen) -> Question:
 def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
     """Return the rows of tasks: recorded rows if available, else rows that the page has computed."""
     known = [(task, None if task.live else swap.recorded_row(task)) for task in tasks]
-    return [row or cast(SwapRow, sweep_results.rows("swap", [task])[0]) for task, row in known]
+    return [row or cast(SwapRow, sweep_results.read_rows("swap", [task])[0]) for task, row in known]
 
 
 def _scores(screen: Screen) -> tuple[Score, Score]:
