@@ -81,7 +81,7 @@ def axis_range(low: float, high: float, *, log: bool, zero: bool = False) -> tup
         first = max(step * low_decade for step in (1, 2, 5) if step * low_decade <= low * (1 + 1e-9))
         last = min(step * high_decade for step in (1, 2, 5, 10) if step * high_decade >= high * (1 - 1e-9))
         return (first, last) if last > first else (first / 2, 2 * last)
-    if zero or low == high or 0 <= low <= high / 3:
+    if zero or math.isclose(low, high) or 0 <= low <= high / 3:
         low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0

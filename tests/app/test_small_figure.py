@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.figures.small_figure import EDGE, HEIGHT, LINE, WIDTH, _wrap, axis_range, small_figure, spread_labels
@@ -88,6 +88,7 @@ def test_an_axis_ends_at_round_numbers(low, high, options, expected):
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.booleans(), st.booleans())
+@example(1e-6, 1.0000000000000002e-6, False, False)
 def test_an_axis_includes_all_values(a, b, log, zero):
     low, high = axis_range(min(a, b), max(a, b), log=log, zero=zero)
     assert low <= min(a, b) * (1 + 1e-8)
