@@ -178,7 +178,7 @@ def _encode_values(panel: Panel) -> Coded:
         "exponent": exponent,
         "highest": float(np.max(values, where=~masked, initial=0.0)),
         "lowest": float(np.min(values, where=~masked, initial=0.0)),
-        "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
+        "smallest": float(np.min(sizes, where=sizes > 0, initial=largest)),
         "signed": bool((values < 0).any()),
         "masked": bool(masked.any()),
     }

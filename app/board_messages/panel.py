@@ -58,13 +58,13 @@ class Panel:
         borders: indices before which a line crosses the matrix, for rows and columns.
         details: the tooltip of the caption; empty for the caption itself.
         knob: the setting under the title.
-        about: the tooltip of the title; empty for the title itself.
-        opens: the name of the button next to the title that opens the panel's settings; empty for no button.
+        tooltip: the tooltip of the title; empty for the title itself.
+        settings_label: the name of the button next to the title that opens the panel's settings; empty for no button.
         frames: the caption in each frame of the board's animation; empty for a panel that does not change.
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         group: the heading of the categories that the panel explains instead of the legend; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
-        bar_of: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel; empty
+        scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel; empty
             for a bar of its own.
     """
 
@@ -79,10 +79,10 @@ class Panel:
     borders: Sequence[int] = ()
     details: str = ""
     knob: Knob | None = None
-    about: str = ""
-    opens: str = ""
+    tooltip: str = ""
+    settings_label: str = ""
     frames: Sequence[str] = ()
     mark: str = ""
     group: str = ""
     top: float = 0.0
-    bar_of: str = ""
+    scale_panel: str = ""

@@ -61,7 +61,7 @@ export interface Scale {
   transform: Transform;
   signed: boolean;
   floor: number;
-  least: number;
+  smallest: number;
   over: number;
   under: number;
   name: string;
@@ -124,8 +124,8 @@ export interface Turnable {
 /** One panel as Python describes it: the attributes of `Panel` in app/board_messages/panel.py, and facts about its codes. */
 export interface SentPanel
   extends Header<"part">,
-    Record<"title" | "caption" | "details" | "about" | "opens" | "mark" | "bar_of" | "group", string>,
-    Record<"rows" | "cols" | "exponent" | "highest" | "lowest" | "least", number> {
+    Record<"title" | "caption" | "details" | "tooltip" | "settings_label" | "mark" | "scale_panel" | "group", string>,
+    Record<"rows" | "cols" | "exponent" | "highest" | "lowest" | "smallest", number> {
   row_labels: string[] | null;
   col_labels: string[] | null;
   row_title: string | null;

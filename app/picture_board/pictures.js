@@ -159,10 +159,10 @@ export class PictureBoard {
     errors.title = this.settings?.words.error ?? "";
     const [title, opener] = [".title", ".open"].map((name) => part(figure, name));
     title.textContent = tile.title;
-    title.title = tile.about || tile.title;
-    title.toggleAttribute("data-opens", tile.opens !== "");
-    opener.hidden = !tile.opens;
-    opener.title = opener.ariaLabel = tile.opens;
+    title.title = tile.tooltip || tile.title;
+    title.toggleAttribute("data-opens", tile.settings_label !== "");
+    opener.hidden = !tile.settings_label;
+    opener.title = opener.ariaLabel = tile.settings_label;
     part(figure, ".number").dataset.tone = tile.tone;
     part(figure, ".number").title = tile.details;
     paint(image, side, (i) => (channels === 1 ? [pixels[i], pixels[i], pixels[i]] : [...pixels.subarray(3 * i, 3 * i + 3)]));

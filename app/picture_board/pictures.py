@@ -19,7 +19,7 @@ from app.words.i18n import _
 from attention_core.analysis.denoised_image import AttentionMaps
 
 _PICTURES = receiver("attention_lab_pictures", PANELS, Path(__file__).parent / "pictures.css")
-_TEXTS = ("key", "title", "number", "details", "tone", "note", "about", "opens")
+_TEXTS = ("key", "title", "number", "details", "tone", "note", "tooltip", "settings_label")
 """The attributes of a tile (an image with its controls) that are sent unchanged."""
 _HIGHEST = 1e6
 """The score that is sent in place of infinity, which JSON does not have."""
@@ -41,8 +41,8 @@ class Tile:
         knob: the setting on its slider; None for no slider.
         note: a text below the image and its slider.
         score: the number by which the images are ranked, highest first; None for an image without a rank.
-        about: the tooltip of the name; empty for the name itself.
-        opens: the name of the button next to the name that opens the variant's settings; empty for no button.
+        tooltip: the tooltip of the name; empty for the name itself.
+        settings_label: the name of the button next to the name that opens the variant's settings; empty for no button.
     """
 
     key: str
@@ -56,8 +56,8 @@ class Tile:
     knob: Knob | None = None
     note: str = ""
     score: float | None = None
-    about: str = ""
-    opens: str = ""
+    tooltip: str = ""
+    settings_label: str = ""
 
 
 def picture_board(
@@ -98,7 +98,7 @@ def picture_board(
         if isinstance(reported, dict) and isinstance(pixel := reported.get("pixel"), int | None):
             on_pin(pixel)
 
-    with_settings = {tile.key for tile in tiles if tile.opens}
+    with_settings = {tile.key for tile in tiles if tile.settings_label}
     parts = {tile.key: _pack(tile, full_error) for tile in tiles}
     header = {
         "kind": "pictures",

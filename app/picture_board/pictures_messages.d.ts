@@ -10,8 +10,8 @@ export interface SentTile extends Header<"part"> {
   knob: SentKnob | null;
   note: string; // below the image and its slider
   score: number | null; // by which the images are ranked, highest first
-  about: string; // the tooltip of the title
-  opens: string; // name of the button that opens the settings; empty for no button
+  tooltip: string; // the tooltip of the title
+  settings_label: string; // name of the button that opens the settings; empty for no button
   has_error: boolean;
   maps: number; // one for each cell, and their mean where there is one more; 0 for none
 }

@@ -98,8 +98,8 @@ def _panel(masks: Masks, attention: ac.Attention, pattern: Pattern, kinds: Kinds
         hide_future(kinds.codes(pattern.primitives), causal=masks.view.causal),
         knob=knob,
         details=cost_note() if masks.key_labels is None else "",
-        about=_(attention.variant.summary),
-        opens=_("Settings of {name}", name=_(attention.title)),
+        tooltip=_(attention.variant.summary),
+        settings_label=_("Settings of {name}", name=_(attention.title)),
     )
 
 
@@ -126,7 +126,7 @@ def _stack_panel(stack_reach: StackReach, reach: Reach, *, offset: int) -> Panel
         frames=frames[:max_depth],
         knob=Knob(_("layers"), stops, depth) if len(stops) > 1 else None,
         details=cost_note(),
-        opens=_("Edit the stack"),
+        settings_label=_("Edit the stack"),
         group=_(LAYERS_HEADING),
     )
 

@@ -216,8 +216,8 @@ def _panel(attention: ac.Attention, compared: MatrixComparison, n: int, *, hidde
         _values(compared, difference=difference),
         details=details(attention, compared, hidden=hidden),
         knob=knob,
-        about=_(attention.variant.summary),
-        opens=_("Settings of {name}", name=_(attention.title)),
+        tooltip=_(attention.variant.summary),
+        settings_label=_("Settings of {name}", name=_(attention.title)),
     )
 
 

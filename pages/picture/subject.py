@@ -154,7 +154,7 @@ def _tile(draw: TileValues, side: int, attention: ac.Attention) -> Tile:
         key=attention.word if is_twin else attention.key,
         title=name(attention),
         knob=None if is_twin else variant_picker.board_knob(attention, side**2),
-        about=_(attention.variant.summary),
-        opens="" if is_twin else _("Settings of {name}", name=_(attention.title)),
+        tooltip=_(attention.variant.summary),
+        settings_label="" if is_twin else _("Settings of {name}", name=_(attention.title)),
         **draw(attention),
     )

@@ -83,7 +83,7 @@ def test_the_header_holds_the_facts_for_colours():
     panel, _ = send([[0.0, -0.5], [np.nan, 2e-6]])
     assert panel["signed"] is True
     assert (panel["lowest"], panel["highest"]) == (-0.5, pytest.approx(2e-6))
-    assert panel["least"] == pytest.approx(2e-6)
+    assert panel["smallest"] == pytest.approx(2e-6)
     assert send([[0.5]])[0]["signed"] is False
     assert send([[0.5]], diverging=True)[0]["signed"] is True
 
@@ -91,7 +91,7 @@ def test_the_header_holds_the_facts_for_colours():
 @pytest.mark.parametrize("values", [[[0.0, 0.0]], [[np.nan, np.nan]]])
 def test_an_empty_looking_matrix_is_still_a_panel(values):
     panel, found = send(values)
-    assert [panel[fact] for fact in ("highest", "lowest", "least", "exponent")] == [0, 0, 0, 0]
+    assert [panel[fact] for fact in ("highest", "lowest", "smallest", "exponent")] == [0, 0, 0, 0]
     np.testing.assert_array_equal(found, values)
 
 

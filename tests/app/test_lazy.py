@@ -78,8 +78,8 @@ def test_each_chip_and_panel_describes_its_variant_before_it_is_opened():
         variants = {key: panel for key, (panel, _values) in panels if key != "reach"}
         assert variants
         for key, panel in variants.items():
-            assert panel["about"] == ac.variant(key).summary
-            assert panel["opens"] == f"Settings of {ac.variant(key).title}"
+            assert panel["tooltip"] == ac.variant(key).summary
+            assert panel["settings_label"] == f"Settings of {ac.variant(key).title}"
 
 
 @pytest.mark.parametrize(("page", "panel"), [("matrices", "local"), ("masks", "local"), ("masks", "reach")])

@@ -6,7 +6,7 @@ from conftest import ROOT
 from app.page_script import bundling
 
 SCRIPT = bundling.script(ROOT / "app" / "matrix_board" / "drawing" / "color.js")
-FACTS = {"highest": 1.0, "lowest": 0.0, "least": 0.01, "transform": "linear", "signed": False}
+FACTS = {"highest": 1.0, "lowest": 0.0, "smallest": 0.01, "transform": "linear", "signed": False}
 
 
 @pytest.fixture(scope="module")

@@ -125,16 +125,16 @@ export const LOG_START = 0.1; // the position of the smallest visible magnitude 
 
 /**
  * Return the map from magnitudes to positions on a colour ramp. 0 is zero and 1 is the end: the ceiling if a value
- * reaches it, else the largest magnitude. `least` is the smallest magnitude above zero, where a log scale starts, six
+ * reaches it, else the largest magnitude. `smallest` is the smallest magnitude above zero, where a log scale starts, six
  * decades down at most. `highest` and `lowest` are the numbers farthest from zero on either side.
- * @param {{ highest: number, lowest: number, least: number, transform: Transform, signed: boolean, ceiling?: number }} facts
+ * @param {{ highest: number, lowest: number, smallest: number, transform: Transform, signed: boolean, ceiling?: number }} facts
  * @returns {Scale}
  */
-export function makeScale({ highest, lowest, least, transform, signed, ceiling = 0 }) {
+export function makeScale({ highest, lowest, smallest, transform, signed, ceiling = 0 }) {
   const largest = Math.max(highest, -lowest);
   const top = Math.min(largest, ceiling || Infinity) || 1;
   const power = Math.ceil(Math.log10(top) - 1e-9);
-  const lowestPower = Math.min(power - 1, Math.max(power - 6, Math.floor(Math.log10(Math.min(least, top)) + 1e-9)));
+  const lowestPower = Math.min(power - 1, Math.max(power - 6, Math.floor(Math.log10(Math.min(smallest, top)) + 1e-9)));
   const floor = Number(`1e${lowestPower}`);
   const decades = Math.log10(top / floor);
   /** @type {Record<Transform, (share: number) => number>} */
@@ -150,7 +150,7 @@ export function makeScale({ highest, lowest, least, transform, signed, ceiling =
     transform,
     signed,
     floor,
-    least,
+    smallest,
     over: beyond(highest) ? highest : 0,
     under: beyond(-lowest) ? lowest : 0,
     name: [top, transform, floor].join(),

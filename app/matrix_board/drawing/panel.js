@@ -198,8 +198,8 @@ export function drawPanel(pen, panel, geometry, look) {
       pen.text(label, x - beyond, plot.y - 11, { ...style, align: "center" });
     }
   }
-  if (look.ownScale && panel.bar_of) {
-    pen.text(fitted(pen, fill(words.same_scale, { panel: panel.bar_of }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
+  if (look.ownScale && panel.scale_panel) {
+    pen.text(fitted(pen, fill(words.same_scale, { panel: panel.scale_panel }), plot.width, 11), plot.x, plot.y + plot.height + 15, { colour: theme.muted });
   } else if (look.ownScale) {
     const masked = panel.masked ? words.masked : null;
     drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
@@ -327,7 +327,7 @@ function drawBar(pen, x, y, width, scale, { theme, palette }) {
   };
   const marks = [{ spot: scale.signed ? at(0, 1) : apart ? x + 7 : start, label: "0" }];
   for (const magnitude of tickMagnitudes(scale)) {
-    const under = apart && magnitude === scale.floor && scale.least < scale.floor ? "≤" : "";
+    const under = apart && magnitude === scale.floor && scale.smallest < scale.floor ? "≤" : "";
     const place = scale.place(magnitude);
     marks.push({ spot: at(place, 1), label: under + tickNumeral(magnitude) });
     if (scale.signed) marks.push({ spot: at(place, -1), label: tickNumeral(-magnitude) });

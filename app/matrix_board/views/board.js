@@ -127,11 +127,11 @@ export class Board {
       const [title, value, caption, knob] = words;
       figure.dataset.panel = panel.key;
       title.textContent = printable(panel.title);
-      title.title = printable(panel.about || panel.title);
+      title.title = printable(panel.tooltip || panel.title);
       const opener = /** @type {HTMLElement} */ (figure.querySelector(".open"));
-      opener.hidden = !panel.opens;
-      opener.title = opener.ariaLabel = printable(panel.opens);
-      title.toggleAttribute("data-opens", panel.opens !== "");
+      opener.hidden = !panel.settings_label;
+      opener.title = opener.ariaLabel = printable(panel.settings_label);
+      title.toggleAttribute("data-opens", panel.settings_label !== "");
       caption.textContent = panel.caption.split("\n").map(printable).join("\n");
       caption.title = printable(panel.details || panel.caption);
       title.classList.toggle("marked", panel.mark !== "");
@@ -278,7 +278,7 @@ export class Board {
       makeScale({
         highest: Math.max(...some.map((panel) => panel.highest)),
         lowest: Math.min(...some.map((panel) => panel.lowest)),
-        least: Math.min(...some.map((panel) => panel.least || Infinity)),
+        smallest: Math.min(...some.map((panel) => panel.smallest || Infinity)),
         signed: some.some((panel) => panel.signed),
         transform: settings.transform,
         ceiling,
@@ -480,7 +480,7 @@ export class Board {
   open(pressed) {
     const figure = /** @type {HTMLElement} */ (pressed.closest("figure"));
     const panel = this.panels.find(({ key }) => key === figure.dataset.panel);
-    if (panel?.opens) this.send("open", panel.key);
+    if (panel?.settings_label) this.send("open", panel.key);
   }
 
   // -- state ------------------------------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def _factors(data: HeadData) -> Step:
             replace(
                 pictures.pair_panel(data, "= A", data.weights, product_caption(data.weights), mark=RESULT), top=top
             ),
-            replace(pictures.reference_panel(data), top=top, bar_of="A"),
+            replace(pictures.reference_panel(data), top=top, scale_panel="A"),
             scale="panel",
         )
 

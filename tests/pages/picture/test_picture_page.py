@@ -90,7 +90,7 @@ def test_a_square_window_is_shown_next_to_one_along_the_row_with_at_most_as_many
     share = ac.get("local", window=4).cost(16**2, d).multiply_adds / ac.get("softmax").cost(16**2, d).multiply_adds
     assert row["note"] == f"cost {share:.0%}"
     assert square["note"].startswith("cost ")
-    assert [each["opens"] for each in (row, square)] == ["Settings of Local", ""]
+    assert [each["settings_label"] for each in (row, square)] == ["Settings of Local", ""]
 
 
 @pytest.mark.parametrize(
