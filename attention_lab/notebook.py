@@ -69,7 +69,7 @@ def show(
         last = found.qkv.heads - 1
         raise InputError("Head {head} does not exist. Choose a head from 0 to {last}.", head=head, last=last)
     panels = [_panel(found, word, head) for word in found.matrices]
-    message, _ = pack(panels, found.qkv.tokens, found.qkv.key_labels, key="notebook", small=float("inf"))
+    message, _ = pack(panels, found.qkv.tokens, found.qkv.key_labels, key="notebook", max_inline_bytes=float("inf"))
     return MatrixWidget(
         message=message,
         settings={

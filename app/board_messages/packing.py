@@ -18,10 +18,10 @@ import numpy as np
 
 from app.board_messages.panel import Panel
 
-DIGEST = 24
-SMALL = 100_000
+DIGEST_LENGTH = 24
+MAX_INLINE_BYTES = 100_000
 """Bytes of all panels up to which they are sent with their board: four panels of about 110 tokens."""
-_RANGE = 16  # half floats are below 2^16
+_MAX_EXPONENT = 16  # half floats are below 2^16
 _MASKED = np.uint16(0x7E00)  # of the many codes for NaN only this one is sent, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
@@ -32,27 +32,27 @@ def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = 
     Args:
         header: the description of the payload, JSON-serialisable.
         payload: the numbers.
-        digest: a digest from ``digested`` that identifies the payload; by default, the digest of the payload.
+        digest: a digest from ``compute_digest`` that identifies the payload; by default, the digest of the payload.
 
     Returns:
         The header's length in four bytes (little-endian), the header as JSON with a ``digest`` of header and payload
         added, and the payload.
     """
     text = json.dumps(header)
-    both = digested((text + (digest or digested(payload))).encode())
-    words = f'{text[:-1]}, "digest": "{both}"}}'.encode()
-    return len(words).to_bytes(4, "little") + words + payload
+    full_digest = compute_digest((text + (digest or compute_digest(payload))).encode())
+    header_bytes = f'{text[:-1]}, "digest": "{full_digest}"}}'.encode()
+    return len(header_bytes).to_bytes(4, "little") + header_bytes + payload
 
 
-def digested(data: bytes = b"") -> str:
-    """Return the hash of some bytes, as ``DIGEST`` hexadecimal digits."""
-    return blake2b(data, digest_size=DIGEST // 2).hexdigest()
+def compute_digest(data: bytes = b"") -> str:
+    """Return the hash of some bytes, as ``DIGEST_LENGTH`` hexadecimal digits."""
+    return blake2b(data, digest_size=DIGEST_LENGTH // 2).hexdigest()
 
 
-def digest_of(message: bytes) -> str:
+def read_digest(message: bytes) -> str:
     """Return the digest of a message from `encode`; it is at the end of the header."""
     end = 4 + int.from_bytes(message[:4], "little") - len('"}')
-    return message[end - DIGEST : end].decode()
+    return message[end - DIGEST_LENGTH : end].decode()
 
 
 def pack(
@@ -63,7 +63,7 @@ def pack(
     key: str,
     diverging: bool = False,
     last_turn: int = 0,
-    small: float = SMALL,
+    max_inline_bytes: float = MAX_INLINE_BYTES,
 ) -> tuple[bytes, dict[str, bytes]]:
     """Return the board's messages to the browser: the message of the board, and large panels by key.
 
@@ -74,56 +74,56 @@ def pack(
         key: the board's key.
         diverging: whether to show both sides of the colour scale even if no value is negative.
         last_turn: the number that the browser gave the last change of a knob that the panels show.
-        small: bytes of all panels up to which they are part of the board's message.
+        max_inline_bytes: bytes of all panels up to which they are part of the board's message.
 
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
     """
     if not panels:
         raise ValueError("a board needs at least one panel")
-    parts = {panel.key: pack_panel(panel, row_labels, col_labels, diverging) for panel in panels}
-    apart = parts if sum(map(len, parts.values())) > small else {}
-    inside = [] if apart else list(parts.values())
+    messages = {panel.key: pack_panel(panel, row_labels, col_labels, diverging) for panel in panels}
+    large = messages if sum(map(len, messages.values())) > max_inline_bytes else {}
+    inline = [] if large else list(messages.values())
     header = {
         "kind": "board",
         "key": key,
-        "parts": list(map(digest_of, parts.values())),
-        "inside": list(map(len, inside)),
+        "digests": list(map(read_digest, messages.values())),
+        "inline_lengths": list(map(len, inline)),
         "row_labels": row_labels,
         "col_labels": col_labels,
-        "heard": last_turn,
+        "last_turn": last_turn,
     }
     # The message needs no digest of its bytes, because its header lists the digests of all parts.
-    return encode(header, b"".join(inside), digest=digested()), apart
+    return encode(header, b"".join(inline), digest=compute_digest()), large
 
 
 def pack_panel(
     panel: Panel, row_labels: Sequence[str] | None, col_labels: Sequence[str] | None, diverging: bool
 ) -> bytes:
     """Return the message of one panel; see ``pack`` for the arguments and errors."""
-    coded = _encode(panel)
-    for labels, common, count in zip(
+    encoded = _encode(panel)
+    for panel_labels, board_labels, count in zip(
         (panel.row_labels, panel.col_labels), (row_labels, col_labels), panel.values.shape, strict=True
     ):
-        fitting = labels if labels is not None else common
-        if fitting is not None and len(fitting) != count:
-            raise ValueError(f"panel {panel.key!r} of shape {panel.values.shape} has {len(fitting)} labels for {count}")
-    described = {
+        labels = panel_labels if panel_labels is not None else board_labels
+        if labels is not None and len(labels) != count:
+            raise ValueError(f"panel {panel.key!r} of shape {panel.values.shape} has {len(labels)} labels for {count}")
+    header = {
         "kind": "part",
         "rows": panel.values.shape[0],
         "cols": panel.values.shape[1],
         **{name: value for name, value in vars(panel).items() if name not in ("values", "top")},
         "borders": list(panel.borders),
         "knob": panel.knob and asdict(panel.knob),
-        **coded.facts,
-        "highest": max(coded.facts["highest"], panel.top),
-        "signed": diverging or coded.facts["signed"],
+        **encoded.facts,
+        "highest": max(encoded.facts["highest"], panel.top),
+        "signed": diverging or encoded.facts["signed"],
     }
-    return encode(described, coded.codes, digest=coded.digest)
+    return encode(header, encoded.codes, digest=encoded.digest)
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedMatrix:
     """A matrix encoded for the browser.
 
     Attributes:
@@ -139,47 +139,47 @@ class Coded:
     digest: str
 
 
-_encoded: dict[int, Coded] = {}
+_encoded: dict[int, EncodedMatrix] = {}
 """Encoded matrices by the matrix's ``id``, until the matrix is deleted."""
 
 
-def _encode(panel: Panel) -> Coded:
+def _encode(panel: Panel) -> EncodedMatrix:
     """Return a panel's encoded matrix. A read-only matrix is encoded once, as every run draws it again."""
     values = panel.values
     if values.flags.writeable:
         return _encode_values(panel)
-    known = _encoded.get(id(values))
-    if known is None:
-        known = _encoded[id(values)] = _encode_values(panel)
+    encoded = _encoded.get(id(values))
+    if encoded is None:
+        encoded = _encoded[id(values)] = _encode_values(panel)
         weakref.finalize(values, _encoded.pop, id(values), None).atexit = False
-    return known
+    return encoded
 
 
-def _encode_values(panel: Panel) -> Coded:
+def _encode_values(panel: Panel) -> EncodedMatrix:
     values = np.asarray(panel.values, dtype=np.float32)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"panel {panel.key!r} must be a matrix with at least one cell, not {values.shape}")
     if np.isinf(values).any():
         raise ValueError(f"panel {panel.key!r} holds infinities")
     masked = np.isnan(values)
-    sizes = np.abs(np.where(masked, np.float32(0), values))
-    largest = float(sizes.max())
+    magnitudes = np.abs(np.where(masked, np.float32(0), values))
+    largest = float(magnitudes.max())
     fraction, power = np.frexp(largest)
     # A fraction close to 1 is rounded up to 1 as a half float. The carry of 1 then halves all values, because the
     # largest would otherwise become infinite.
     carry = np.frexp(np.float16(fraction))[1]
-    exponent = int(power + carry) - _RANGE if largest else 0
+    exponent = int(power + carry) - _MAX_EXPONENT if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
-    lost = (sizes > 0) & (codes & 0x7FFF == 0)
-    codes[lost] |= _TINIEST
+    underflowed = (magnitudes > 0) & (codes & 0x7FFF == 0)
+    codes[underflowed] |= _TINIEST
     codes[masked] = _MASKED
-    sent = codes.tobytes()
+    code_bytes = codes.tobytes()
     facts = {
         "exponent": exponent,
         "highest": float(np.max(values, where=~masked, initial=0.0)),
         "lowest": float(np.min(values, where=~masked, initial=0.0)),
-        "smallest": float(np.min(sizes, where=sizes > 0, initial=largest)),
+        "smallest": float(np.min(magnitudes, where=magnitudes > 0, initial=largest)),
         "signed": bool((values < 0).any()),
         "masked": bool(masked.any()),
     }
-    return Coded(sent, facts, digested(sent))
+    return EncodedMatrix(code_bytes, facts, compute_digest(code_bytes))

@@ -64,8 +64,8 @@ class Panel:
         mark: the colour of a square before the title, ``#rrggbb``; empty for none.
         group: the heading of the categories that the panel explains instead of the legend; empty for none.
         top: the end of the colour scale if not the largest magnitude, so that successive matrices are comparable.
-        scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel; empty
-            for a bar of its own.
+        scale_panel: the name of the panel whose colour bar also holds for this one, on a board with a scale per panel;
+            empty for a bar of its own.
     """
 
     key: str

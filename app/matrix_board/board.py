@@ -110,7 +110,7 @@ def matrix_board(
 
 def last_turn(key: str) -> int:
     """Return the number of the last change of a knob that the page has taken from the board with this key."""
-    turn: int = st.session_state.get(f"{key}.heard", 0)
+    turn: int = st.session_state.get(f"{key}.last_turn", 0)
     return turn
 
 
@@ -131,7 +131,7 @@ def setting_events(
 
     def turn(reported: object) -> None:
         if on_turn and isinstance(reported, dict):
-            st.session_state[f"{key}.heard"] = reported.get("turn", 0)
+            st.session_state[f"{key}.last_turn"] = reported.get("turn", 0)
             on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
 
     def open_settings(reported: object) -> None:
@@ -167,5 +167,5 @@ def hold(
 
     panel, turned = st.session_state.pop(asked, (None, 0))
     drawn = None if panel is None else redraw(panel)
-    header = {"kind": "held", "key": key, "heard": turned}
+    header = {"kind": "held", "key": key, "last_turn": turned}
     mount_held(encode(header, b"" if drawn is None else to_message(drawn)), key=key, turn=turn)

@@ -209,16 +209,16 @@ export interface Header<Kind extends string> {
 }
 
 export interface BoardHeader extends Header<"board"> {
-  parts: string[];
-  inside: number[];
+  digests: string[];
+  inline_lengths: number[];
   row_labels: string[] | null;
   col_labels: string[] | null;
-  heard: number;
+  last_turn: number;
 }
 
 /** The answer to a dragged knob; its payload is the message of the panel, or empty. */
 export interface HeldHeader extends Header<"held"> {
-  heard: number;
+  last_turn: number;
 }
 
 /** A chart; its payload is the figure as JSON. */
@@ -278,7 +278,7 @@ export interface Face {
   send: Send;
   receive(received: Received<any>, parts: Received<any>[]): void;
   /** Draw the answer to a dragged knob. */
-  redraw?(part: Received<any>, heard: number): void;
+  redraw?(part: Received<any>, lastTurn: number): void;
   show(settings: BoardSettings | HeadsSettings | PicturesSettings | ReadingSettings | SentenceSettings | SketchSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;

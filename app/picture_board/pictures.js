@@ -70,7 +70,7 @@ export class PictureBoard {
     this.arrange();
     for (const tile of this.panels) this.fill(tile);
     this.rank();
-    this.knobs.acknowledge(header.heard);
+    this.knobs.acknowledge(header.last_turn);
     this.knobs.markOutdated();
     this.layout();
     if (this.settings) this.point();
@@ -93,9 +93,9 @@ export class PictureBoard {
   /**
    * Draw the image whose slider is being dragged.
    * @param {Received<SentTile>} received
-   * @param {number} heard
+   * @param {number} lastTurn
    */
-  redraw(received, heard) {
+  redraw(received, lastTurn) {
     const at = this.panels.findIndex((tile) => tile.key === received.header.key);
     if (at >= 0) {
       this.panels[at] = this.unpack(received, this.panels[at].figure);
@@ -103,7 +103,7 @@ export class PictureBoard {
       this.rank();
       this.point();
     }
-    this.knobs.acknowledge(heard);
+    this.knobs.acknowledge(lastTurn);
   }
 
   /** @param {PicturesSettings} settings */

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.board_messages.packing import digest_of, encode
+from app.board_messages.packing import encode, read_digest
 from app.matrix_board import Knob
 from app.matrix_board.board import hold, last_turn, setting_events
 from app.matrix_board.component import PANELS, mount, receiver
@@ -103,11 +103,11 @@ def picture_board(
     header = {
         "kind": "pictures",
         "key": key,
-        "parts": list(map(digest_of, parts.values())),
+        "digests": list(map(read_digest, parts.values())),
         "side": len(tiles[0].image),
         "channels": tiles[0].image.shape[-1],
         "cell": cell,
-        "heard": last_turn(key),
+        "last_turn": last_turn(key),
     }
     settings = {
         "pinned": pinned,

@@ -17,11 +17,11 @@ export interface SentTile extends Header<"part"> {
 }
 
 export interface PicturesHeader extends Header<"pictures"> {
-  parts: string[];
+  digests: string[];
   side: number; // of the images, in pixels
   channels: number;
   cell: number; // side of a cell of the attention maps, in pixels
-  heard: number;
+  last_turn: number;
 }
 
 /** Sentences; the parts in braces are filled in. */

@@ -229,8 +229,8 @@ def unpacked(sent):
 
 def inside(header, payload):
     """Return the header and bytes of each panel that is embedded in its board's message."""
-    ends = itertools.accumulate(header["inside"])
-    return [unpacked(payload[end - length : end]) for length, end in zip(header["inside"], ends, strict=True)]
+    ends = itertools.accumulate(header["inline_lengths"])
+    return [unpacked(payload[end - length : end]) for length, end in zip(header["inline_lengths"], ends, strict=True)]
 
 
 def joined(sent, parts):
@@ -238,7 +238,7 @@ def joined(sent, parts):
     header, payload = unpacked(sent)
     sent = [*map(unpacked, parts.values()), *inside(header, payload)]
     known = {panel["digest"]: (panel, payload) for panel, payload in sent}
-    panels = [known[digest] for digest in header["parts"]]
+    panels = [known[digest] for digest in header["digests"]]
     return header | {"panels": [panel for panel, _ in panels]}, b"".join(payload for _, payload in panels)
 
 

@@ -256,7 +256,7 @@ def sentences(at):
         yield from (words for name, words in named_strings(sentence) if name not in WORDS_ALONE)
 
 
-WORDS_ALONE = ("tokens", "labels", "row_labels", "col_labels", "heard")
+WORDS_ALONE = ("tokens", "labels", "row_labels", "col_labels", "last_turn")
 """Token lists in messages to the browser; the browser draws each token alone or isolated."""
 
 

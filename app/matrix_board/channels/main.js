@@ -46,7 +46,7 @@ function draw({ data, parentElement, setTriggerValue }) {
     held.set(parentElement, { message, header, payload });
     holders.set(header.key, setTriggerValue);
     const part = before !== received && payload.byteLength && unpack(new Uint8Array(payload));
-    if (part) for (const one of shown.values()) if (one.header.key === header.key) one.face.redraw?.(part, header.heard);
+    if (part) for (const one of shown.values()) if (one.header.key === header.key) one.face.redraw?.(part, header.last_turn);
     return;
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
@@ -67,7 +67,7 @@ function draw({ data, parentElement, setTriggerValue }) {
 function complete(one) {
   const { header } = one;
   if (header.digest === one.drawn) return;
-  const asked = "parts" in header ? header.parts : [];
+  const asked = "digests" in header ? header.digests : [];
   const known = new Map([...parts.values(), ...within(one)].map((part) => [part.header.digest, part]));
   const found = asked.map((digest) => known.get(digest)).filter((part) => part !== undefined);
   if (found.length < asked.length) return;

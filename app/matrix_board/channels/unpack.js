@@ -20,5 +20,5 @@ export function unpack(message) {
 export function within({ header, payload }) {
   let end = 0;
   const cut = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
-  return header.kind === "board" ? header.inside.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
+  return header.kind === "board" ? header.inline_lengths.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
 }

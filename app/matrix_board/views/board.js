@@ -113,7 +113,7 @@ export class Board {
    * @param {Received<SentPanel>[]} parts
    */
   take(received, parts) {
-    const { row_labels: rowLabels, col_labels: colLabels, heard } = received.header;
+    const { row_labels: rowLabels, col_labels: colLabels, last_turn: lastTurn } = received.header;
     this.received = { received, parts };
     this.hands.cancelGesture();
     this.build(parts.length);
@@ -155,7 +155,7 @@ export class Board {
       if (panel.frames.length) knob.append(this.player);
       return one;
     });
-    this.knobs.acknowledge(heard);
+    this.knobs.acknowledge(lastTurn);
     this.views.keep(this.panels);
     const active = this.cell && this.panels[this.cell.panel];
     if (!active || active.shape !== this.shape) this.cell = null;
@@ -165,13 +165,13 @@ export class Board {
   /**
    * Redraw one matrix while its knob is dragged.
    * @param {Received<SentPanel>} part
-   * @param {number} heard
+   * @param {number} lastTurn
    */
-  redraw(part, heard) {
+  redraw(part, lastTurn) {
     if (!this.received) return;
     const { received, parts } = this.received;
     const others = parts.map((each) => (each.header.key === part.header.key ? part : each));
-    this.take({ ...received, header: { ...received.header, heard } }, others);
+    this.take({ ...received, header: { ...received.header, last_turn: lastTurn } }, others);
   }
 
   /**

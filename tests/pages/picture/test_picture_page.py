@@ -26,7 +26,7 @@ def sent(at):
     parts = [unpacked(each.bytes) for each in protos if "-board_part.picture.board." in each.id]
     known = {header["digest"]: (header, payload) for header, payload in parts if header.get("kind") == "part"}
     header, _ = unpacked(board)
-    return header, {known[digest][0]["key"]: known[digest] for digest in header["parts"]}
+    return header, {known[digest][0]["key"]: known[digest] for digest in header["digests"]}
 
 
 def file_of(image):
